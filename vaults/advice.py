@@ -1,7 +1,7 @@
-"""Words that name a tool, for readers who are not all shown the same tools. Pure.
+"""Hints that name tools, for readers who are not all shown the same tools. Pure.
 
-Whoever words a hint or an instruction says beside it which tools it names; whoever hands it out knows what its reader
-is shown. So nobody is told to use what they have not got.
+The author of a hint or an instruction lists the tools it names; whoever delivers it knows which tools its reader sees.
+So no reader is told to use a tool it does not have.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ from dataclasses import dataclass
 from typing import Self
 
 ELSEWHERE_HINT = "discover_tools names the way"
-"""What is said in place of a tool that this list does not hold, and a wider one would."""
+"""Replaces a clause about tools that the reader's list does not hold, but a wider one would."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """What a reader's list of tools holds, and (``further``) what the widest one would that the reader may have. Tools
-    by name (``links``), arguments as ``fetch.max_lines``, actions as ``history undo``, and ``handoff_load writing``
-    where not only reading calls of a tool are allowed."""
+    """What a reader can use: tools by name (``links``), arguments as ``fetch.max_lines``, actions as ``history undo``,
+    and ``handoff_load writing`` where not only reading calls of a tool are allowed."""
 
     shown: frozenset[str]
+    """In the reader's own list of tools."""
     further: frozenset[str]
+    """In the widest list the reader may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolClause:
-    """A clause, and what it names as ``Audience`` spells it. ``instead``: for readers who are not shown all of that."""
+    """A clause and what it names, spelled as in ``Audience``. ``instead`` is for readers who do not see all of that."""
 
     words: str
     names: tuple[str, ...] = ()
     instead: ToolClause | None = None
 
     def among(self, names: frozenset[str]) -> str | None:
-        """The words for a reader to whom these are shown; None where there are none."""
+        """The words for a reader who sees ``names``; None where there are none."""
         if names.issuperset(self.names):
             return self.words
         return self.instead.among(names) if self.instead is not None else None
@@ -45,12 +46,12 @@ def tool_clause(words: str, *names: str, instead: ToolClause | None = None) -> T
 
 
 def join_clauses(ways: Iterable[ToolClause], audience: Audience) -> str:
-    """What of a text is for a reader; the rest is left out."""
+    """The clauses that suit a reader, joined; the rest is left out."""
     return "".join(words for each in ways if (words := each.among(audience.shown)) is not None)
 
 
 class Advice(str):
-    """What to do next: as a text for whoever is shown everything, and clause by clause for others."""
+    """What to do next: the whole text for a reader who sees every tool, clause by clause for others."""
 
     ways: tuple[ToolClause, ...]
 
@@ -61,8 +62,8 @@ class Advice(str):
         return advice
 
     def to(self, audience: Audience) -> str:
-        """The advice for a reader. A clause about tools its list does not hold gives way to where they are told of, or,
-        where no list the reader may have holds them, is left out."""
+        """The advice for a reader. A clause about tools its list does not hold becomes ``ELSEWHERE_HINT``, or is left
+        out where no list the reader may have holds them."""
         return "; ".join(dict.fromkeys(self._clauses(audience)))
 
     def _clauses(self, audience: Audience) -> Iterable[str]:
@@ -75,5 +76,5 @@ class Advice(str):
 
 
 def render_for(text: str, audience: Audience) -> str:
-    """``text`` for a reader."""
+    """``text`` as a reader should see it; only ``Advice`` differs by reader."""
     return text.to(audience) if isinstance(text, Advice) else text

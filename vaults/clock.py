@@ -26,7 +26,7 @@ def to_whole_seconds(stored: str) -> str:
 
 
 def parse(value: str, field: str) -> str:
-    """Caller's time in the stored form: a date, or a date and time, any zone. Raises ``InvalidArgument``."""
+    """A caller's time (a date, or date and time, any zone) in the stored form. Raises ``InvalidArgument``."""
     try:
         return to_text(datetime.fromisoformat(value.strip()))
     except (ValueError, OverflowError) as failure:
@@ -46,12 +46,12 @@ def ago(seconds: float) -> str:
 
 
 def age_s(moment: str) -> float:
-    """Seconds since a stored moment; none for one that is still to come, because somebody set the clock back."""
+    """Seconds since a stored moment; 0 for one in the future, which exists if somebody set the clock back."""
     return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
 
 
 SLACK_S = 60.0
-"""Seconds a clock may gain between two looks at it without being doubted."""
+"""Seconds a clock may gain between two readings without being doubted."""
 
 TRUSTED_AFTER_S = 86_400.0
 """Seconds after which a clock that was set ahead is believed."""
@@ -64,7 +64,7 @@ def _uptime_s() -> float:
 
 @dataclass(slots=True)
 class GuardedClock:
-    """The present for what cannot be undone: where somebody sets the clock ahead, only the time that has passed counts,
+    """The present, for decisions that cannot be undone: if somebody sets the clock ahead, only elapsed time counts
     until it has been ahead for ``TRUSTED_AFTER_S``."""
 
     _said: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -72,16 +72,16 @@ class GuardedClock:
     _doubted: float | None = None
 
     def ago(self, seconds: float) -> str:
-        """The moment ``seconds`` before now; later where they are below none."""
+        """The moment ``seconds`` before now; after now if they are negative."""
         return to_text(self._now() - timedelta(seconds=seconds))
 
     def _now(self) -> datetime:
-        said, at = datetime.now(UTC), _uptime_s()
-        passed = self._said + timedelta(seconds=at - self._at)
-        if said <= passed + timedelta(seconds=SLACK_S) or self._lasting(at):
-            self._said, self._at, self._doubted = said, at, None
-            return said
-        return passed
+        wall, at = datetime.now(UTC), _uptime_s()
+        elapsed = self._said + timedelta(seconds=at - self._at)
+        if wall <= elapsed + timedelta(seconds=SLACK_S) or self._lasting(at):
+            self._said, self._at, self._doubted = wall, at, None
+            return wall
+        return elapsed
 
     def _lasting(self, at: float) -> bool:
         if self._doubted is None:

@@ -57,8 +57,7 @@ async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwa
 
 
 async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
-    """What ``work`` returns. Once begun it goes on to its end, whoever stops waiting; a caller that is cancelled leaves
-    only then."""
+    """Return what ``work`` returns. Once begun it runs to its end; a caller that is cancelled leaves only then."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)

@@ -1,8 +1,8 @@
-"""Looking for damage inside the databases of open vaults, in the background: one vault, and one part of it, at a time.
+"""Looks for damage in the databases of open vaults, in the background: one vault, and one part of it, at a time.
 
-A vault is looked through by the process that holds its lease. What it finds it writes down beside the database, where
-every process meets it, also after a restart; a vault so marked is looked at again, there, each time it is to be opened,
-so one that was restored opens at once.
+The process that holds a vault's lease inspects it. It records damage in a file next to the database, where every
+process finds it, also after a restart. The recorded part is checked again each time the vault is to be opened, so one
+that was restored opens at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class DamageInspector:
-    """Looks on a thread of its own, for at most half of the time."""
+    """Inspects on a thread of its own, for at most half of the time."""
 
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class DamageInspector:
         self._stopped = threading.Event()
 
     async def inspect(self, vault: Vault) -> None:
-        """Look through the whole database of an open vault. Raises ``VaultQuarantined`` for one that is damaged."""
+        """Inspect the whole database of an open vault. Raises ``VaultQuarantined`` if it is damaged."""
         path = vault.db.path
         for part in await run_in(self._thread, integrity.list_parts, path, self._settings):
             began = time.monotonic()
@@ -46,7 +46,7 @@ class DamageInspector:
             await asyncio.sleep(time.monotonic() - began)
 
     def close(self) -> None:
-        """End what is going on; within milliseconds."""
+        """Stop an inspection under way, within milliseconds."""
         self._stopped.set()
         self._thread.shutdown()
 

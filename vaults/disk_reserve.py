@@ -1,6 +1,6 @@
-"""A file that only keeps room: given up when the disk is full, for what frees more.
+"""A file that only keeps room: given up when the disk is full, so that a deletion can free more.
 
-SQLite writes to delete, so on a disk that other programs filled nothing could be deleted any more. One file serves all
+SQLite writes in order to delete, so on a disk that other programs filled nothing could be deleted. One file serves all
 vaults of a data folder; a folder served in place, which may lie on another disk, has its own.
 """
 
@@ -15,7 +15,7 @@ from vaults.settings import StorageSettings
 RESERVE_FILE = ".reserve"
 MB = 1024 * 1024
 SHARE = 4
-"""It takes so much less than ``storage.reserve_mb``, which is left free besides."""
+"""The file takes ``storage.reserve_mb`` divided by this; all of ``reserve_mb`` is left free besides."""
 
 
 class DiskReserve:
@@ -27,8 +27,8 @@ class DiskReserve:
         self.size = self._left_free // SHARE
 
     def keep(self) -> None:
-        """Make it, or make it again, once there is room for it besides what is left free."""
-        with suppress(OSError):  # a disk that cannot be written, or is full after all: it is tried again
+        """Make the file, or make it again, once there is room for it besides what is left free."""
+        with suppress(OSError):  # the disk cannot be written, or is full after all: tried again later
             if self._is_whole() or not self.size:
                 return
             if free_bytes(self._path.parent) < self._left_free + self.size:
@@ -45,7 +45,7 @@ class DiskReserve:
             os.truncate(self._path, 0)
 
     def is_needed(self) -> bool:
-        """Whether no more is free than it takes, or took."""
+        """Whether less is free than the size of the file."""
         return free_bytes(self._path.parent) < self.size
 
     def _is_whole(self) -> bool:

@@ -1,7 +1,7 @@
-"""Giving freed memory back to the system, and keeping the collector from stopping everybody.
+"""Gives freed memory back to the system, and keeps full garbage collections from stopping every thread.
 
-glibc keeps what was freed for each thread's next use; with a thread per SQLite connection that is more than an idle
-vault itself (of 750 KiB, all but 30). Where there is no glibc these do nothing.
+glibc keeps freed memory for each thread's next use; with a thread per SQLite connection that is most of an idle vault
+(all but 30 of 750 KiB). Without glibc these functions do nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ _ARENA_MAX = -8
 ARENAS = 2
 
 LONG_TEXT = 256 * 1024
-"""Characters or bytes of a note from which reading it makes so many objects that collections are felt."""
+"""Characters or bytes of a note from which reading it makes so many objects that full collections are felt."""
 
 _NEVER = 2**30
 _collector_lock = threading.Lock()
 _saved_thresholds: list[int] = []
-"""The threshold of full collections that everybody in ``pause_full_collections`` found, the first of them before it was
-changed."""
+"""The thresholds found by those now in ``pause_full_collections``; the first is the one to restore."""
 
 
 def limit_arenas() -> None:
@@ -42,8 +41,8 @@ def trim() -> None:
 
 @contextmanager
 def pause_full_collections(size: int) -> Iterator[None]:
-    """While a note of ``LONG_TEXT`` or more is read, let no full collection happen. It goes through all objects at
-    once, which keeps every thread waiting, and is due again and again while a million are made that are all in use."""
+    """Allow no full collection while a note of ``LONG_TEXT`` or more is read. One goes through all objects while every
+    thread waits, and is due again and again while a million objects are made that stay in use."""
     if size < LONG_TEXT:
         yield
         return

@@ -33,17 +33,17 @@ class Observer(Protocol):
         """Active sessions and claimed resources, over the open vaults."""
 
     def healthy(self, score: float) -> None:
-        """The share of the last calls that went well, of the open vault where it is least."""
+        """Share of recent calls that succeeded, in the open vault where it is lowest."""
 
     def held(self, memories: int, size: int) -> None:
         """Living memories, and bytes of databases, over the open vaults."""
 
     def events_lost(self, count: int) -> None:
-        """So many calls could not be written into the activity log; the calls themselves were served."""
+        """``count`` calls could not be written to the activity log; the calls themselves were served."""
 
 
 class NullObserver:
-    """Listens to nothing: for tests and one-off commands."""
+    """Ignores every report: for tests and one-off commands."""
 
     def embedded(self, texts: int, seconds: float) -> None: ...
     def embedding_queue(self, depth: int) -> None: ...

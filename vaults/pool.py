@@ -23,35 +23,35 @@ from vaults.registry import VaultEntry, folder_of
 from vaults.vault import DATABASE_FILE, SharedResources, Vault
 
 QUARANTINE_S = 15.0
-"""Seconds after which a quarantined vault is looked at again: a repair needs no restart."""
+"""Seconds after which a quarantined vault is tried again, so that a repair needs no restart."""
 
 SWEEP_AFTER_S = 2.0
-"""Seconds after the start until vaults nobody asked for are opened: a command that ends at once never does, and the
-first calls of a server need not share the processor with it."""
+"""Seconds after the start until vaults nobody asked for are opened: a short command never does it, and the first calls
+of a server need not share the processor with it."""
 
 SETTLE_S = 60.0
-"""Seconds the sweep gives a vault to look at its files: some 40,000 new ones."""
+"""Seconds the sweep waits for a vault to index its files: enough for some 40,000 new ones."""
 
 REST_S = 10.0
 """Seconds after which an open vault that nobody uses keeps only its vectors."""
 
 ROUND_S = 5.0
-"""Seconds between the pool's rounds: idle closes, memory budget, owed vectors."""
+"""Seconds between the pool's rounds: idle closes, memory budget, missing vectors."""
 
 ROOM_WAIT_S = 1.0
-"""Seconds a call waits for a place when every open vault is in use."""
+"""Seconds a call waits for a free slot when every open vault is in use."""
 
 INSPECT_S = 5.0
-"""Seconds between two looks for a vault whose database is to be looked through."""
+"""Seconds between two checks for open vaults that are due for inspection."""
 
 INSPECT_PAUSE_S = 0.05
-"""Seconds between two vaults that are opened only to be looked through: the calls come first."""
+"""Seconds between two vaults that are opened only for inspection: calls come first."""
 
 INSPECT_AGAIN_S = 3600.0
-"""Seconds after which an open vault is looked through once more."""
+"""Seconds after which an open vault is inspected again."""
 
 MAX_ADDITIONAL_LEASES = 4
-"""Vaults leased at most, in the whole process, by calls that hold one already."""
+"""Max vaults leased at a time, in the whole process, by calls that hold one already."""
 
 
 @dataclass(slots=True)
@@ -61,13 +61,13 @@ class _Slot:
     used: float = field(default_factory=time.monotonic)
     is_resting: bool = False
     inspected: float | None = None
-    figures: VaultFigures = field(
-        default_factory=VaultFigures
-    )  # as last counted: a vault that rests is not woken for it
+    figures: VaultFigures = field(default_factory=VaultFigures)
+    """As last counted: a resting vault is not woken for it."""
 
 
 class VaultPool:
-    """The only maker of ``Vault``. ``vaults_in`` lists what is registered, for the sweep after a start."""
+    """Opens, shares and closes vaults; nothing else makes a ``Vault``. ``vaults_in`` lists the registered ones, for the
+    sweep after a start."""
 
     def __init__(
         self, data: Path, shared: SharedResources, vaults_in: Callable[[], Sequence[VaultEntry]] = tuple
@@ -84,12 +84,11 @@ class VaultPool:
         self._closed = False
         self.beside = max(1, min(MAX_ADDITIONAL_LEASES, shared.storage.open_vaults // 4))
         self._beside = asyncio.Semaphore(self.beside)
-        self._arrivals = asyncio.Lock()  # whoever holds it is the next to get a place; the others queue behind
+        self._arrivals = asyncio.Lock()  # its holder gets the next free slot; the others queue behind
         self._freed = asyncio.Event()
 
     def without_background_work(self) -> VaultPool:
-        """The same vaults for somebody who only looks: nothing goes on in them while they are open. Close this one
-        first."""
+        """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
         return VaultPool(
             self._data,
             replace(self._shared, background_jobs=(), background_task=None, recover_on_open=None, before_close=None),
@@ -125,7 +124,7 @@ class VaultPool:
         slot.is_resting = False
         try:
             vault = await asyncio.shield(slot.opening)
-            vault.entry = entry  # how writing goes there may have been set anew
+            vault.entry = entry  # its write rules may have changed
             yield vault
         except VaultQuarantined as failure:
             self._quarantine_vault(entry.name, failure)
@@ -143,18 +142,18 @@ class VaultPool:
             yield vault
 
     def has_room(self, name: str) -> bool:
-        """Whether a lease would not have to wait for a place now."""
+        """Whether a lease would get a slot now without waiting."""
         return name in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
 
     def _quarantine_vault(self, name: str, failure: VaultQuarantined) -> None:
-        """Damage was met, at opening or in the middle of a call: nobody gets in for a while, the others are served."""
+        """Refuse a vault for ``QUARANTINE_S``: damage was met at opening or during a call. The others are served."""
         self._quarantine[name] = (time.monotonic() + QUARANTINE_S, failure)
         if slot := self._slots.pop(name, None):
             self._close_in_background(slot)
         self._report()
 
     def _close_in_background(self, slot: _Slot) -> asyncio.Task[None]:
-        """Close what is no longer in ``_slots``, whatever becomes of the caller."""
+        """Close a slot already taken out of ``_slots``, even if the caller is cancelled."""
         closing = asyncio.create_task(_close_slot(slot))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -168,7 +167,7 @@ class VaultPool:
         self._quarantine.pop(name, None)
 
     async def part(self) -> None:
-        """The process ends: pause the sessions it serves. Before ``close``."""
+        """Pause the sessions this process serves, because it ends. Call before ``close``."""
         opened = [slot.opening.result() for slot in self._slots.values() if _is_open(slot)]
         await asyncio.gather(*(vault.activity_log.part() for vault in opened))
 
@@ -212,8 +211,8 @@ class VaultPool:
         return vault
 
     async def _make_room(self, name: str) -> None:
-        """Return once there is a place for ``name``, or somebody else has opened it. The caller takes the place
-        before it waits for anything else."""
+        """Return once there is a slot for ``name``, or somebody else has opened it. The caller must take the slot
+        before it awaits anything else."""
         try:
             async with asyncio.timeout(ROOM_WAIT_S), self._arrivals:
                 while name not in self._slots and len(self._slots) >= self._shared.storage.open_vaults:
@@ -240,7 +239,7 @@ class VaultPool:
         await self._sweep()
         while not self._closed:
             await asyncio.sleep(ROUND_S)
-            with contextlib.suppress(StrongroomError):  # one vault's trouble, told to its callers; the next round comes
+            with contextlib.suppress(StrongroomError):  # that vault's callers get the error; the next round comes
                 await self._round()
 
     async def _run_inspections(self) -> None:
@@ -251,7 +250,7 @@ class VaultPool:
             await asyncio.sleep(INSPECT_S)
 
     async def _inspect_closed(self) -> None:
-        """After a start: look through every vault, also those nobody asks for, slowly."""
+        """After a start: inspect every vault, also those nobody asks for, slowly."""
         for entry in self._vaults_in():
             await self.inspect()
             if entry.name in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
@@ -262,14 +261,14 @@ class VaultPool:
             await asyncio.sleep(INSPECT_PAUSE_S)
 
     async def inspect(self) -> None:
-        """Look through the databases of open vaults, where that is this process's to do and was not done lately, one
-        after the other. A damaged vault is shut out."""
+        """Inspect one after the other the databases of open vaults whose lease this process holds, unless that was done
+        lately. A damaged vault is quarantined."""
         for slot in list(self._slots.values()):
             if _is_open(slot) and _is_inspection_due(slot):
                 await self._inspect_one(slot.opening.result().entry)
 
     async def _inspect_one(self, entry: VaultEntry) -> None:
-        with contextlib.suppress(StrongroomError):  # told to its callers, and tried again
+        with contextlib.suppress(StrongroomError):  # its callers get the error; tried again later
             async with self.lease(entry) as vault:
                 slot = self._slots.get(entry.name)
                 if slot is not None and _is_inspection_due(slot):
@@ -277,7 +276,7 @@ class VaultPool:
                     slot.inspected = time.monotonic()
 
     async def keep_reserves(self) -> None:
-        """Have the room kept that deleting needs, also again after it was given up."""
+        """Keep the disk space that deleting needs, and take it again after it was given up."""
         for reserve in list(self._reserves.values()):
             await run_in(self._shared.pool, reserve.keep)
 
@@ -309,37 +308,35 @@ class VaultPool:
         self._tell_figures()
 
     def _tell_figures(self) -> None:
-        found, observer = (
-            live_status.combine_figures([slot.figures for slot in self._slots.values()]),
-            self._shared.observer,
-        )
-        observer.at_work(found.sessions, found.claims)
-        observer.held(found.memories, found.size)
-        observer.healthy(1.0 if found.health is None else found.health)
+        figures = live_status.combine_figures([slot.figures for slot in self._slots.values()])
+        observer = self._shared.observer
+        observer.at_work(figures.sessions, figures.claims)
+        observer.held(figures.memories, figures.size)
+        observer.healthy(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:
         budget = self._shared.storage.memory_budget_mb * 1024 * 1024
         for name in self._idle():
-            held = sum(s.opening.result().projection.memory_bytes for s in self._slots.values() if _is_open(s))
-            if held <= budget:
+            used = sum(s.opening.result().projection.memory_bytes for s in self._slots.values() if _is_open(s))
+            if used <= budget:
                 return
             vault = self._slots[name].opening.result()
             await vault.settle()
             await vault.projection.drop()
 
     async def _sweep(self) -> None:
-        """After a start: index what changed meanwhile, and finish the vectors that are owed, one vault at a time."""
+        """After a start: index what changed meanwhile and compute missing vectors, one vault at a time."""
         for entry in self._vaults_in():
             if (self.folder_of(entry) / DATABASE_FILE).is_file():
                 try:
                     async with self.lease(entry) as vault:
-                        if vault.lease.held:  # a look at its files that is broken off would have to begin again
+                        if vault.lease.held:  # an interrupted look at its files would start over
                             await vault.notes.settled(SETTLE_S)
-                        owed = await _resume_background_work(vault)
-                    if not owed and entry.name in self._idle():
+                        missing = await _resume_background_work(vault)
+                    if not missing and entry.name in self._idle():
                         await self._evict(entry.name)
                 except StrongroomError:
-                    continue  # a vault that cannot be opened reports itself when it is asked for
+                    continue  # a vault that cannot be opened tells the next caller so
 
     def _report(self) -> None:
         self._shared.observer.open_vaults(len(self._slots))
@@ -347,16 +344,16 @@ class VaultPool:
 
 
 async def _resume_background_work(vault: Vault) -> int:
-    """Have owed vectors paid, and background jobs done, also those another process left; returns how many vectors are
-    owed."""
+    """Start computing missing vectors and running due jobs, also those another process left; returns how many vectors
+    are missing."""
     try:
-        owed = await vault.db.read(embeddings.count_missing)
+        missing = await vault.db.read(embeddings.count_missing)
         jobs_due = await vault.db.read(vault.has_due_jobs)
     except StrongroomError:
         return 0
-    if owed or jobs_due:
+    if missing or jobs_due:
         vault.start_background_work()
-    return owed
+    return missing
 
 
 def _is_open(slot: _Slot) -> bool:
@@ -364,9 +361,9 @@ def _is_open(slot: _Slot) -> bool:
 
 
 def _is_inspection_due(slot: _Slot) -> bool:
-    """Whether an open vault is to be looked through here."""
-    lately = slot.inspected is not None and slot.inspected > time.monotonic() - INSPECT_AGAIN_S
-    return not lately and slot.opening.result().lease.held
+    """Whether this process is to inspect an open vault now."""
+    recent = slot.inspected is not None and slot.inspected > time.monotonic() - INSPECT_AGAIN_S
+    return not recent and slot.opening.result().lease.held
 
 
 async def _close_slot(slot: _Slot) -> None:

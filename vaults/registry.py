@@ -28,22 +28,23 @@ Destructive = Literal["ask", "auto"]
 
 @dataclass(frozen=True, slots=True)
 class VaultEntry:
-    """One registered vault. ``path`` is None for a vault inside the data folder. ``destructive``: ask a person before
-    what destroys, in whatever write mode, or auto."""
+    """One registered vault."""
 
     name: str
     vault_id: str
     path: Path | None
+    """None for a vault inside the data folder."""
     state: str
     preset: str
     write_mode: str
     created_at: str
     destructive: str = "ask"
+    """``ask``: a person confirms what destroys, in any write mode; or ``auto``."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultRules:
-    """How writing goes in a vault; None leaves a rule as it is."""
+    """New rules for writing in a vault; None leaves a rule as it is."""
 
     write_mode: WriteMode | None = None
     destructive: Destructive | None = None
@@ -60,7 +61,7 @@ def folder_of(data: Path, name: str, path: Path | None) -> Path:
 
 
 def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None = None) -> VaultEntry:
-    """Register a vault; ``vault_id`` is that of files which are there already. Raises ``InvalidArgument`` or
+    """Register a vault; ``vault_id`` is given where its files exist already. Raises ``InvalidArgument`` or
     ``AlreadyExists``."""
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
@@ -81,14 +82,14 @@ def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None
 
 
 def relocate(tx: Writer, name: str, path: Path) -> VaultEntry:
-    """Follow a folder served in place to where it lies now. Raises ``NotFound``."""
+    """Record where a folder served in place lies now. Raises ``NotFound``."""
     entry = get(tx, name)
     tx.run("UPDATE vaults SET path = :path WHERE name = :name", {"path": str(path.resolve()), "name": name})
     return replace(entry, path=path.resolve())
 
 
 def set_rules(tx: Writer, name: str, rules: VaultRules) -> VaultEntry:
-    """Change how writing goes in a vault. Raises ``NotFound``."""
+    """Change the rules for writing in a vault. Raises ``NotFound``."""
     entry = get(tx, name)
     changed = replace(
         entry,

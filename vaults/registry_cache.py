@@ -1,4 +1,4 @@
-"""The registered vaults in memory, kept current while the registry changes under us (the CLI, another worker)."""
+"""The registered vaults in memory, kept current while others (the CLI, another worker) change the registry."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from vaults.errors import NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
 POLL_S = 1.0
+"""Seconds between two reads of the registry."""
 
 
 class RegistryCache:
-    """``start`` it, ask it, ``close`` it. Look-ups are dictionary look-ups; archived vaults are as good as absent."""
+    """Active vaults by name, between ``start`` and ``close``. A look-up costs a dictionary access."""
 
     def __init__(self, control: Database) -> None:
         self._control = control
@@ -24,12 +25,12 @@ class RegistryCache:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read the registry, then read it again each second."""
+        """Read the registry, then again every ``POLL_S``."""
         await self.refresh()
         self._task = asyncio.create_task(self._poll(), name="roster")
 
     async def close(self) -> None:
-        """Stop reading. The database stays open: it is not ours."""
+        """Stop reading. The database stays open: its owner closes it."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -41,7 +42,7 @@ class RegistryCache:
             try:
                 await self.refresh()
             except StrongroomError:
-                continue  # the board reads the same file, and refuses everybody when it stays unreadable
+                continue  # the access cache reads the same file, and refuses everybody while it stays unreadable
 
     async def refresh(self) -> None:
         """Read the registry again."""

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from uuid_utils import uuid7
 
 from vaults import clock, database_checks
-from vaults.activity_log import access_counts as reads
+from vaults.activity_log import access_counts
 from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
 from vaults.context import run_in
@@ -63,14 +63,14 @@ from vaults.settings import (
 DATABASE_FILE = "vault.db"
 
 NOTES_FOLDER = "notes"
-"""The folder of notes of a vault that is not served in place."""
+"""Notes folder of a vault that is not served in place."""
 
 MAX_AWAITED_PASSAGES = 16
-"""Passages of one write whose vectors are waited for; a longer document is answered ``pending``."""
+"""Max passages of one write whose vectors the call waits for; a longer document answers ``pending``."""
 
 
 VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
-"""Something that is done with an open vault, and not for a caller."""
+"""Work on an open vault that is not done for a caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,16 @@ class BackgroundJob:
 
 
 NotesChangedListener = Callable[[str, Sequence[str]], None]
-"""Told the name of a vault and the paths of notes that changed on disk."""
+"""Called with the name of a vault and the paths of notes that changed on disk."""
 
 
 def ignore_changes(vault: str, paths: Sequence[str]) -> None:
-    """Nobody listens."""
+    """The default listener: does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """What every vault of a process uses together: settings, one model of each kind, one pool of search threads, the
-    jobs each vault does for itself. ``background_task`` runs as long as a vault is open, ``recover_on_open`` finishes a
-    change that a kill interrupted, ``before_close`` is awaited before it closes."""
+    """What all vaults of a process share: settings, one model of each kind, one pool of search threads, hooks."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -109,8 +107,11 @@ class SharedResources:
     observer: Observer
     background_jobs: tuple[BackgroundJob, ...] = ()
     background_task: VaultTask | None = None
+    """Runs as long as a vault is open."""
     recover_on_open: BackgroundJob | None = None
+    """Finishes a change that a kill interrupted."""
     before_close: VaultTask | None = None
+    """Awaited before a vault closes."""
     on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
@@ -119,7 +120,7 @@ class SharedResources:
 
 
 class Vault:
-    """An open vault. Get one from ``Pool.lease``; nothing else makes one."""
+    """An open vault. Get one from ``VaultPool.lease``; nothing else makes one."""
 
     def __init__(self, entry: VaultEntry, folder: Path, shared: SharedResources, reserve: DiskReserve) -> None:
         self.entry = entry
@@ -150,7 +151,7 @@ class Vault:
 
     @property
     def engines(self) -> SearchEngines:
-        """What ``vaults.search`` runs on."""
+        """The engines and settings that ``vaults.search`` works with."""
         shared = self.shared
         return SearchEngines(
             self.db,
@@ -167,29 +168,29 @@ class Vault:
         )
 
     async def open(self) -> None:
-        """Check and migrate. Raises ``VaultQuarantined`` (reason missing, damaged, foreign, future) or
-        ``VaultUnavailable``; then nothing stays open."""
+        """Check and migrate the database, then start background work. Raises ``VaultQuarantined`` (reason missing,
+        damaged, foreign, future) or ``VaultUnavailable``, and then leaves nothing open."""
         self._file = database_checks.file_identity(self.db.path, self.name)
         tighten_permissions(self.folder, FOLDER_MODE)
         if self.is_marked_damaged():
             await run_in(self.shared.pool, database_checks.recheck_damage, self.db.path, self.shared.storage)
         try:
-            alone = self.lease.try_acquire()
-            unclean = alone and database_checks.is_left_open(self.db.path)
+            has_lease = self.lease.try_acquire()
+            unclean = has_lease and database_checks.is_left_open(self.db.path)
             await self.db.read(database_checks.refuse_damaged)
             await migrate(self.db, "vault")
             if unclean:
                 await self.db.run_on_writer(database_checks.quick_check)
-            held = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
-            if held != self.entry.vault_id:
+            recorded = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
+            if recorded != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._ensure_notes_folder()
             recovery = self.shared.recover_on_open
-            if alone and recovery is not None and await self.db.read(recovery.is_due):
-                # Before anybody is answered: half of a change may stand. What hinders it now is tried again later.
+            if has_lease and recovery is not None and await self.db.read(recovery.is_due):
+                # Before the first answer: a change may be half done. If recovery fails now, it is tried again later.
                 with contextlib.suppress(StrongroomError):
                     await recovery.run(self)
-            if alone and await self.db.read(self.has_due_jobs):
+            if has_lease and await self.db.read(self.has_due_jobs):
                 self.start_background_work()
             self.resume_background_task()
         except BaseException:
@@ -197,10 +198,10 @@ class Vault:
             raise
 
     async def _ensure_notes_folder(self) -> None:
-        """Make the folder of notes, once: one that is missing later was taken away, and is not made up for."""
+        """Make the notes folder, once: if it is missing later, somebody took it away, and it is not made again."""
         if await self.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'")):
             return
-        with contextlib.suppress(ReadOnly, OSError):  # then there is none, and nothing to lose
+        with contextlib.suppress(ReadOnly, OSError):  # then there are no notes, and nothing to lose
             if self.entry.path is None:
                 self.notes.root.mkdir(mode=0o700, exist_ok=True)
             await self.db.write(
@@ -211,14 +212,14 @@ class Vault:
         """Stop background work, write what is worth keeping, close files and threads."""
         if self._later is not None:
             self._later.cancel()
-        await asyncio.sleep(0)  # what was asked for just now begins: only then can it end as it should
+        await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers
         for task in (self._background_task, self._follow_up_task, self._background_work):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         try:
             if self.shared.before_close is not None and self.lease.held:
-                with contextlib.suppress(StrongroomError):  # it stays owed, and is done when the vault is next open
+                with contextlib.suppress(StrongroomError):  # stays due until the vault is next open
                     await self.shared.before_close(self)
             await self.settle()
             await self.activity_log.close()
@@ -228,13 +229,13 @@ class Vault:
             self.lease.release()
 
     async def settle(self) -> None:
-        """Write down counters and, in the process that holds the lease, a vector snapshot."""
+        """Save counters and, in the process that holds the lease, a vector snapshot."""
         accesses, self.access_counts = self.access_counts, Counter()
         await self.activity_log.write_out()
         await self.graph_cache.co_access.write_out()
         try:
             if accesses:
-                await self.db.write_uncounted(lambda tx: reads.add_access_counts(tx, accesses))
+                await self.db.write_uncounted(lambda tx: access_counts.add_access_counts(tx, accesses))
             if self.lease.held and await self.projection.save():
                 await self.db.write(embeddings.prune_removals)
         except (ReadOnly, StorageFull, VaultUnavailable):
@@ -242,8 +243,8 @@ class Vault:
             self.access_counts.update(accesses)
 
     async def rest(self) -> None:
-        """Keep the vectors, and whoever follows the files, and give everything else back. Where nobody does, the lease
-        too: another process may work here now."""
+        """Release everything but the vectors and the task that follows the files. Where no such task runs, release the
+        lease too, so that another process may do the background work."""
         if self.busy:
             return
         await self.settle()
@@ -255,7 +256,7 @@ class Vault:
             self.lease.release()
 
     async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
-        """Vectors for a live write, or None when they are not to be had cheaply: then the write queues them."""
+        """Vectors for a live write, or None when they would take too long: then the write queues them."""
         if len(texts) > MAX_AWAITED_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):
             return None
         try:
@@ -266,38 +267,38 @@ class Vault:
         return [vector.tobytes() for vector in vectors]
 
     async def adopt_model(self) -> None:
-        """Notice a changed model, once it is known which one serves; cheap when nothing changed."""
+        """Adopt a changed model, once it is known which one serves. Cheap when nothing changed."""
         model = self.shared.embedder.identity
         if model is not None and self._model != model.key:
             try:
-                owed = await backfill.adopt_model(self.db, model)
+                missing = await backfill.adopt_model(self.db, model)
             except (ReadOnly, StorageFull):
-                return  # searches go on with what the vault holds; once it can be written it is tried again
-            if owed:
+                return  # searches use the vectors the vault has; tried again once it can be written
+            if missing:
                 self.start_background_work()
             self._model = model.key
 
     def start_background_work(self) -> None:
-        """Have the owed vectors paid in the background, if this is the process that does such work here."""
+        """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""
         self._is_work_due = True
         if (self._background_work is None or self._background_work.done()) and self.lease.try_acquire():
             self._background_work = asyncio.create_task(self._run_background_work())
 
     def schedule_background_work(self, seconds: float) -> None:
-        """Nudge in a while; the last call counts."""
+        """Call ``start_background_work`` after ``seconds``; a later call replaces an earlier one."""
         if self._later is not None:
             self._later.cancel()
         self._later = asyncio.get_running_loop().call_later(seconds, self.start_background_work)
 
     def resume_background_task(self) -> None:
-        """Do what goes on as long as a vault is open, if this is the process that does such work here."""
-        # One that ended by itself has nothing more to do; one that failed begins again.
+        """Run the task that lasts as long as the vault is open, if this process has or gets the lease."""
+        # A task that returned has nothing more to do; one that failed is started again.
         idle = self._background_task is None or (self._background_task.done() and _has_failed(self._background_task))
         if idle and self.shared.background_task is not None and self.lease.try_acquire():
             self._background_task = asyncio.create_task(self.shared.background_task(self), name="background-task")
 
     def run_in_background(self, work: VaultTask) -> None:
-        """Have something finished soon after a call, in whatever process; one such work at a time."""
+        """Finish something soon after a call, with or without the lease; dropped while other such work runs."""
         if self._follow_up_task is None or self._follow_up_task.done():
             self._follow_up_task = asyncio.create_task(work(self), name="aside")
 
@@ -312,7 +313,7 @@ class Vault:
 
     async def _run_background_work(self) -> None:
         try:
-            while self._is_work_due:  # also what came to be owed meanwhile
+            while self._is_work_due:  # also work that fell due meanwhile
                 self._is_work_due = False
                 for job in self.shared.background_jobs:
                     if await self.db.read(job.is_due):
@@ -325,14 +326,14 @@ class Vault:
             return
 
     def check_writable(self) -> None:
-        """Before a write. As ``check_in_place``; raises ``StorageFull`` while the disk is below its reserve, which lets
-        owners delete and recover."""
+        """Call before a write. As ``check_in_place``; also raises ``StorageFull`` while less is free than the reserve
+        that lets owners delete and recover."""
         self.check_in_place()
         if not self.has_room_for(0):
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
     def check_in_place(self) -> None:
-        """Before a write that frees space. Raises ``VaultQuarantined`` when the files were taken away under us: a
+        """Call before a write that frees space. Raises ``VaultQuarantined`` when the files were moved or deleted: a
         database that lost its name would accept writes and lose them. Raises ``ReadOnly`` on a read-only file system.
         """
         if not self._in_place():
@@ -343,12 +344,12 @@ class Vault:
             raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
 
     def has_room_for(self, size: int) -> bool:
-        """Whether so many bytes can be written and what is left free stays so."""
+        """Whether ``size`` bytes can be written and the space that stays free is not touched."""
         return free_bytes(self.folder) >= self.shared.storage.reserve_mb * MB + size
 
     async def make_room(self) -> None:
-        """Before a write that deletes. As ``check_in_place``; gives the reserve up where the disk is full, and empties
-        the log: what stands in it takes room twice."""
+        """Call before a write that deletes. As ``check_in_place``; on a full disk also gives the reserve up and empties
+        the WAL, whose pages take room twice."""
         self.check_in_place()
         if self.reserve.is_needed():
             self.reserve.give_up()
@@ -356,7 +357,7 @@ class Vault:
                 await self.db.checkpoint()
 
     def is_marked_damaged(self) -> bool:
-        """Whether damage was found in the database, by whatever process."""
+        """Whether any process found damage in the database."""
         return database_checks.is_marked_damaged(self.db.path)
 
     def _in_place(self) -> bool:
@@ -368,13 +369,13 @@ class Vault:
 
 
 def notes_root(entry: VaultEntry, folder: Path) -> Path:
-    """Where the notes lie: in the folder served in place, or beside the vault's files."""
+    """Where the notes lie: in the folder served in place, or next to the vault's files."""
     return entry.path or folder / NOTES_FOLDER
 
 
 async def create_files(folder: Path, settings: StorageSettings) -> str:
-    """Make the folder and database of a new vault; returns its vault id. Files that are there already are left
-    alone and keep theirs. Raises ``VaultQuarantined`` for a database that is something else."""
+    """Make the folder and database of a new vault; returns its vault id. Existing files stay and keep their id. Raises
+    ``VaultQuarantined`` for a database that is something else."""
     make_private_folder(folder)
     db = Database(folder / DATABASE_FILE, settings)
 

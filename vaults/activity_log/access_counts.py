@@ -1,4 +1,4 @@
-"""How often memories were read, and when last: counted as they are, written down now and then."""
+"""How often memories were read, and when last. Counted in memory, saved now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vaults.db.sql import Writer
 
 
 def add_access_counts(tx: Writer, accesses: Mapping[int, int]) -> None:
-    """Add readings, by number of the memory, to those there are."""
+    """Add ``accesses``, reads by the number of each memory, to the stored counts."""
     tx.many(
         "INSERT INTO memory_accesses (memory, accessed_at, times) SELECT seq, :now, :times FROM memories"
         " WHERE seq = :memory ON CONFLICT (memory) DO UPDATE SET"

@@ -1,4 +1,4 @@
-"""What the ledger writes down about a call. Words of ours, counts, ids and paths: never a text, a title or a query."""
+"""What the activity log stores about a call: fixed words, counts, ids and paths, never a text, a title or a query."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ActivityEntry:
-    """What a tool says of one of its calls. ``saved``: tokens a pack left out of what it was made of."""
+    """What a tool reports about one of its calls."""
 
     type: str
     resource: str | None = None
     summary: str = ""
     threads: tuple[str, ...] = ()
     saved: int = 0
+    """Tokens of its sources that a pack left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityRecord:
-    """One row of events. ``session`` is a handle; tokens are estimated; ``outcome`` is ok or the code of an error."""
+    """One row of events. Tokens are estimated."""
 
     at: str
     session: str
+    """The session's handle."""
     owner: str
     tool: str
     activity_entry: ActivityEntry
     outcome: str
+    """``ok``, or the code of an error."""
     ms: float
     tokens_in: int
     tokens_out: int

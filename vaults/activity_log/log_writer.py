@@ -1,4 +1,4 @@
-"""The ledger of an open vault: which session a call belongs to, and what was done, written in batches.
+"""The activity log of an open vault: which session a call belongs to, and what was done, written in batches.
 
 A call never waits for its row: events are kept in memory for ``FLUSH_S`` and share one transaction. A process that is
 killed loses what it had not written by then, of the log and of nothing else; what cannot be written is counted.
@@ -29,8 +29,8 @@ FLUSH_S = 0.5
 """Seconds an event waits for others to share its transaction."""
 
 READ_S = 1.0
-"""Seconds who reads of sessions and events waits for the newest of them to be written. Where that takes longer, they
-are told without, and nobody waits again before it is through."""
+"""Seconds a reader of sessions and events waits for the newest to be written. If that takes longer, the answer goes
+without them, and nobody waits again until it is done."""
 
 MAX_WAITING = 10_000
 """Events kept while they cannot be written; older ones are lost, and counted."""
@@ -61,7 +61,7 @@ class ActivityLog:
         self.lost = 0
 
     async def attend(self, visitor: SessionOwner) -> Session:
-        """The session of a caller that names none: the one it was in a while ago, or a new one."""
+        """The session of a caller that names none: its recent one, or a new one."""
         known = await self._find_remembered(visitor.owner, visitor.name)
         if known is None or known.idle:
             known = await self._db.read(
@@ -70,8 +70,8 @@ class ActivityLog:
         return self._touch_session(known)
 
     async def open_named(self, visitor: SessionOwner, name: str) -> Session:
-        """The session a client calls ``name``, a handle of ours or a name of its own; begun if it is its own and
-        new. Raises ``NotFound`` for a handle that is not this caller's."""
+        """The session a client calls ``name``: a handle given out here, or a name of its own, which begins a session if
+        it is new. Raises ``NotFound`` for a handle that is not this caller's."""
         if is_own_handle(name):
             return await self.find(visitor, name)
         known = await self._find_remembered(visitor.owner, name)
@@ -87,18 +87,18 @@ class ActivityLog:
         seq = known.seq if known is not None else None
         if known is None or seq is None or known.mark == mark:
             return known
-        with contextlib.suppress(StrongroomError):  # where the log cannot be read, the call goes on
+        with contextlib.suppress(StrongroomError):  # if the log cannot be read, the call goes on
             if await self._db.read(lambda tx: session_rows.is_completed(tx, seq)):
                 self.end(known, "completed")
                 return None
-            known.mark = mark  # as of before: what was committed meanwhile is looked for with the next call
+            known.mark = mark  # the earlier mark: what was committed meanwhile is found at the next call
         return known
 
     async def find(self, visitor: SessionOwner, handle: str) -> Session:
-        """The session somebody speaks of. Raises ``NotFound``, alike for made up, expired and another's."""
+        """The session of a given handle. Raises the same ``NotFound`` for one made up, expired or another's."""
         handle = handle.lower() if is_own_handle(handle) else handle
         known = self._present.get((visitor.owner, handle))
-        if known is None and handle.isprintable():  # what is not is no name either, and some of it no text to look for
+        if known is None and handle.isprintable():  # else it is no name, and may not even be text
             known = await self._db.read(
                 lambda tx: (
                     session_rows.find_by_handle(tx, visitor, handle)
@@ -124,20 +124,20 @@ class ActivityLog:
         return session
 
     def _same(self, key: tuple[str, str], session: Session) -> Session:
-        """While a row was looked for, another call may have found it, or begun the same session."""
+        """The session to use: while a row was read, another call may have found it, or begun the same session."""
         present = self._present.get(key)
         unwritten = present is not None and session.seq is None and not present.idle and not present.completed
         return present if present is not None and (unwritten or present.id == session.id) else session
 
     def end(self, session: Session, status: str) -> None:
-        """A session was paused or completed: a later call without a handle begins another when it was completed."""
+        """Forget a session that was paused or completed. After the latter, a call without a handle begins another."""
         session.completed = status == "completed"
         for handle in (session.name, session.id):
             self._present.pop((session.owner, handle), None)
         self._touched.pop(session.id, None)
 
     def record(self, entry: ActivityRecord) -> None:
-        """Write an event down, soon."""
+        """Queue an event to be written soon."""
         self._entries.append(entry)
         self._lose(len(self._entries) - MAX_WAITING)
         self._begin_timer()
@@ -165,7 +165,7 @@ class ActivityLog:
         self._schedule_flush()
 
     def _schedule_flush(self) -> asyncio.Task[None]:
-        """Write what waits as soon as what is being written is through. Who asks meanwhile shares in it."""
+        """Write what waits as soon as the current write is done. Those who ask meanwhile share the task."""
         if self._next is None:
             self._next = asyncio.create_task(self._flush_quietly(), name="ledger")
             self._flushing.add(self._next)
@@ -178,8 +178,8 @@ class ActivityLog:
         self._late = False
 
     async def flush(self) -> None:
-        """Write what waits, and wait for it for ``READ_S`` at most: another process may hold the vault. Never raises
-        for what happens to disk or database: it is tried again with the next."""
+        """Write what waits, waiting ``READ_S`` at most: another process may hold the vault. Never raises for what
+        happens to disk or database: the next flush tries again."""
         writing = self._schedule_flush()
         if not self._late:
             done, _ = await asyncio.wait({writing}, timeout=READ_S)
@@ -190,7 +190,7 @@ class ActivityLog:
         await asyncio.shield(self._schedule_flush())
 
     async def row(self, session: Session) -> int:
-        """The row of a session, written if need be. Raises what keeps it from being written."""
+        """The row number of a session, which is written first if need be. Raises what keeps it from being written."""
         if session.seq is None:
             self._touched[session.id] = session
             await self._flush()
@@ -198,14 +198,14 @@ class ActivityLog:
         return session.seq
 
     async def present(self, session: Session) -> int:
-        """As ``row``, once it is written that it was seen just now: one that was paused is active again."""
+        """As ``row``, after writing that the session was just seen: a paused one is active again."""
         if session.id in self._touched:
             await self._flush()
         return await self.row(session)
 
     async def _flush(self) -> None:
         async with self._writing:
-            self._next = None  # what comes from here on is for another
+            self._next = None  # what comes from here on is for the next flush
             entries, self._entries = self._entries, []
             touched, self._touched = self._touched, {}
             if not entries and not touched:
@@ -215,7 +215,7 @@ class ActivityLog:
             try:
                 placed = await self._db.write_uncounted(lambda tx: keep(tx, list(touched.values()), entries))
             except StrongroomError as failure:
-                if isinstance(failure, ReadOnly):  # and it will stay so: nothing is to be hoarded
+                if isinstance(failure, ReadOnly):  # it will stay so: keep nothing for later
                     self._count_lost(len(entries))
                 else:
                     self._keep_for_later(entries, touched)
@@ -225,8 +225,8 @@ class ActivityLog:
             self._place(touched, placed)
 
     def _place(self, touched: Mapping[str, Session], placed: SessionRows) -> None:
-        """Tell sessions their rows. One that another process had begun first has its handle from here on, also in what
-        came to wait meanwhile."""
+        """Give sessions their rows. A session that another process began first takes that one's handle, also in events
+        queued meanwhile."""
         renamed = {}
         for handle, session in touched.items():
             session.seq, session.id = placed[handle]
@@ -254,12 +254,12 @@ class ActivityLog:
         return placed
 
     def cutoffs(self) -> SessionCutoffs:
-        """When sessions count as left, as of now."""
+        """When sessions count as stale, as of now."""
         return SessionCutoffs.of(self._settings)
 
     async def part(self) -> None:
-        """The process ends: pause the sessions it was serving, and give back what they claimed. Not those of commands:
-        there each call is a process, and the next goes on with the session."""
+        """Before the process ends: pause the sessions it serves and release their claims. Sessions of commands go on:
+        there each call is a process, and the next one continues the session."""
         present, self._present = list(self._present.values()), OrderedDict()
         await self.write_out()
         served = [session for session in present if session.transport != "cli" and not session.idle]

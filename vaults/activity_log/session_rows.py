@@ -1,4 +1,4 @@
-"""The rows of sessions and events: written in batches, by whoever has the transaction."""
+"""Reads and writes the rows of sessions and events, in batches, inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _COLUMNS = "id, owner, name, who, client, transport, workspace, seq, status = 'c
 
 
 def find_by_handle(tx: Reader, visitor: SessionOwner, handle: str) -> Session | None:
-    """The visitor's session of this handle, whatever became of it."""
+    """The visitor's session with this handle, in any status."""
     row = tx.one(f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (handle, visitor.owner))
     return _from_row(row, visitor) if row else None
 
 
 def find_by_name(tx: Reader, visitor: SessionOwner, name: str, since: str) -> Session | None:
-    """The visitor's newest session of this name that is not completed and was seen after ``since``, which is empty for
-    whenever."""
+    """The visitor's newest session of this name that is not completed and was seen after ``since`` (empty: at any
+    time)."""
     row = tx.one(
         f"SELECT {_COLUMNS} FROM sessions WHERE owner = ? AND name = ? AND status <> 'completed' AND seen_at > ?"
         " ORDER BY seq DESC LIMIT 1",
@@ -44,28 +44,28 @@ def _from_row(row: Row, visitor: SessionOwner) -> Session:
 
 
 SessionRows = dict[str, tuple[int, str]]
-"""Row and handle of sessions, by the handle each had before."""
+"""Row number and handle of each session, by the handle it had before it was written."""
 
 
 def write_sessions(tx: Writer, sessions: Iterable[Session]) -> SessionRows:
-    """Write sessions that are new and when the others were seen. A paused one that was seen is active again. Returns
-    the row and handle of each by the handle it had: another process may have begun one of the same name first."""
+    """Insert new sessions, and update when the others were seen; a paused one becomes active again. Handles may change:
+    another process may have begun a session of the same name first."""
     return {session.id: _write_session(tx, session) for session in sessions}
 
 
 def _write_session(tx: Writer, session: Session) -> tuple[int, str]:
-    held = tx.one("SELECT seq, id FROM sessions WHERE id = ?", (session.id,)) or tx.one(
+    row = tx.one("SELECT seq, id FROM sessions WHERE id = ?", (session.id,)) or tx.one(
         "SELECT seq, id FROM sessions WHERE owner = ? AND name = ? AND status = 'active' AND seen_at > ?"
         " ORDER BY seq DESC LIMIT 1",
         (session.owner, session.name, clock.ago(session.idle_s)),
     )
-    if held is not None:
+    if row is not None:
         tx.run(
             "UPDATE sessions SET seen_at = ?, ended_at = CASE status WHEN 'paused' THEN NULL ELSE ended_at END,"
             " status = CASE status WHEN 'paused' THEN 'active' ELSE status END WHERE seq = ?",
-            (session.seen_at, held[0]),
+            (session.seen_at, row[0]),
         )
-        return int(held[0]), str(held[1])
+        return int(row[0]), str(row[1])
     values = dataclasses.asdict(session)
     seq = tx.insert(
         "INSERT INTO sessions (id, owner, name, who, client, transport, workspace, status, started_at, seen_at)"
@@ -76,13 +76,13 @@ def _write_session(tx: Writer, session: Session) -> tuple[int, str]:
 
 
 def find_row_numbers(tx: Reader, handles: Iterable[str]) -> dict[str, int]:
-    """The rows of sessions by their handles; one that has none is missing."""
+    """The row number of each session by its handle; sessions without a row are left out."""
     found = ((handle, tx.value("SELECT seq FROM sessions WHERE id = ?", (handle,))) for handle in handles)
     return {handle: int(seq) for handle, seq in found if seq is not None}
 
 
 def pause_excess(tx: Writer, owner: str, most: int) -> None:
-    """Pause the longest silent of a principal's sessions, when it has more than ``most``."""
+    """Keep the ``most`` sessions of a principal that were seen last active, and pause its others."""
     tx.run(
         "UPDATE sessions SET status = 'paused', ended_at = seen_at WHERE owner = :owner AND status = 'active'"
         " AND seq NOT IN (SELECT seq FROM sessions WHERE owner = :owner AND status = 'active'"
@@ -92,7 +92,7 @@ def pause_excess(tx: Writer, owner: str, most: int) -> None:
 
 
 def insert_events(tx: Writer, entries: Sequence[ActivityRecord], rows: Mapping[str, int]) -> None:
-    """Append events. ``rows``: the row of each session by its handle."""
+    """Append events. ``rows``: the row number of each session by its handle."""
     tx.many(
         "INSERT INTO events (at, session, owner, tool, type, resource, summary, outcome, ms, tokens_in, tokens_out,"
         " saved, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -1,4 +1,4 @@
-"""Who calls, as the ledger knows callers, and the session a call belongs to."""
+"""Who calls, as the activity log sees it, and the session a call belongs to."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ _OWN_HANDLE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3
 
 
 def is_own_handle(handle: str) -> bool:
-    """Whether a handle has the form of those given out here. Anything else is a name its client chose."""
+    """Whether a handle has the form of those given out here. Anything else is a name the client chose."""
     return _OWN_HANDLE.fullmatch(handle) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOwner:
-    """A caller. ``owner`` is its identity, ``who`` its subject for people, ``connection`` what tells this connection
-    from others of the same caller (stdio), ``idle_s`` the seconds without a call after which its session is over."""
+    """A caller, as the owner of sessions."""
 
     owner: str
+    """Its identity."""
     who: str
+    """Its subject, as people read it."""
     client: str | None
     transport: str
     workspace: str
     connection: str
+    """Tells this connection from others of the same caller (stdio)."""
     idle_s: float
+    """Seconds without a call after which its session is over."""
 
     @property
     def name(self) -> str:
-        """What its session is known by when it names none."""
+        """The name of its session when it gives none."""
         return f"~{self.transport}:{self.connection}:{self.workspace}:{self.client or ''}"
 
 
 @dataclass(slots=True)
 class Session:
-    """A session somebody is in. ``id`` is the handle; ``seq`` its row, None until it is written; ``seen`` a reading of
-    the monotonic clock and ``seen_at`` the same moment for people, ``mark`` that of the database when the row was last
-    looked up."""
+    """A session in use."""
 
     id: str
+    """The handle."""
     owner: str
     name: str
     who: str
@@ -53,19 +55,22 @@ class Session:
     workspace: str
     idle_s: float
     seq: int | None = None
+    """Its row number; None until it is written."""
     completed: bool = False
     started_at: str = field(default_factory=clock.now)
     seen_at: str = field(default_factory=clock.now)
     seen: float = field(default_factory=time.monotonic)
+    """The moment ``seen_at``, by the monotonic clock."""
     mark: CommitMark | None = None
+    """The database's mark when the row was last looked up."""
 
     def touch(self) -> None:
-        """It made a call."""
+        """Record that it made a call just now."""
         self.seen, self.seen_at = time.monotonic(), clock.now()
 
     @property
     def idle(self) -> bool:
-        """Whether it has been silent for too long to be gone on with unasked."""
+        """Whether it has been silent for too long to be continued by a call that does not name it."""
         return time.monotonic() - self.seen > self.idle_s
 
 

@@ -1,7 +1,7 @@
-"""What callers were shown lately, as digests: text that only comes back is recognised by them.
+"""Digests of the texts callers were shown lately, so that text which only comes back is recognised.
 
-Kept in memory, for one process and one vault, bounded in number and in time. A caller's readings are its own: what
-another one was shown stays unknown to it.
+Kept in memory, for one process and one vault, bounded in number and in time. Each caller has its own: what another one
+was shown stays unknown to it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 MAX_KEPT = 4_096
-"""Digests kept at most, some 1 MB."""
+"""Max digests kept: some 1 MB."""
 
 MIN_LENGTH, MAX_LENGTH = 24, 8_000
-"""Characters of a text that is recognised: shorter ones are said again rightly, longer ones cost too much."""
+"""Characters of a text that is recognised: shorter ones may well be repeated, longer ones cost too much."""
 
 MAX_PARAGRAPHS = 32
-"""Paragraphs of a note, from its beginning, that are known again when they come back."""
+"""Paragraphs of a note, from its beginning, that are recognised one by one."""
 
 _MARKS = b" \t\r\n\f\v#>*_`\"'"
 _OTHER_MARKS = dict.fromkeys(map(ord, "“”„‘’…\u00a0\u200b\ufeff"))
 
 
 class ShownTexts:
-    """Digests of texts with what they came from. Safe from any thread."""
+    """Digests of texts, each with its source. Safe from any thread."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
@@ -44,12 +44,12 @@ class ShownTexts:
                 self._held.popitem(last=False)
 
     def note_paragraphs(self, viewer: str, text: str, source: str) -> None:
-        """As ``note``, of a note's text: all of it, and its first paragraphs each."""
+        """As ``note``, for a note's text: all of it, and each of its first paragraphs."""
         paragraphs = text.split("\n\n", MAX_PARAGRAPHS)[:MAX_PARAGRAPHS]
         self.note(viewer, ((part, source) for part in dict.fromkeys((text, *paragraphs))))
 
     def find_shown_source(self, viewer: str, text: str, within_s: float) -> str | None:
-        """Where ``viewer`` was shown this very text in the last ``within_s`` seconds."""
+        """Where ``viewer`` was shown this text in the last ``within_s`` seconds; None if it was not."""
         key = _digest(viewer, text)
         if key is None:
             return None
@@ -68,5 +68,5 @@ def _digest(viewer: str, text: str) -> bytes | None:
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH:
         return None
     plain = text if text.isascii() else text.translate(_OTHER_MARKS)
-    said = plain.casefold().encode("utf-8", "surrogatepass").translate(None, _MARKS)
-    return hashlib.blake2b(viewer.encode("utf-8", "surrogatepass") + b"\n" + said, digest_size=16).digest()
+    folded = plain.casefold().encode("utf-8", "surrogatepass").translate(None, _MARKS)
+    return hashlib.blake2b(viewer.encode("utf-8", "surrogatepass") + b"\n" + folded, digest_size=16).digest()

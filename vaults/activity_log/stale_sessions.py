@@ -1,4 +1,4 @@
-"""Sessions nobody is in any more: paused, and what they claimed given back."""
+"""Pauses sessions nobody uses any more, and releases their claims."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vaults.settings import SessionSettings
 
 @dataclass(frozen=True, slots=True)
 class SessionCutoffs:
-    """When a session must have been seen to be alive, by its transport. One seen later than ``ahead`` is not: the clock
-    was set back since."""
+    """When a session must have been seen last to count as live, by its transport. One seen after ``ahead`` does not:
+    the clock was set back since."""
 
     remote: str
     local: str
@@ -26,16 +26,16 @@ class SessionCutoffs:
 
     @property
     def params(self) -> dict[str, str]:
-        """What ``IS_STALE`` and ``IS_LIVE`` are bound to."""
+        """The parameters of ``IS_STALE`` and ``IS_LIVE``."""
         return {"remote": self.remote, "local": self.local, "ahead": self.ahead}
 
 
 _IS_LEFT = "(seen_at > :ahead OR seen_at < CASE transport WHEN 'stdio' THEN :local ELSE :remote END)"
 IS_STALE = f"status = 'active' AND {_IS_LEFT}"
-"""Whether a row of sessions says it is active, and nobody is in it any more."""
+"""SQL: whether a session's row says active, but nobody uses it any more."""
 
 IS_LIVE = f"status = 'active' AND NOT {_IS_LEFT}"
-"""Whether somebody is in it."""
+"""SQL: whether somebody uses the session."""
 
 
 def has_stale(tx: Reader, cutoffs: SessionCutoffs) -> bool:
@@ -54,7 +54,7 @@ def pause_stale(tx: Writer, cutoffs: SessionCutoffs) -> int:
 
 
 def end_session(tx: Writer, session: int, status: str) -> None:
-    """A session stops: ``paused`` or ``completed``, which it stays. What it claimed is free."""
+    """End a session as ``paused`` or ``completed``, and release its claims. A completed one stays completed."""
     tx.run(
         "UPDATE sessions SET status = CASE status WHEN 'completed' THEN status ELSE ? END, ended_at = ? WHERE seq = ?",
         (status, clock.now(), session),
@@ -63,7 +63,7 @@ def end_session(tx: Writer, session: int, status: str) -> None:
 
 
 def pause_sessions(tx: Writer, sessions: Iterable[int]) -> None:
-    """Sessions whose process ends: paused, unless they ended before."""
+    """Pause sessions whose process ends, unless they ended before."""
     for session in sessions:
         if tx.value("SELECT status FROM sessions WHERE seq = ?", (session,)) == "active":
             end_session(tx, session, "paused")

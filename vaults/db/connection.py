@@ -30,18 +30,18 @@ from vaults.settings import StorageSettings
 T = TypeVar("T")
 
 CommitMark = tuple[int, int]
-"""What ``Database.mark`` says."""
+"""Modification time in nanoseconds and bytes of the WAL, as ``Database.mark`` reads them."""
 
 GROUP_LIMIT = 64
-"""Transactions per commit at most: bounds how long the first of a group waits for the last."""
+"""Max transactions per commit: bounds how long the first of a group waits for the last."""
 
 
 @dataclass(slots=True)
 class _PendingWrite(Generic[T]):
     work: Callable[[Writer], T]
     done: asyncio.Future[T]
-    aside: bool
-    alone: bool = False
+    uncounted: bool
+    exclusive: bool = False
 
 
 class Database:
@@ -78,20 +78,20 @@ class Database:
 
         A caller that is cancelled after its work began does not stop it: the write is whole or absent.
         """
-        return await self._written(work, aside=False)
+        return await self._written(work, uncounted=False)
 
     async def write_uncounted(self, work: Callable[[Writer], T]) -> T:
-        """``write`` for bookkeeping that no search reads: what was kept of earlier ones stays good."""
-        return await self._written(work, aside=True)
+        """``write`` for bookkeeping that no search reads: cached results of searches stay valid."""
+        return await self._written(work, uncounted=True)
 
     async def write_exclusive(self, work: Callable[[Writer], T]) -> T:
         """``write`` for what changes thousands of rows: it shares its transaction with nobody."""
-        return await self._written(work, aside=False, alone=True)
+        return await self._written(work, uncounted=False, exclusive=True)
 
-    async def _written(self, work: Callable[[Writer], T], *, aside: bool, alone: bool = False) -> T:
+    async def _written(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_PendingWrite(work, done, aside, alone))
+        self._pending.append(_PendingWrite(work, done, uncounted, exclusive))
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
         return await asyncio.shield(done)
@@ -107,7 +107,7 @@ class Database:
         return await _on_thread(writer, _run_raw, writer, work)
 
     async def version(self) -> tuple[int, int]:
-        """A mark that is another one once anybody, here or in another process, has committed. One thread hop."""
+        """A mark that changes with every commit, here or in another process. One thread hop."""
         self._refuse_if_closed()
         # PRAGMA data_version counts the commits of other connections and means something on one and the same
         # connection only: this one is kept, never writes, and its number is part of the mark.
@@ -121,18 +121,18 @@ class Database:
             return self._watches, await _on_thread(self._watcher, _run_raw, self._watcher, _data_version)
 
     def mark(self) -> CommitMark | None:
-        """Another one once anybody, here or in another process, has committed: the log that every commit is added to,
-        as the file system sees it. Costs a look at a file, no thread; two commits within a tick of the file system's
-        clock may be one. None where there is no log."""
+        """A cheaper mark that changes with commits, here or in another process: time and size of the WAL, which every
+        commit is added to. Costs one look at a file, no thread; two commits within a tick of the file system's clock
+        may look like one. None where there is no WAL."""
         try:
-            log = self.path.with_name(f"{self.path.name}-wal").stat()
+            wal = self.path.with_name(f"{self.path.name}-wal").stat()
         except OSError:
             return None
-        return log.st_mtime_ns, log.st_size
+        return wal.st_mtime_ns, wal.st_size
 
     async def rest(self) -> None:
-        """Close every connection nothing is using; the next call opens what it needs (under a millisecond). Only
-        for a moment when nobody holds the vault."""
+        """Close every connection nothing is using; the next call opens what it needs (under a millisecond). Call only
+        while nobody holds the vault."""
         idle, self._free_readers = self._free_readers, []
         if (self._drain is None or self._drain.done()) and self._writer is not None:
             idle, self._writer = [*idle, self._writer], None
@@ -147,9 +147,9 @@ class Database:
         for _ in range(self._settings.readers):
             await self._reader_slots.acquire()  # waits for reads under way
         async with self._watching:
-            held = [*self._free_readers, *(each for each in (self._watcher, self._writer) if each is not None)]
+            open_now = [*self._free_readers, *(each for each in (self._watcher, self._writer) if each is not None)]
             self._free_readers, self._watcher, self._writer = [], None, None
-            for connection in held:
+            for connection in open_now:
                 await self._forget(connection)
         for _ in range(self._settings.readers):
             self._reader_slots.release()
@@ -175,7 +175,7 @@ class Database:
     def _next_group(self) -> list[_PendingWrite[Any]]:
         group: list[_PendingWrite[Any]] = []
         while self._pending and len(group) < GROUP_LIMIT:
-            if group and (group[-1].alone or self._pending[0].alone):
+            if group and (group[-1].exclusive or self._pending[0].exclusive):
                 break
             pending = self._pending.popleft()
             if not pending.done.cancelled():
@@ -209,7 +209,7 @@ class Database:
         return await self._connect(writer=False)
 
     def _is_outdated(self, connection: aiosqlite.Connection) -> bool:
-        """Whether a connection that takes its file for unchanging is wrong about it by now."""
+        """Whether a connection opened as immutable no longer matches its file."""
         return connection in self._frozen and self._frozen[connection] != database_files.inspect_files(self.path)
 
     async def _forget(self, connection: aiosqlite.Connection) -> None:
@@ -243,17 +243,17 @@ class Database:
 
 def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.Connection:
     """A driver connection with every pragma set. Blocking; used by the async side, migrations and checks. Where the
-    folder cannot be written, a writer too can only read."""
-    found = database_files.inspect_files(path)
-    fixed = found.database is not None and not found.writable
-    target = database_files.readable_uri(path, found) if fixed else path
-    if not fixed:
-        database_files.make_private(path, found)
-    raw = sqlite.connect(target, uri=fixed, isolation_level=None, check_same_thread=False, cached_statements=64)
+    folder cannot be written, a writer can only read, too."""
+    files = database_files.inspect_files(path)
+    read_only = files.database is not None and not files.writable
+    target = database_files.readable_uri(path, files) if read_only else path
+    if not read_only:
+        database_files.make_private(path, files)
+    raw = sqlite.connect(target, uri=read_only, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")
         raw.execute("PRAGMA foreign_keys=ON")
-        if writer and not fixed:
+        if writer and not read_only:
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={settings.synchronous.upper()}")
             raw.execute("PRAGMA secure_delete=ON")
@@ -313,7 +313,7 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
             outcome = run(raw, pending.work)
             outcomes.append(outcome)
             changed = raw.total_changes != before and not isinstance(outcome, Exception)
-            counts = counts or (changed and not pending.aside)
+            counts = counts or (changed and not pending.uncounted)
         if counts:
             Writer(raw).count_change()
         raw.execute("COMMIT")
@@ -326,8 +326,8 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
 
 
 def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
-    """Run the only work of a transaction. In a savepoint each statement takes the longer the more was changed before
-    it: SQLite keeps the pages as they were in a list in memory, and goes along it. Ten thousand notes took minutes."""
+    """Run the only work of a transaction, without a savepoint: in one, each statement takes longer the more was changed
+    before it, because SQLite walks an in-memory list of the original pages. Ten thousand notes took minutes."""
     try:
         with translate_sqlite_errors():
             return work(Writer(raw))

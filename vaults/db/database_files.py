@@ -1,9 +1,9 @@
-"""What a database's files allow: writing, or only reading, and then in which way SQLite can read them.
+"""What a database's files allow: writing, or only reading, and then how SQLite can read them.
 
 In a folder that cannot be written SQLite cannot make the ``-shm`` file a WAL database needs. Where both ``-wal`` and
 ``-shm`` are there it reads them as they are; where nothing waits in a ``-wal`` the database file is all there is and
-may be opened ``immutable``. Such a connection never looks whether the file changed: ``DatabaseFiles`` is for whoever
-keeps it.
+may be opened ``immutable``. Such a connection never notices that the file changed: whoever keeps one compares
+``DatabaseFiles``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ class DatabaseFiles:
 
     writable: bool
     database: tuple[int, int, int] | None
+    """Inode, modification time in nanoseconds, bytes; None where there is no database."""
     wal_bytes: int | None
     shared: bool
+    """Whether there is a ``-shm`` file."""
 
     @property
     def frozen(self) -> bool:
@@ -41,8 +43,8 @@ def inspect_files(path: Path) -> DatabaseFiles:
 
 
 def make_private(path: Path, files: DatabaseFiles) -> None:
-    """Let nobody else read a database, its log and its index, before SQLite makes or opens them: it gives a log the
-    permissions of its database."""
+    """Let nobody else read a database, its WAL and its ``-shm``. Call before SQLite makes or opens them: it gives a WAL
+    the permissions of its database."""
     if files.database is None and files.writable:
         make_private_file(path)
     for end in ("", "-wal", "-shm"):

@@ -1,4 +1,4 @@
-"""SQLite's failures as ours. The one place that reads its error codes."""
+"""Translates SQLite's failures into typed errors. The one place that reads its error codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vaults.errors import (
 
 
 def to_typed_error(failure: sqlite.Error) -> StrongroomError | None:
-    """The typed error for a driver failure, or None when it is a bug of ours (constraint, syntax, misuse)."""
+    """The typed error for a driver failure, or None for a bug in the caller (constraint, syntax, misuse)."""
     primary = (getattr(failure, "sqlite_errorcode", None) or 0) & 0xFF
     match primary:
         case sqlite.SQLITE_FULL:
@@ -31,18 +31,18 @@ def to_typed_error(failure: sqlite.Error) -> StrongroomError | None:
         case sqlite.SQLITE_IOERR | sqlite.SQLITE_CANTOPEN:
             return VaultUnavailable("the vault's files cannot be read or written", reason="io")
         case _:
-            # The driver's own words: no text of ours is anything but UTF-8.
+            # The driver's own words: strongroom stores nothing but UTF-8.
             return damaged_error() if str(failure).startswith("Could not decode to UTF-8") else None
 
 
 def damaged_error() -> VaultQuarantined:
-    """What is said of a database that cannot be trusted any more."""
+    """The error for a database that cannot be trusted any more."""
     return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
 
 
 @contextmanager
 def translate_sqlite_errors() -> Iterator[None]:
-    """Raise our error for a driver failure inside the block."""
+    """Raise the typed error for a driver failure inside the block."""
     try:
         yield
     except sqlite.Error as failure:
@@ -51,5 +51,5 @@ def translate_sqlite_errors() -> Iterator[None]:
             raise
         raise typed from failure
     except UnicodeDecodeError as failure:
-        # SQLite tells what is wrong with a schema in the words of the schema.
+        # SQLite quotes the schema when it reports what is wrong with it.
         raise damaged_error() from failure

@@ -1,9 +1,8 @@
 """Whether a database file is whole: SQLite's own checks, in parts that are short enough to stop between two.
 
 A part is a table with its indexes; the first is the schema with the list of free pages. A small file is one part.
-Reading only. Each look takes
-a connection of its own: a full-text table compares what an older connection remembers with what others have written
-since, and calls that damage.
+Nothing is written. Each check takes a connection of its own: a full-text table compares what an older connection
+remembers with what others have written since, and calls that damage.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 
 WHOLE_PAGES = 512
-"""Pages up to which a database is looked through when it is opened: some 2 MB, about a millisecond."""
+"""Pages up to which all of a database is checked when it is opened: some 2 MB, about a millisecond."""
 
 WHOLE = "everything"
 SCHEMA = "sqlite_schema"
 PART_OF_WHOLE = 4
-"""So many times as big, a database is still one part: a connection for each of its tables would take longer."""
+"""Up to this many times ``WHOLE_PAGES`` a database is one part: a connection for each table would take longer."""
 
 
 def has_obvious_damage(tx: Reader) -> bool:
@@ -36,7 +35,7 @@ def has_obvious_damage(tx: Reader) -> bool:
 
 
 def list_parts(path: Path, settings: StorageSettings) -> list[str]:
-    """What there is to look at. Blocking. Raises ``VaultQuarantined`` where not even that can be read."""
+    """The parts to check. Blocking. Raises ``VaultQuarantined`` where not even these can be read."""
     with translate_sqlite_errors(), closing(open_raw(path, settings, writer=False)) as raw:
         if raw.execute("PRAGMA page_count").fetchone()[0] <= PART_OF_WHOLE * WHOLE_PAGES:
             return [WHOLE]
@@ -45,8 +44,8 @@ def list_parts(path: Path, settings: StorageSettings) -> list[str]:
 
 
 def is_damaged(path: Path, settings: StorageSettings, part: str, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Whether a part is damaged, found so twice. Blocking: a second for 100,000 memories. ``stopped`` ends it early;
-    then nothing was found. Raises ``VaultUnavailable`` where the file cannot be read."""
+    """Whether two checks in a row find a part damaged. Blocking: a second for 100,000 memories. ``stopped`` ends it
+    early; the answer is then False. Raises ``VaultUnavailable`` where the file cannot be read."""
     return all(_shows_damage(path, settings, part, stopped) for _ in range(2))
 
 

@@ -45,7 +45,7 @@ async def migrate(db: Database, folder: str, known: tuple[MigrationStep, ...] | 
     """Bring ``db`` up to date; returns how many steps were applied. Raises ``VaultQuarantined`` (reason
     ``future`` or ``foreign``) for a database that is not one this version may touch."""
     chain = load_migrations(folder) if known is None else known
-    # A current database is told by reading alone, so one that can only be read opens too.
+    # Reading alone shows that a database is current, so one that can only be read opens too.
     if db.path.exists() and not await db.read(lambda tx: _pending_migrations(tx, folder, chain)):
         return 0
     return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))

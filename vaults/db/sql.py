@@ -29,13 +29,12 @@ class Reader:
         self._connection = connection
 
     def version(self) -> int:
-        """Equal to an earlier one as long as nobody, in whatever process, has committed anything but bookkeeping in
-        between."""
-        # SQLite's own count of commits is no use here: the log of calls commits all the time.
+        """A number that stays the same until somebody, in any process, commits more than bookkeeping."""
+        # SQLite's own count of commits is no use here: the activity log commits all the time.
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def size(self) -> int:
-        """Bytes the database takes, this transaction included; what waits in it to be used again is not counted."""
+        """Bytes the database takes, this transaction included; free pages are not counted."""
         pages, free, each = (self.value(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size"))
         return (int(pages) - int(free)) * int(each)
 
@@ -55,8 +54,8 @@ class Reader:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Raises ``TimeoutError`` out of a statement that still runs when the time is over, to some milliseconds; the
-        transaction goes on."""
+        """Interrupt a statement that still runs after ``seconds``, give or take milliseconds, with ``TimeoutError``;
+        the transaction goes on."""
         until = time.perf_counter() + seconds
         self._connection.set_progress_handler(lambda: time.perf_counter() > until, CLOCK_CHECK_STEPS)
         try:
@@ -75,18 +74,18 @@ class Writer(Reader):
     __slots__ = ()
 
     def run(self, sql: str, params: Params = ()) -> int:
-        """Execute one statement; the number of rows it changed."""
+        """Execute one statement; returns the number of rows it changed."""
         return self._connection.execute(sql, params).rowcount
 
     def insert(self, sql: str, params: Params = ()) -> int:
-        """Execute one INSERT; the number the database gave the new row."""
+        """Execute one INSERT; returns the number the database gave the new row."""
         return int(self._connection.execute(sql, params).lastrowid or 0)
 
     def many(self, sql: str, rows: Iterable[Params]) -> None:
         """Execute one statement for each of ``rows``."""
-        if rows or not isinstance(rows, list):  # without rows it would be compiled all the same
+        if rows or not isinstance(rows, list):  # without rows it would still be compiled
             self._connection.executemany(sql, rows)
 
     def count_change(self) -> None:
-        """Give the database another ``version``, with whatever else the transaction does."""
+        """Give the database another ``version``, as part of this transaction."""
         self._connection.execute(f"PRAGMA user_version = {(self.version() + 1) % 2**31}")

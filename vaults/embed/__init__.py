@@ -1,1 +1,1 @@
-"""Text to vectors: engines behind one protocol, and the service that batches, bounds and survives them."""
+"""Text to vectors: engines behind one protocol, and the service that batches and bounds them, and outlives failures."""

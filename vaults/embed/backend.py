@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import numpy as np
 
-# How text is prepared before the model sees it. Raise it when that changes: every vault then embeds again.
+# Version of how text is prepared for the model. Raise it when that changes: every vault then embeds again.
 RECIPE = 1
 
 
@@ -27,13 +27,13 @@ class ModelIdentity:
 
     @property
     def key(self) -> str:
-        """16 hex digits that stand for all of it, stored beside every vector."""
+        """16 hex digits that stand for all of it, stored with every vector."""
         parts = json.dumps([self.name, self.revision, self.width, self.normalised, self.recipe])
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
 class Embedder(Protocol):
-    """One loaded model. Used by one thread at a time; ``max_tokens`` is what it reads of a text."""
+    """One loaded model. Used by one thread at a time; it reads the first ``max_tokens`` of a text."""
 
     @property
     def identity(self) -> ModelIdentity: ...
@@ -45,4 +45,4 @@ class Embedder(Protocol):
         """float32 ``[len(texts), width]``, each row of unit length, in the order given. Blocks."""
 
     def close(self) -> None:
-        """Give the memory back. The embedder is not used again."""
+        """Free the memory. The embedder is not used again."""

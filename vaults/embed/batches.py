@@ -1,15 +1,15 @@
-"""Cutting texts into model calls. Pure.
+"""Groups texts into model calls. Pure.
 
-A call is padded to its longest text, so its price is count x longest: texts are sorted by length first, and a
-call stops growing at a budget. A slice of the service is some 512 padded tokens: all that batching gains is gained
-there (sentence-transformers included), and a query that arrives behind it waits 0.1 s at most.
+A call is padded to its longest text, so its cost is count x longest: texts are sorted by length first, and a call stops
+growing at a budget. A slice of the service is some 512 padded tokens: more would gain nothing (sentence-transformers
+included), and a query that arrives behind one waits 0.1 s at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-BATCH_CHARACTERS = 2048  # about 512 tokens, for those who have not tokenised yet
+BATCH_CHARACTERS = 2048  # about 512 tokens, for callers that have not tokenised yet
 
 
 def split_into_batches(lengths: Sequence[int], *, budget: int, most: int) -> list[list[int]]:

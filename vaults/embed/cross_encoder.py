@@ -20,8 +20,8 @@ _CLOSE_WAIT_S = 2.0
 class CrossEncoderService:
     """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
 
-    ``score`` raises EmbeddingUnavailable when there is no model to ask: none configured, absent, failed, slower than
-    ``timeout_s``, busy with others, closing. What is cached is answered all the same.
+    ``score`` raises EmbeddingUnavailable when no model can answer: none configured, absent, failed, slower than
+    ``timeout_s``, busy with others, closing. Cached scores are still returned.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class CrossEncoderService:
 
     @property
     def configured(self) -> bool:
-        """Whether a model is named; it may still turn out to be absent."""
+        """Whether the settings name a model; it may still turn out to be absent."""
         return bool(self._options.model)
 
     @property
@@ -53,8 +53,8 @@ class CrossEncoderService:
 
     async def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, 0…1, in the order given. Only what is not cached is computed."""
-        asked = query.encode("utf-8", "surrogatepass")
-        keys = [_cache_key(asked, text) for text in texts]
+        encoded = query.encode("utf-8", "surrogatepass")
+        keys = [_cache_key(encoded, text) for text in texts]
         known = {key: self._cache[key] for key in keys if key in self._cache}
         for key in known:
             self._cache.move_to_end(key)
@@ -64,7 +64,7 @@ class CrossEncoderService:
         return [known[key] for key in keys]
 
     async def close(self) -> None:
-        """Fail whoever waits and end the thread. Returns within 2 s; a stuck thread is left to the process's end."""
+        """Fail all waiters and end the thread. Returns within 2 s; a stuck thread is left to the process's end."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         thread = self._thread.close(lambda: _wake(loop, ended))
         if thread is None:
@@ -81,14 +81,14 @@ class CrossEncoderService:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[dict[bytes, float]] = loop.create_future()
 
-        def tell(told: ScoringOutcome) -> None:
-            if not isinstance(told, str):
-                scores = dict(zip(missing, told, strict=True))
-                self._remember(scores)  # also when the caller has left: it may come again
+        def tell(outcome: ScoringOutcome) -> None:
+            if not isinstance(outcome, str):
+                scores = dict(zip(missing, outcome, strict=True))
+                self._remember(scores)  # also when the caller has left: it may ask again
                 if not answer.done():
                     answer.set_result(scores)
             elif not answer.done():
-                answer.set_exception(cross_encoder_unavailable(told))
+                answer.set_exception(cross_encoder_unavailable(outcome))
 
         job = ScoringJob(query, list(missing.values()), loop, tell)
         self._thread.submit(job)
@@ -107,7 +107,7 @@ class CrossEncoderService:
 
 
 def _cache_key(query: bytes, text: str) -> bytes:
-    """Of fixed size, whatever is asked: 32 bytes."""
+    """32 bytes, however long the query and the text."""
     return hashlib.sha256(
         hashlib.sha256(query).digest() + hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     ).digest()

@@ -1,4 +1,4 @@
-"""The cross-encoder itself: query and text read together by one model, in torch, from local files only."""
+"""The cross-encoder: one torch model reads query and text together. Loaded from local files only."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _HEADS = ("ForSequenceClassification", "ForCausalLM")  # architectures that come
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderOptions:
-    """Which model, and its bounds. ``model``: a folder or a name, None for none; a bare name means ``cross-encoder/``.
-
-    ``max_tokens`` is of query and text together, and never more than the model reads. ``timeout_s`` is what one
-    ``score`` may take, in seconds; ``cache`` counts scores.
-    """
+    """Which model, and its bounds."""
 
     model: str | None
+    """A folder or a name, None for none; a bare name means ``cross-encoder/``."""
     device: str
     threads: int
     max_tokens: int
+    """Of query and text together; never more than the model reads."""
     timeout_s: float
+    """Seconds one ``score`` may take."""
     cache: int
+    """Scores kept."""
 
 
 class Scorer(Protocol):
@@ -44,14 +44,14 @@ class Scorer(Protocol):
         """How well each text answers the query, 0…1, in the order given. Blocks."""
 
     def close(self) -> None:
-        """Give the memory back. The scorer is not used again."""
+        """Free the memory. The scorer is not used again."""
 
 
 def load_cross_encoder(options: CrossEncoderOptions) -> Scorer:
     """Load the model. Blocks for seconds. Raises EmbeddingUnavailable when it is absent or is no cross-encoder."""
     source = _require_source(options.model or "")
     if not _is_cross_encoder(source.folder):
-        # The library would give it a head of random weights, and the order of every search with it.
+        # The library would give it a head of random weights, and every search a random order.
         raise EmbeddingUnavailable(f"The model {source.name} is not a cross-encoder.")
     return CrossEncoderModel(source, revision_of(source), options)
 
@@ -64,7 +64,7 @@ class CrossEncoderModel:
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging
 
-        # Of the whole process, so it has to be the embedding model's number.
+        # This sets it for the whole process, so it must be the embedding model's number.
         torch.set_num_threads(options.threads)
         logging.disable_progress_bar()
         self._model: Any = CrossEncoder(str(source.folder), device=options.device, local_files_only=True).float().eval()
@@ -94,7 +94,7 @@ class CrossEncoderModel:
         self._model = None
 
     def _legible(self, text: str) -> str:
-        """What the tokenizer accepts: it refuses a lone surrogate, and with it the whole batch."""
+        """``text`` in a form the tokenizer accepts: it refuses a lone surrogate, and with it the whole batch."""
         return text[: self._characters].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -110,7 +110,7 @@ def _require_source(model: str) -> ModelSource:
 
 
 def _is_cross_encoder(folder: Path) -> bool:
-    """As its own files say. Older cross-encoders are plain classifiers without a list of modules."""
+    """Whether the model's own files say so. Older cross-encoders are plain classifiers without a list of modules."""
     if (folder / "modules.json").is_file():
         return _read_json(folder / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
     architectures = _read_json(folder / "config.json").get("architectures")

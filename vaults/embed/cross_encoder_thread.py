@@ -1,9 +1,9 @@
 """The one thread that owns the cross-encoder: loads it on first need, scores, and may get stuck.
 
-As with the embedding model, a stuck call cannot be ended: after ``timeout_s`` without a sign new calls are refused
-at once, and when it returns the thread goes on. A model that failed, or took longer than ``timeout_s`` for one call,
-is left alone for ``PAUSE_S``: reranking is a luxury, and no search should pay for one that does not work. A load
-that took long is not held against it.
+As with the embedding model, a stuck call cannot be ended: after ``timeout_s`` of silence new calls are refused at once,
+and when it returns the thread goes on. A model that failed, or took longer than ``timeout_s`` for one call, is left
+alone for ``PAUSE_S``: reranking is a luxury, and no search should pay for one that does not work. A slow load does not
+count as a failure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def cross_encoder_unavailable(reason: str, *, retry_after_s: float | None = None
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ScoringJob:
-    """One query and its texts. ``tell`` is called on ``loop``, at least once, with what became of it."""
+    """One query and its texts. ``tell`` is called on ``loop``, at least once, with the outcome."""
 
     query: str
     texts: Sequence[str]
@@ -87,14 +87,14 @@ class CrossEncoderThread:
             self._wake.notify()
 
     def drop(self, job: ScoringJob) -> None:
-        """Nobody waits for it any more. Once begun it is finished all the same: its scores are kept."""
+        """Drop a job nobody waits for any more. One already begun is finished, and its scores are kept."""
         with self._wake, suppress(ValueError):
             self._jobs.remove(job)
 
     def close(self, ended: Callable[[], None]) -> threading.Thread | None:
         """Refuse new jobs and fail those that wait.
 
-        The thread, if there is one that is not stuck, ends after the call it is in and then calls ``ended``.
+        The thread, if there is one and it is not stuck, ends after its current call and then calls ``ended``.
         """
         with self._wake:
             self._closed = True
@@ -140,7 +140,7 @@ class CrossEncoderThread:
             self._leave()
 
     def _next(self) -> ScoringJob | None:
-        """Sleep until there is work. None: the service closes."""
+        """Sleep until there is work; None when the service closes."""
         with self._wake:
             self._running = self._busy_since = None
             while not self._closed and not self._jobs:
@@ -199,7 +199,7 @@ class CrossEncoderThread:
         _notify(jobs, reason)
 
     def _leave(self) -> None:
-        """The thread ends: closed, or broken by something that is no Exception. The next call starts another."""
+        """Clean up as the thread ends, closed or broken by a non-Exception. The next call starts another thread."""
         self._discard()
         with self._wake:
             self._thread, self._status = None, "cold"
@@ -211,14 +211,14 @@ class CrossEncoderThread:
                 tell()
 
     def _discard(self) -> None:
-        """Not under the lock: what the library does here may take long."""
+        """Drop the model. Not under the lock: what the library does here may take long."""
         model, self._model = self._model, None
         if model is not None:
             with suppress(Exception):  # it is given up either way
                 model.close()
 
 
-def _notify(jobs: Sequence[ScoringJob], told: ScoringOutcome) -> None:
+def _notify(jobs: Sequence[ScoringJob], outcome: ScoringOutcome) -> None:
     for job in jobs:
-        with suppress(RuntimeError):  # a loop that is closed has nobody left to tell
-            job.loop.call_soon_threadsafe(job.tell, told)
+        with suppress(RuntimeError):  # a closed loop has no waiters left
+            job.loop.call_soon_threadsafe(job.tell, outcome)

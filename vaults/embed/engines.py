@@ -1,4 +1,4 @@
-"""Which engine serves the model of the settings, and what can be said about it without loading it."""
+"""Which engine serves the configured model, and what is known about the model without loading it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
 
 
 def model_info(settings: EmbeddingSettings) -> ModelInfo:
-    """What would be used, from where, and whether its bytes are right. Reads every byte of the copy."""
+    """The model that would be used, from where, and whether its bytes are right. Reads every byte of the copy."""
     engine, prepared = _decide(settings)
     source = find_source(settings.model)
     folder = str(source.folder) if source else None
@@ -61,7 +61,7 @@ def model_info(settings: EmbeddingSettings) -> ModelInfo:
 
 
 def _decide(settings: EmbeddingSettings) -> tuple[Engine, PreparedModel | None]:
-    """``auto``: ONNX where a copy is ready and the library is there. A device other than the CPU is torch's."""
+    """The engine to use. ``auto``: ONNX on the CPU where a copy is ready and the library is installed, else torch."""
     prepared = find_prepared(settings)
     if settings.engine != "auto":
         return settings.engine, prepared

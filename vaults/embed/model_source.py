@@ -1,4 +1,4 @@
-"""Where a model's original files are, and which model they are. Never the network: local files only."""
+"""Finds a model's original files, and identifies the model. Local files only, never the network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ModelSource:
 
 
 def find_source(model: str) -> ModelSource | None:
-    """The original of what the setting names: bundled, a folder, or a name in the local Hugging Face cache."""
+    """The original of the configured model: bundled, a folder, or a name in the local Hugging Face cache."""
     if bundled.is_bundled(model):
         folder = bundled.bundled_folder()
         return ModelSource(bundled.NAME, folder, is_bundled=True) if folder else None
@@ -55,7 +55,7 @@ def require_source(model: str) -> ModelSource:
 
 
 def revision_of(source: ModelSource) -> str:
-    """Digest of the model, 64 hex digits: of the bundled one, its weights', checked against the published one."""
+    """Digest of the model, 64 hex digits. For the bundled one that of its weights, which must be the published one."""
     if source.is_bundled:
         return _checked_digest(source)
     total = hashlib.sha256()

@@ -1,10 +1,10 @@
-"""The ONNX Runtime engine: serves a prepared copy with onnxruntime and tokenizers alone, torch stays out.
+"""The ONNX Runtime engine: serves a prepared copy with onnxruntime and tokenizers alone, without torch.
 
-Memory, after 1,000 mixed texts in a process with nothing else: without the arena 251 MB and peaks of 600, each
-call mapping and unmapping its buffers (up to 40 % slower on long texts); with the arena it is its largest run:
-2,048 padded tokens 270 MB, 1,024 213, 512 184, 256 170, at the same speed per text (33 ms for 190 tokens, 3 ms
-for 12; larger runs are slower). Shrinking the arena after each run gained nothing. Spinning is off: it would burn
-the core the event loop needs.
+Memory, after 1,000 mixed texts in a process with nothing else: without the arena 251 MB and peaks of 600, as each call
+maps and unmaps its buffers (up to 40 % slower on long texts); with the arena the largest run decides: 2,048 padded
+tokens 270 MB, 1,024 213, 512 184, 256 170, at the same speed per text (33 ms for 190 tokens, 3 ms for 12; larger runs
+are slower). Shrinking the arena after each run gained nothing. Spinning is off: it would burn the core the event loop
+needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vaults.embed.prepared_model import GRAPH, TOKENIZER, PreparedModel
 if TYPE_CHECKING:
     import numpy as np
 
-_TOKENS_PER_RUN = 256  # of one run, padding included; per thread
+_TOKENS_PER_RUN = 256  # tokens of one run, padding included, for each thread
 _MAX_TEXTS = 64  # texts of one run, however short
 
 
@@ -35,7 +35,7 @@ class OnnxEmbedder:
         self._budget = _TOKENS_PER_RUN * threads
         self._pad_id = prepared.manifest.pad_id
         self._tokenizer = Tokenizer.from_file(str(prepared.folder / TOKENIZER))
-        # The file pads every text to 128 tokens, which makes a short query three times as dear.
+        # The file pads every text to 128 tokens, which makes a short query three times as expensive.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_tokens)
         self._session = _open_session(prepared, threads)

@@ -1,4 +1,4 @@
-"""Writing a sentence-transformers model as an ONNX graph, and the models for which that is possible."""
+"""Writes a sentence-transformers model as an ONNX graph, and checks whether that is possible."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from vaults.errors import InvalidArgument
 
 _OPSET = 17
 _AXES = {0: "texts", 1: "tokens"}
-_SHARED_FROM = 1024  # bytes from which a tensor lies in the weights file and not in the graph
+_SHARED_FROM = 1024  # bytes from which a tensor goes into the weights file instead of the graph
 
 
 def unsupported_model_error(reason: str) -> InvalidArgument:
-    """The model works, but not from a prepared copy."""
+    """The error for a model that works, but not from a prepared copy."""
     return InvalidArgument(
         "embedding.model",
         f"can only be served by sentence-transformers: {reason}",
@@ -37,7 +37,8 @@ def require_exportable(model: Any) -> None:
 
 
 def write_graph(model: Any, folder: Path) -> None:
-    """Write graph, weights and tokenizer to ``folder``. Changes the model's attention, so verify with another.
+    """Write graph, weights and tokenizer to ``folder``. Changes the model's attention, so verify with vectors made
+    before.
 
     Raises InvalidArgument when the exporter cannot follow the model.
     """
@@ -58,7 +59,7 @@ def _export(model: Any, path: Path) -> None:
     import torch
 
     transformer = model[0].auto_model
-    # The fused attention skips its mask by looking at the data, which a recorded graph would freeze.
+    # The fused attention decides from the data whether to skip its mask, which a recorded graph would freeze.
     transformer.set_attn_implementation("eager")
 
     class Hidden(torch.nn.Module):  # type: ignore[misc]
@@ -85,7 +86,7 @@ def _export(model: Any, path: Path) -> None:
 
 
 def _split(whole: Path, folder: Path) -> None:
-    """Weights in a file of their own: ONNX Runtime maps that one, and only the rows of words met become resident."""
+    """Put the weights into a file of their own: ONNX Runtime maps it, and only rows of words in use become resident."""
     import onnx
 
     onnx.save_model(

@@ -1,4 +1,4 @@
-"""Making the serving copy of a model: load, export, compare with the original, and only then put in place."""
+"""Makes the serving copy of a model: load, export, compare with the original, and only then put in place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOCK_WAIT_S = 600.0
 
 
 def prepare_model(settings: EmbeddingSettings) -> PreparedModel:
-    """The verified copy, made now if it is not there. Blocks: 0.1 s when it is, some 10 s when not.
+    """The verified copy, made now if there is none. Blocks: 0.1 s if it exists, some 10 s if not.
 
     Several processes may call it at once. Raises InvalidArgument for a model that only sentence-transformers can
     serve, EmbeddingUnavailable when the model is absent or not the published one, StorageFull.
@@ -48,7 +48,7 @@ def prepare_model(settings: EmbeddingSettings) -> PreparedModel:
 
 
 def _find_ready(settings: EmbeddingSettings) -> PreparedModel | None:
-    """The copy that is there, if every byte is right and it is still the copy of its original."""
+    """The existing copy, if every byte is right and it still matches its original."""
     found = find_prepared(settings)
     if found is None or not found.is_intact():
         return None
@@ -63,8 +63,8 @@ def _make(source: ModelSource, settings: EmbeddingSettings) -> PreparedModel:
     models.mkdir(parents=True, exist_ok=True)
     with FileLock(models / ".lock", timeout=_LOCK_WAIT_S):
         if found := _find_ready(settings):
-            return found  # another process was quicker
-        for left in models.glob(f"{_DRAFT}*"):  # of a process that died: the lock says nobody works here
+            return found  # another process was faster
+        for left in models.glob(f"{_DRAFT}*"):  # left by a process that died: we hold the lock
             shutil.rmtree(left, ignore_errors=True)
         draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=models))
         try:
@@ -74,7 +74,7 @@ def _make(source: ModelSource, settings: EmbeddingSettings) -> PreparedModel:
 
 
 def _draft(source: ModelSource, settings: EmbeddingSettings, folder: Path) -> PreparedModel:
-    """A whole, verified copy in ``folder``."""
+    """Make a complete, verified copy in ``folder``."""
     revision = revision_of(source)
     original = TorchEmbedder(source, revision, device="cpu", threads=settings.threads)
     require_exportable(original.model)
@@ -115,7 +115,7 @@ def _verify(draft: PreparedModel, expected: Sequence[object]) -> None:
 
 
 def _put_in_place(draft: PreparedModel, models: Path) -> PreparedModel:
-    """Rename the finished folder to its name; a damaged one of that name goes first."""
+    """Rename the finished folder to its final name; a damaged copy of that name is removed first."""
     place = models / draft.identity.revision
     draft.folder.chmod(0o755)  # prepared by root in an image, read by the server's own user
     if place.exists():
@@ -142,7 +142,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _translate_os_errors(models: Path) -> Iterator[None]:
-    """Failures of the file system as typed errors."""
+    """Raise failures of the file system as typed errors."""
     try:
         yield
     except OSError as error:

@@ -29,7 +29,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class FileFingerprint:
-    """A file as it was: ``mtime`` in whole seconds, which is what archives and image layers keep."""
+    """A recorded file: ``mtime`` is in whole seconds, because archives and image layers keep no more."""
 
     path: str
     size: int
@@ -49,7 +49,7 @@ class FileFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the copy is. ``original`` are the files it was made from, to notice that they changed."""
+    """What the copy is."""
 
     format: int
     model: str  # the setting it was prepared for
@@ -60,7 +60,7 @@ class Manifest:
     pad_id: int
     pooling: str
     files: tuple[FileFingerprint, ...]
-    original: tuple[FileFingerprint, ...]
+    original: tuple[FileFingerprint, ...]  # the files it was made from, to notice that they changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +76,28 @@ class PreparedModel:
         return ModelIdentity(what.name, what.revision, what.width, normalised=True, recipe=RECIPE)
 
     def looks_intact(self) -> bool:
-        """Cheap: sizes and times; the digest only of a file whose time differs."""
+        """Cheap check: sizes and times; the digest only of a file whose time differs."""
         files = self.manifest.files
         return all(mark.same_size(self.folder) for mark in files) and all(
             mark.same_time(self.folder) or mark.same_bytes(self.folder) for mark in files
         )
 
     def is_intact(self) -> bool:
-        """Every byte; 50 ms for the bundled model."""
+        """Check of every byte; 50 ms for the bundled model."""
         return all(mark.same_bytes(self.folder) for mark in self.manifest.files)
 
 
 def models_folder(settings: EmbeddingSettings) -> Path:
-    """Where prepared models live: the setting, or a folder of the environment the server is installed in."""
+    """Where prepared models live: as configured, or in the environment the server is installed in."""
     if settings.models_dir is not None:
         return Path(settings.models_dir).expanduser()
     return Path(sys.prefix) / "share" / "strongroom" / "models"
 
 
 def find_prepared(settings: EmbeddingSettings) -> PreparedModel | None:
-    """The copy for the model in the settings, or None: never made, damaged, or its original has changed.
+    """The copy of the configured model; None if it was never made, is damaged, or its original has changed.
 
-    The original need not be there: an image may hold the copy alone.
+    The original need not exist here: an image may hold the copy alone.
     """
     for path in sorted(models_folder(settings).glob(f"*/{MANIFEST}")):
         found = read_prepared(path.parent)
@@ -118,14 +118,14 @@ def read_prepared(folder: Path) -> PreparedModel | None:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """The manifest as it is stored: JSON for people too."""
+    """The manifest as stored: JSON that people can read."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Manifest).dump_json(manifest, indent=2) + b"\n"
 
 
 def fingerprint_file(path: Path, name: str, digest: str = "") -> FileFingerprint:
-    """``path`` as it is now, recorded under ``name``."""
+    """Fingerprint of ``path`` as it is now, recorded under ``name``."""
     stat = path.stat()
     return FileFingerprint(name, stat.st_size, int(stat.st_mtime), digest)
 
@@ -135,7 +135,7 @@ def fingerprint_originals(source: ModelSource) -> tuple[FileFingerprint, ...]:
 
 
 def _is_copy_of(manifest: Manifest, model: str) -> bool:
-    """Whether the copy was made from what the setting names today."""
+    """Whether the copy was made from the model configured now."""
     if bundled.is_bundled(model):
         return manifest.revision == bundled.DIGEST
     if manifest.model != model:

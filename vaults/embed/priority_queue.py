@@ -1,8 +1,8 @@
-"""What waits for the model, in three lanes. Plain data: the worker holds its lock round every call.
+"""Texts that wait for the model, in three lanes. Plain data: the worker holds its lock around every call.
 
-Queries go before live writes, live writes before imports. A lane is cut into slices of similar length, and the
-lanes are looked at again after each slice, so a query waits for one slice at most, however long an import is. A
-lane that was passed over eight times gets one slice: heavy reading must not stop writing for good.
+Queries go before live writes, live writes before imports. A lane is cut into slices of texts of similar length, and the
+lane is chosen anew for each slice, so a query waits for one slice at most, however long an import is. A lane passed
+over eight times gets one slice: heavy reading must not stop writing for good.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _MAX_TIMES_PASSED = 8
-_IMPORT_SLICE = 32  # texts; the slice a query may have to wait for stays small even where texts are tiny
+_IMPORT_SLICE = 32  # texts; keeps the slice a query may have to wait for small, even where texts are tiny
 
 
 class Priority(Enum):
@@ -32,18 +32,21 @@ class Priority(Enum):
 
 @dataclass(eq=False, slots=True)
 class EmbeddingRequest:
-    """One caller's texts. ``rows`` fills up in the worker; the future resolves once, when ``left`` is zero."""
+    """One caller's texts."""
 
     future: asyncio.Future[None]
+    """Resolves once, when ``left`` is zero."""
     loop: asyncio.AbstractEventLoop
     rows: list[np.ndarray | None]
+    """Filled by the worker."""
     left: int
+    """Texts still to be embedded."""
     items: list[QueuedText] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
 class QueuedText:
-    """One text and the places it goes to: equal texts of a lane are embedded once while they wait or run."""
+    """One text and the requests it belongs to: equal texts of a lane are embedded once while they wait or run."""
 
     text: str
     lane: Priority
@@ -56,11 +59,15 @@ class _Lane:
     """One lane: what came in, and what is already cut into slices."""
 
     window: int
+    """Texts cut into slices at a time."""
     most: int
+    """Max texts of a slice."""
     incoming: deque[QueuedText] = field(default_factory=deque)
     slices: deque[list[QueuedText]] = field(default_factory=deque)
     live: int = 0
+    """Texts that somebody still waits for."""
     passed: int = 0
+    """Times it was passed over since its last slice."""
 
     def pop(self) -> list[QueuedText]:
         """The next slice; items nobody waits for any more are left out."""
@@ -73,7 +80,7 @@ class _Lane:
         return []
 
     def _cut(self) -> None:
-        """Cut one window, oldest first: nothing later is served before it is done, so long texts do not starve."""
+        """Cut one window, oldest first. Nothing later is served before all of it, so long texts do not starve."""
         taken = [self.incoming.popleft() for _ in range(min(self.window, len(self.incoming)))]
         window = [item for item in taken if item.places]
         groups = split_into_batches([len(item.text) for item in window], budget=BATCH_CHARACTERS, most=self.most)
@@ -81,7 +88,7 @@ class _Lane:
 
 
 class PriorityQueue:
-    """Bounded. ``queued`` counts texts that wait; the one slice the model reads is not among them."""
+    """Bounded to ``limit`` texts. ``queued`` counts those that wait, without the slice the model is reading."""
 
     def __init__(self, *, limit: int, batch: int) -> None:
         self._limit = limit
@@ -97,7 +104,7 @@ class PriorityQueue:
         return sum(queue.live for queue in self._queues.values())
 
     def put(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest, *, retry_after_s: float) -> None:
-        """All texts or, with Overloaded, none."""
+        """Queue all texts or, raising Overloaded, none."""
         fresh = {text for text in texts if (lane, text) not in self._known}
         if self.queued + len(fresh) > self._limit:
             raise Overloaded("Too many texts wait for the embedding model.", retry_after_s=retry_after_s)
@@ -126,7 +133,7 @@ class PriorityQueue:
         return items
 
     def finish(self, items: Iterable[QueuedText], rows: Iterable[np.ndarray | None]) -> list[EmbeddingRequest]:
-        """Hand out what the model gave; None is a text it failed on. Returns the tickets that are complete."""
+        """Hand out what the model returned; None for a text it failed on. Returns the requests that are complete."""
         complete = []
         for item, row in zip(items, rows, strict=True):
             self._forget(item)
@@ -138,7 +145,7 @@ class PriorityQueue:
         return complete
 
     def drop(self, ticket: EmbeddingRequest) -> None:
-        """The caller is gone: free its places. Texts others wait for too stay."""
+        """Free the places of a caller that is gone. Texts that others also wait for stay."""
         for item in ticket.items:
             item.places = [place for place in item.places if place[0] is not ticket]
             if not item.places and self._known.get((item.lane, item.text)) is item:
@@ -148,7 +155,7 @@ class PriorityQueue:
         ticket.items.clear()
 
     def drain(self) -> list[EmbeddingRequest]:
-        """Give up on everything, also on what the model reads now. Returns everyone who waited."""
+        """Give up on everything, also on what the model is reading. Returns all requests that waited."""
         tickets = {id(ticket): ticket for item in self._known.values() for ticket, _ in item.places}
         for item in self._known.values():
             item.places = []

@@ -1,7 +1,7 @@
 """Embeddings for the event loop: awaitable, bounded, cached, and never a reason for a call to crash.
 
-One model per process, in one thread. Calls that arrive while the model works are its next batch, so no timer is
-needed: alone a text waits for nothing, and under load batches grow by themselves.
+One model per process, in one thread. Calls that arrive while the model works are its next batch, so no timer is needed:
+a lone text waits for nothing, and under load batches grow by themselves.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CLOSE_WAIT_S = 2.0
 
 class EmbeddingService:
     """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
-    ``loads_for_backfill``: whether vectors that are owed are a reason too; a process that ends with its command would
-    load it for nothing.
+    ``loads_for_backfill``: whether missing vectors are a reason to load it too; a process that ends with its command
+    would load it for nothing.
 
-    Every method raises EmbeddingUnavailable when there is no model to ask (off, absent, failed, hung, closing) and
+    Every method raises EmbeddingUnavailable when no model can answer (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.
     """
 
@@ -56,7 +56,7 @@ class EmbeddingService:
 
     @property
     def identity(self) -> ModelIdentity | None:
-        """Of the model in use; None until it has been loaded once."""
+        """The identity of the model in use; None until it has been loaded once."""
         return self._worker.identity
 
     def state(self) -> EmbeddingState:
@@ -66,13 +66,13 @@ class EmbeddingService:
         return self._worker.state()
 
     async def warm(self) -> ModelIdentity:
-        """Load the model now and say which it is."""
+        """Load the model now and return its identity."""
         if self.identity is None:
             await self.each(["strongroom"], urgent=True)
         return self._require_identity()
 
     async def query(self, text: str) -> np.ndarray:
-        """The vector of a search, read-only. A repeated query is answered from memory, also while the model fails."""
+        """The vector of a search, read-only. A repeated query comes from the cache, also while the model fails."""
         known = self._cache.get(text)
         if known is not None:
             self._cache.move_to_end(text)
@@ -86,9 +86,9 @@ class EmbeddingService:
         return vector
 
     async def texts(self, texts: Sequence[str], *, urgent: bool) -> np.ndarray:
-        """float32 ``[len(texts), width]`` in order; ``urgent`` is a write somebody waits for, else an import.
+        """float32 ``[len(texts), width]`` in order; ``urgent`` for a write somebody waits for, else an import.
 
-        Raises EmbeddingUnavailable with ``failed``, their positions, when the model has no vector for some.
+        Raises EmbeddingUnavailable when the model has no vector for some; ``failed`` holds their positions.
         """
         rows = await self.each(texts, urgent=urgent)
         found = [row for row in rows if row is not None]
@@ -110,7 +110,7 @@ class EmbeddingService:
         return rows
 
     async def close(self) -> None:
-        """Fail whoever waits and end the thread. Returns within 2 s; a stuck thread is left to the process's end."""
+        """Fail all waiters and end the thread. Returns within 2 s; a stuck thread is left to the process's end."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         thread = self._worker.close(lambda: _wake(loop, ended))
         self._disarm()

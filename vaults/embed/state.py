@@ -1,4 +1,4 @@
-"""What the embedding service says about itself."""
+"""The state the embedding service reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EmbeddingStatus = Literal["off", "cold", "loading", "ready", "failed", "hung"]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingState:
-    """One reading. ``reason`` is plain words for people, None while nothing is wrong."""
+    """The state at one moment. ``reason`` is plain words for people, None while nothing is wrong."""
 
     status: EmbeddingStatus
     engine: str  # the setting until a model is loaded, then the engine that serves

@@ -17,12 +17,12 @@ _MAX_TEXTS = 64  # texts of one forward pass, however short
 
 
 def load_sentence_transformer(folder: Path, *, device: str, threads: int) -> Any:
-    """The ``SentenceTransformer`` in ``folder``: float32 whatever the file holds, no network, no progress bar."""
+    """Load the ``SentenceTransformer`` in ``folder``: always as float32, without network or progress bar."""
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    # More threads than free cores stall each other: two on a busy machine are ten times slower than one.
+    # More threads than free cores stall one another: two on a busy machine are ten times slower than one.
     torch.set_num_threads(threads)
     logging.disable_progress_bar()
     model = SentenceTransformer(str(folder), device=device, local_files_only=True)
@@ -42,7 +42,7 @@ class TorchEmbedder:
 
     @property
     def model(self) -> Any:
-        """The library's own object: what ``export`` copies."""
+        """The library's own object, which ``onnx_export`` copies."""
         return self._model
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:

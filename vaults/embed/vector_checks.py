@@ -1,4 +1,4 @@
-"""Vectors a model returned, made safe: only finite rows of the right width and of unit length come out."""
+"""Checks the vectors a model returned: only finite rows of the right width and of unit length come out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 EmbedCall = Callable[[Sequence[str]], Any]
 
-# Singles that may fail in a row before the rest of a batch is given up: by then it is the model, not a text.
+# Single texts that may fail in a row before the rest of a batch is given up: by then it is the model, not a text.
 _MAX_FAILURES_IN_A_ROW = 4
 _MIN_NORM = 1e-6  # a shorter vector has no direction worth keeping
 
@@ -18,8 +18,8 @@ _MIN_NORM = 1e-6  # a shorter vector has no direction worth keeping
 def embed_rows(call: EmbedCall, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
     """A row per text, None where the model gives nothing usable. Never raises for what the model does.
 
-    When a batch fails, or some of its rows are unusable, those texts are tried once more, each alone, so that one
-    poisonous text costs itself only.
+    When a batch fails, or some of its rows are unusable, those texts are tried once more, each alone, so that a bad
+    text costs only its own vector.
     """
     rows = _attempt(call, texts, width)
     if len(texts) == 1:
@@ -39,7 +39,7 @@ def to_usable_rows(found: Any, count: int, width: int) -> list[np.ndarray | None
     vectors = np.asarray(found, dtype=np.float32)
     if vectors.shape != (count, width):
         return [None] * count
-    with np.errstate(all="ignore"):  # the odd values are what is looked for
+    with np.errstate(all="ignore"):  # odd values are what this looks for
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         good = np.isfinite(norms) & (norms > _MIN_NORM)
         vectors = (vectors / norms[:, None]).astype(np.float32)

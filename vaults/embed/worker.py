@@ -1,9 +1,9 @@
 """The one thread that owns the model: loads it on first need, embeds, reports, and may get stuck.
 
-A stuck native call cannot be ended, only waited for. So after ``timeout_s`` without a finished call everyone who
-waits is told, new calls are refused at once, and when the call returns after all the service is ready again. A
-second thread with a second model was decided against: it would double the memory, meet the same locks inside the
-library, and hang too. Health reports ``hung``, and a restart is the operator's choice.
+A stuck native call cannot be ended, only waited for. So after ``timeout_s`` without a finished call all waiters get an
+error, new calls are refused at once, and if the call does return, the service is ready again. A second thread with a
+second model was decided against: it would double the memory, meet the same locks inside the library, and hang too.
+Health reports ``hung``, and a restart is the operator's choice.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class EmbeddingWorker:
     def state(self) -> EmbeddingState:
         with self._wake:
             status: EmbeddingStatus = "hung" if self._is_hung() else self._status
-            engine = getattr(self._embedder, "engine", self._settings.engine)  # an embedder need not have a name
+            engine = getattr(self._embedder, "engine", self._settings.engine)  # an embedder need not name its engine
             return EmbeddingState(status, engine, self._lanes.queued, self._reason)
 
     def submit(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest) -> None:
@@ -76,14 +76,14 @@ class EmbeddingWorker:
         self._observer.embedding_queue(depth)
 
     def drop(self, ticket: EmbeddingRequest) -> None:
-        """Its caller was cancelled."""
+        """Drop the request of a caller that was cancelled."""
         with self._wake:
             self._lanes.drop(ticket)
             depth = self._lanes.queued
         self._observer.embedding_queue(depth)
 
     def overdue(self) -> float:
-        """Seconds until the model, if it stays silent, counts as hung. Zero: it does now; everyone was told."""
+        """Seconds until the model, if it stays silent, counts as hung. Zero: it does now; all waiters got an error."""
         with self._wake:
             if not self._is_hung():
                 since = self._clock() if self._busy_since is None else self._busy_since
@@ -95,7 +95,7 @@ class EmbeddingWorker:
     def close(self, ended: Callable[[], None]) -> threading.Thread | None:
         """Refuse new texts and fail those that wait.
 
-        The thread, if there is one that is not stuck, ends after the call it is in and then calls ``ended``.
+        The thread, if there is one and it is not stuck, ends after its current call and then calls ``ended``.
         """
         with self._wake:
             self._closed = True
@@ -107,7 +107,7 @@ class EmbeddingWorker:
         return thread
 
     def _is_hung(self) -> bool:
-        """Whether the model counts as hung. Looked at by each call: a caller may leave before the watch rings."""
+        """Whether the model counts as hung. Checked by each call: a caller may leave before the watch fires."""
         limit = self._settings.timeout_s
         if self._busy_since is not None and self._clock() - self._busy_since >= limit:
             self._hung, self._reason = True, f"the model has been silent for {limit:g} s"
@@ -136,7 +136,7 @@ class EmbeddingWorker:
             self._leave()
 
     def _wait(self) -> bool:
-        """Sleep until there is work. False: the service closes."""
+        """Sleep until there is work; False when the service closes."""
         with self._wake:
             self._busy_since = None
             while not self._closed and not self._lanes.queued:
@@ -161,7 +161,7 @@ class EmbeddingWorker:
         return True
 
     def _serve(self) -> None:
-        """One slice through the model."""
+        """Run one slice through the model."""
         embedder, identity = self._embedder, self._identity
         if embedder is None or identity is None:
             return
@@ -190,7 +190,7 @@ class EmbeddingWorker:
             self._fail("the model fails on every text")
 
     def _recover(self, texts: int, seconds: float) -> None:
-        """A call came back: whatever was held against the model is over."""
+        """Record a call that succeeded: the model is healthy again."""
         self._hung, self._reason, self._pause, self._busy_since = False, None, _BACKOFF_S[0], None
         self._rate += 0.2 * (texts / max(seconds, 1e-6) - self._rate)
 
@@ -205,7 +205,7 @@ class EmbeddingWorker:
         self._tell(tickets, reason)
 
     def _leave(self) -> None:
-        """The thread ends: closed, or broken by something that is no Exception. The next call starts another."""
+        """Clean up as the thread ends, closed or broken by a non-Exception. The next call starts another thread."""
         self._discard()
         with self._wake:
             self._thread, self._busy_since, self._hung = None, None, False
@@ -217,7 +217,7 @@ class EmbeddingWorker:
                 tell()
 
     def _discard(self) -> None:
-        """Not under the lock: what the library does here may take long."""
+        """Drop the model. Not under the lock: what the library does here may take long."""
         embedder, self._embedder = self._embedder, None
         if embedder is not None:
             with suppress(Exception):  # it is given up either way
@@ -229,7 +229,7 @@ class EmbeddingWorker:
 
 
 def _notify_callers(tickets: list[EmbeddingRequest], reason: str | None) -> None:
-    """Wake the callers, all of one event loop in one go. A loop that is closed has nobody left to wake."""
+    """Wake the callers, all those of one event loop at once. A closed loop has nobody left to wake."""
     for loop in {ticket.loop for ticket in tickets}:
         mine = [ticket for ticket in tickets if ticket.loop is loop]
         with suppress(RuntimeError):

@@ -55,10 +55,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep_temporaries(path: Path) -> int:
-    """Remove what killed writers of ``path`` left beside it; returns how many.
+    """Remove what killed writers of ``path`` left next to it; returns how many.
 
     A writer holds a kernel lock on its temporary file, which dies with it: a file that can be locked has no
-    writer, in this process or another. Only names made by ``write_atomic`` for this path are looked at.
+    writer, in this process or another. Only names made by ``write_atomic`` for this path are considered.
     """
     prefix, suffix = _affixes(path)
     swept = 0
@@ -84,7 +84,7 @@ def _open_temporary(path: Path) -> tuple[int, Path]:
 
 def _remove_orphan(temporary: Path) -> bool:
     try:
-        # Neither a link nor a device under our name may make us open something else, or wait.
+        # A link or device under this name must not lead elsewhere, or make the process wait.
         descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
@@ -100,7 +100,7 @@ def _remove_orphan(temporary: Path) -> bool:
 
 
 def write_all(descriptor: int, view: memoryview) -> None:
-    """Writes the whole of ``view``, however little the system takes at a time."""
+    """Write all of ``view``, however little the system takes at a time."""
     while view:
         view = view[os.write(descriptor, view) :]
 

@@ -1,4 +1,4 @@
-"""Names that some system takes for one: another case, another Unicode normal form, on any level of a path."""
+"""Finds names that some system takes for the same: another case, another Unicode normal form, on any level."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _respell(name: str) -> str | None:
 
 
 def _is_same_file(folder: int, other: str | None, status: os.stat_result) -> bool:
-    """Whether ``other`` leads to the same file: so it does where the file system ignores case."""
+    """Whether ``other`` leads to the same file, as it does where the file system ignores case."""
     if other is None:
         return False
     try:

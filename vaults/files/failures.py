@@ -1,4 +1,4 @@
-"""What the system says when a file operation fails, in the errors callers know.
+"""Translates failures of file operations into the errors callers know.
 
 Messages name paths inside the vault, as the caller gave them, and nothing else.
 """
@@ -30,7 +30,7 @@ _UNNAMEABLE = {errno.EINVAL, errno.EILSEQ}
 
 
 def disk_failure(failure: OSError) -> StrongroomError | None:
-    """A disk that takes nothing more; None for any other failure."""
+    """The error for a disk that is full or read-only; None for any other failure."""
     if failure.errno in _FULL:
         return StorageFull("the disk is full; nothing was written", hint="free space and try again")
     if failure.errno == errno.EROFS:
@@ -40,7 +40,7 @@ def disk_failure(failure: OSError) -> StrongroomError | None:
 
 @contextmanager
 def translate_os_errors(path: str) -> Iterator[None]:
-    """Gives every expected ``OSError`` inside its type and the vault-relative ``path``; others pass through."""
+    """Raise every expected ``OSError`` inside as a typed error with the vault-relative ``path``; others pass."""
     try:
         yield
     except OSError as failure:
@@ -68,7 +68,7 @@ def _path_failure(failure: OSError, path: str) -> StrongroomError | None:
 
 
 def machine_failure(failure: OSError) -> StrongroomError | None:
-    """Failures of the machine rather than of one path; None for any other."""
+    """The error for a failure of the machine rather than of one path; None for any other."""
     if failure.errno in _EXHAUSTED:
         return Overloaded("the server has too many files open, or too little memory")
     if failure.errno in _LOST:
@@ -81,7 +81,7 @@ def not_found_error(path: str) -> NotFound:
 
 
 def not_a_file_error(path: str, mode: int) -> InvalidArgument:
-    """Why what stands at ``path`` is not read or written."""
+    """The error for anything at ``path`` but a regular file, which is never read or written."""
     if stat.S_ISLNK(mode):
         return InvalidArgument("path", f"is a symbolic link, which is never followed: '{path}'")
     if stat.S_ISDIR(mode):
@@ -90,7 +90,7 @@ def not_a_file_error(path: str, mode: int) -> InvalidArgument:
 
 
 def changed_error(path: str, kept: str | None = None) -> Conflict:
-    """Something else than the expected version stands at ``path``; ``kept``: where a further version was put."""
+    """``path`` is not the expected version any more; ``kept`` is where a further version was put."""
     if kept:
         return Conflict(
             f"'{path}' was changed by another program, twice at once; one version stands there, the other in '{kept}'",

@@ -17,10 +17,10 @@ _PIECE = 1 << 20
 def read_file(folder: int, name: str, path: str, limit: int) -> FileContent:
     """The bytes of ``name`` in ``folder``, at most ``limit`` of them, and their version.
 
-    A file that is written to meanwhile is read again; if that goes on, the version given is one that is gone, so
-    that no edit based on these bytes is taken for current. Raises TooLarge, InvalidArgument; ``OSError`` passes.
+    A file that is written to meanwhile is read again; if that goes on, the version returned is outdated, so that no
+    edit based on these bytes counts as current. Raises TooLarge, InvalidArgument; ``OSError`` passes.
     """
-    regular_file_at(folder, name, path)  # before opening: to open a device can already do something
+    regular_file_at(folder, name, path)  # before opening: opening a device can have effects
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
         for attempt in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Which version of a file this is, as the file system tells it without reading."""
+"""Identifies a version of a file by its status alone, without reading it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stamp_of(status: os.stat_result) -> FileStamp:
 
 
 def status_at(folder: int, name: str) -> os.stat_result:
-    """What stands under ``name`` itself, link or not."""
+    """The status of ``name`` itself, also of a link."""
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 

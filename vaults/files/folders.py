@@ -26,7 +26,7 @@ _LOCK_WAIT_S = 1.0
 
 
 def path_segments(path: str) -> list[str]:
-    """The names of a vault-relative path; none for the vault's own folder. Raises InvalidArgument if one climbs."""
+    """The names in a vault-relative path; none for the vault's own folder. Raises InvalidArgument if one climbs."""
     names = path.split("/") if path else []
     if any(name in ("", ".", "..") or "\0" in name for name in names):
         raise InvalidArgument("path", "must stay inside the vault")
@@ -123,13 +123,13 @@ class OpenFolders:
         status = os.fstat(descriptor)
         identity = (status.st_dev, status.st_ino)
         with self._lock:
-            held = self._held.get(identity)
-            if held is None:
-                held = self._held[identity] = OpenFolder(descriptor, "/".join(names), identity, 0)
+            folder = self._held.get(identity)
+            if folder is None:
+                folder = self._held[identity] = OpenFolder(descriptor, "/".join(names), identity, 0)
             else:
                 os.close(descriptor)
-            held.users += 1
-            return held
+            folder.users += 1
+            return folder
 
     def release(self, folder: OpenFolder) -> None:
         with self._lock:
@@ -140,8 +140,8 @@ class OpenFolders:
 
 
 def _lock_shared(descriptor: int) -> None:
-    """Waits for a sweep to finish, which takes moments. Someone else's long lock must not stop writing: it is no
-    sweep of ours. Neither must a file system without locks: there the sweep gets none either, and removes nothing."""
+    """Waits for a sweep to finish, which takes moments. A lock held longer is somebody else's, not a sweep's, and must
+    not stop writing. Nor must a file system without locks: there the sweep gets none either, and removes nothing."""
     deadline = time.monotonic() + _LOCK_WAIT_S
     while time.monotonic() < deadline:
         try:
@@ -156,7 +156,7 @@ def _lock_shared(descriptor: int) -> None:
 
 @contextmanager
 def try_lock_folder(descriptor: int) -> Iterator[bool]:
-    """Whether no writer is at work in the folder; none can start before the end."""
+    """Whether no writer is at work in the folder; if so, none can start inside the block."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -35,7 +35,7 @@ _PROGRAMS = frozenset(
 
 
 def is_left_out(name: str) -> bool:
-    """By the name of a file or folder alone."""
+    """Whether the name of a file or folder alone excludes it."""
     return name.startswith(".") or name in _PROGRAMS
 
 
@@ -47,7 +47,7 @@ class IgnoreMatcher:
         self.faulty = faulty
 
     def skips(self, path: str) -> bool:
-        """By the patterns; the path of a folder ends in a slash."""
+        """Whether a pattern excludes ``path``; that of a folder ends in a slash."""
         return self._spec is not None and self._spec.match_file(path)
 
     def covers(self, path: str) -> bool:
@@ -60,7 +60,7 @@ class IgnoreMatcher:
 
 
 class IgnoreRules:
-    """The operator's patterns, and how to read the owner's."""
+    """The operator's patterns, joined with the owner's, which are read anew for each walk."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = tuple(patterns)
@@ -77,7 +77,7 @@ class IgnoreRules:
 
 
 def _read_ignore_file(root: VaultRoot) -> list[str]:
-    """Lines of the ignore file; none without one. One that cannot be read stops the walk: what it hides is not ours."""
+    """Lines of the ignore file, if any. One that cannot be read stops the walk: what it hides must stay hidden."""
     with root.folder(()) as folder, suppress(FileNotFoundError):
         content = read_file(folder, IGNORE_FILE, IGNORE_FILE, _MAX_BYTES)
         return content.data.decode("utf-8-sig", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""Finding every note of a vault, fast, and saying what was passed over and why.
+"""Finds every note of a vault, fast, and reports what it passed over and why.
 
 Folders are listed by descriptor, one open for each level, so links are never followed and depth is bounded.
 """
@@ -21,11 +21,11 @@ from vaults.files.ignore_rules import IGNORE_FILE, IgnoreMatcher, IgnoreRules, i
 from vaults.files.paths import MAX_PATH_BYTES, MAX_SEGMENTS, NOTE_SUFFIXES, is_note, join_path, normalize_path
 
 _SUSPECT = re.compile(r"[\x00-\x1f\x7f\\%~]")
-_SHORT = 2 * MAX_SEGMENTS  # so few characters cannot be too many levels
+_SHORT = 2 * MAX_SEGMENTS  # a shorter path cannot have too many levels
 
 
 class SkipReason(StrEnum):
-    """Why something was passed over: words for people that stay as they are."""
+    """Why something was passed over; people read these words, so they do not change."""
 
     LINK = "symbolic link"
     ODD = "not a regular file"
@@ -47,7 +47,7 @@ class FoundNote:
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
     """Something that is there but is not read; ``path`` is fit to be shown, even where the name is not.
-    ``reason``: a ``SkipReason`` from the walk; whoever reads the files may have others."""
+    ``reason``: a ``SkipReason`` from the walk; those who read the files may give others."""
 
     path: str
     reason: str
@@ -55,7 +55,7 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True)
 class WalkResult:
-    """``unread``: folders that could not be listed wholly. Nothing below them may be taken for gone."""
+    """What a walk found. ``unread``: folders that could not be listed wholly; nothing below them counts as gone."""
 
     found: list[FoundNote] = field(default_factory=list)
     skipped: list[SkippedPath] = field(default_factory=list)
@@ -65,23 +65,23 @@ class WalkResult:
 def walk(root: VaultRoot, names: Sequence[str], rules: IgnoreRules) -> WalkResult:
     """Every note below ``names``, a folder, or that one note; nothing if nothing is there, or it is left out.
 
-    Raises VaultUnavailable, also if the root goes meanwhile.
+    Raises VaultUnavailable, also if the root disappears meanwhile.
     """
-    ignoring = rules.load_matcher(root)
-    gathering = _Walker(WalkResult(), ignoring)
+    matcher = rules.load_matcher(root)
+    walker = _Walker(WalkResult(), matcher)
     path = "/".join(names)
-    if ignoring.faulty:
-        gathering.result.skipped.append(SkippedPath(IGNORE_FILE, SkipReason.BAD_PATTERN))
+    if matcher.faulty:
+        walker.result.skipped.append(SkippedPath(IGNORE_FILE, SkipReason.BAD_PATTERN))
     try:
         if not names:
-            walk_folders(root.open(), "", gathering.visit, gathering.failed)
+            walk_folders(root.open(), "", walker.visit, walker.failed)
         elif not any(map(is_left_out, names)):
             with root.folder(names[:-1]) as above:
-                gathering.start(above, names[-1], path)
+                walker.start(above, names[-1], path)
     except OSError as failure:
-        _report_failure(failure, path, gathering.failed)
-    os.close(root.open())  # a walk over a disk that is being taken away finds ever less, and must not be believed
-    return gathering.result
+        _report_failure(failure, path, walker.failed)
+    os.close(root.open())  # a walk over a disk that is being unmounted finds ever less, and must not be trusted
+    return walker.result
 
 
 def walk_folders(
@@ -90,9 +90,9 @@ def walk_folders(
     visit: Callable[[int, str], list[str]],
     failed: Callable[[str, OSError], None],
 ) -> None:
-    """Visits the open folder ``path``, and then the folders that ``visit`` asks for, depth first. Takes the descriptor
-    over. What goes wrong in one folder is told to ``failed`` and leaves the others alone, unless the machine is at
-    its end."""
+    """Visits the open folder ``path``, and then the folders that ``visit`` asks for, depth first. Closes the
+    descriptor. An error in one folder goes to ``failed`` and leaves the others alone, unless the machine is out of
+    resources."""
     open_folders: list[tuple[int, str, Iterator[str]]] = []
 
     def attempt(folder: int, here: str) -> None:
@@ -122,7 +122,7 @@ def walk_folders(
 
 
 def _report_failure(failure: OSError, path: str, failed: Callable[[str, OSError], None]) -> None:
-    """Nothing can be said of a vault whose own folder fails, or when the machine is at its end."""
+    """Pass an error to ``failed``; raise it for the vault's own folder, or when the machine is out of resources."""
     error = machine_failure(failure)
     if isinstance(error, Overloaded):
         raise error from failure
@@ -139,7 +139,7 @@ class _Walker:
         self._ignoring = ignoring
 
     def start(self, above: int, name: str, path: str) -> None:
-        """Begins at one entry of the open folder ``above``."""
+        """Starts at one entry of the open folder ``above``."""
         status = status_at(above, name)
         if stat.S_ISDIR(status.st_mode):
             if self._ignoring.covers(path + "/") and self._usable(path, path + "/x", name):
@@ -150,7 +150,7 @@ class _Walker:
             self.result.found.append(FoundNote(path, stamp_of(status)))
 
     def visit(self, folder: int, here: str) -> list[str]:
-        """Takes up the notes of one folder; returns the folders to go on with."""
+        """Collects the notes of one folder; returns the folders to go on with."""
         prefix = f"{here}/" if here else ""
         deeper: list[str] = []
         found, ignoring = self.result.found, self._ignoring
@@ -160,7 +160,7 @@ class _Walker:
                 if is_left_out(name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    # Something below must be nameable too, and not be the one level too many.
+                    # What lies below must be nameable too, and not one level too deep.
                     if self._usable(prefix + name, f"{prefix}{name}/x", name) and not ignoring.skips(
                         f"{prefix}{name}/"
                     ):
@@ -174,7 +174,7 @@ class _Walker:
         return deeper
 
     def failed(self, path: str, failure: OSError) -> None:
-        """A folder that cannot be opened or listed wholly; one that has just gone, or become a link, is none."""
+        """Records a folder that could not be listed wholly, unless it has just gone or become a link."""
         if failure.errno in (errno.ENOENT, errno.ENOTDIR):
             return
         if failure.errno == errno.ELOOP:
@@ -184,7 +184,7 @@ class _Walker:
         self.result.unread.append(path)
 
     def _usable(self, shown: str, path: str, name: str) -> bool:
-        """Whether callers can name ``path``; almost all names are plain, and are told so by one look."""
+        """Whether callers can name ``path``. Almost all names are plain, and one test shows it."""
         if name.isascii() and len(path) < _SHORT and _SUSPECT.search(name) is None:
             return True
         reason = _reason_unusable(path)

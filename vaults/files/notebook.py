@@ -1,4 +1,4 @@
-"""A vault's folder of notes while the vault is open: its files, who may write them now, how far they are indexed."""
+"""A vault's folder of notes while the vault is open: its files, who may write them, how far they are indexed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAIT_S = 20.0
 _POLL_S = 0.005
 
 STEP_S = 0.25
-"""Seconds between two looks whether there is anything to wait for."""
+"""Seconds between two checks whether there is still anything to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ def _describe_watch(state: WatchState) -> str:
 
 
 class Notebook:
-    """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes. ``kept``:
-    versions the journal holds that were written last, with how many steps each is from a whole one."""
+    """The notes of one vault. ``state`` is the vault's own folder, which holds the lock between processes."""
 
     def __init__(self, root: Path, state: Path, settings: NotesSettings) -> None:
         self.root = root
@@ -54,19 +53,20 @@ class Notebook:
         self.tree = Tree(root, settings.exclude, self.late)
         self.settings = settings
         self.refused: set[int] = set()
-        """Numbers of changes that failed and are still to be taken back, or to be called failed in the journal."""
+        """Numbers of changes that failed and must still be undone, or marked as failed in the journal."""
         self.progress = IndexProgress()
         self.watcher: Watcher | None = None
         self.looking = asyncio.Lock()
-        """One look at the files at a time: two would take what one of them moved for gone."""
+        """Held by a scan: of two at once, one would take a file that the other moved for gone."""
         self.kept: dict[str, int] = {}
+        """Versions written to the journal last, each with its number of steps from a whole one."""
         self.history: Any = None
-        """The Git history once it is open; ``domain.notes.keeping`` opens and uses it, one at a time."""
+        """The Git history once it is open; ``domain.notes.commit.git_commits`` opens and uses it, one at a time."""
         self.repository: Any = None
-        """The Git repository the folder lies in; ``domain.anchors`` opens and reads it."""
+        """The Git repository the folder lies in; ``domain.memories.commit_anchors`` opens and reads it."""
         self.history_turn = asyncio.Lock()
         self.history_problem: str | None = None
-        """Why changes cannot be committed now. They are saved all the same, and committed later."""
+        """Why changes cannot be committed now. They are saved anyway, and committed later."""
         self._lock = asyncio.Lock()
         self._lock_path = state / ".writing"
         self._settled = asyncio.Event()
@@ -77,12 +77,12 @@ class Notebook:
         if self.watcher is None:
             return self.progress
         state = self.watcher.state
-        told = replace(
+        progress = replace(
             self.progress, watching="starting" if state.reason == NOT_WATCHING_YET else _describe_watch(state)
         )
-        # Before it stands it is not lost: the folder may just be big.
+        # A watch that is still being set up is not lost: the folder may just be big.
         lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_WATCHING_YET
-        return replace(told, phase="unavailable", reason=state.reason) if lost else told
+        return replace(progress, phase="unavailable", reason=state.reason) if lost else progress
 
     @property
     def history_state(self) -> str:
@@ -91,8 +91,8 @@ class Notebook:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Be the only one that changes notes through a strongroom, in whatever process. Raises ``Overloaded`` when
-        it takes too long to become that."""
+        """Hold the lock under which strongroom changes notes, across processes. Raises ``Overloaded`` when it cannot
+        be had within ``WAIT_S``."""
         try:
             async with asyncio.timeout(WAIT_S):
                 await self._lock.acquire()
@@ -103,7 +103,7 @@ class Notebook:
             try:
                 yield
             finally:
-                os.close(descriptor)  # and the kernel's lock with it
+                os.close(descriptor)  # and release the kernel's lock
         finally:
             self._lock.release()
 
@@ -131,7 +131,7 @@ class Notebook:
             raise
 
     def tell(self, progress: IndexProgress) -> None:
-        """Say how far the index is."""
+        """Record how far the index is."""
         self.progress = progress
         if progress.phase in ("ready", "unavailable"):
             self._settled.set()
@@ -139,7 +139,7 @@ class Notebook:
             self._settled.clear()
 
     async def settled(self, seconds: float) -> bool:
-        """Whether the index follows the files, within so many seconds. Does not wait for a folder that is not there."""
+        """Whether the index follows the files within ``seconds``. Does not wait for a folder that is not there."""
         until = time.monotonic() + seconds
         while not self._settled.is_set() and self.now.phase != "unavailable" and time.monotonic() < until:
             with suppress(TimeoutError):

@@ -1,7 +1,7 @@
-"""Rules of names inside a vault, as pure functions: what a caller may say, what may be created, what is the same.
+"""Rules for names inside a vault: what a caller may ask for, what may be created, what is the same. Pure.
 
 Reading is lenient, because files made elsewhere bear any name; creating is strict, because a vault travels between
-systems that disagree about names. Nothing here looks at a disk: containment is kept by how files are opened.
+systems that disagree about names. Nothing here looks at a disk: how files are opened keeps paths inside the vault.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RESERVED_SIGNS = re.compile(r'[<>:"|?*]')
 _RESERVED_NAMES = re.compile(
     r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|CLOCK\$|(?:COM|LPT)[0-9¹²³]) *(?:\.|$)", re.IGNORECASE
 )
-# What is not seen, or turns the text around it: two names that look alike must not be two files.
+# Invisible, or turning the text around it: two names that look alike must not be two files.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-# What some systems make a plain dot of, or read as one: `．．` then climbs, and `．git` is hidden.
+# What some systems turn into a plain dot, or read as one: `．．` then climbs, and `．git` is hidden.
 _DOTS = str.maketrans({"\uff0e": ".", "\u2024": ".", "\ufe52": ".", "\u2025": ".."})
 # Windows knows a long name by a short one as well: `git~1` is `.git`. Others may be some other note's.
 _HIDDEN_SHORT = re.compile(r"(?:git|strong|obsidi)~[0-9]+(?:\.|$)", re.IGNORECASE)
@@ -40,8 +40,8 @@ _JOINER = re.compile("[\u200c\u200d]")
 def normalize_path(text: str) -> str:
     """A caller's path in the vault's form: segments joined by ``/``, none hidden, none that climbs.
 
-    One trailing slash is dropped. Raises InvalidArgument for whatever could mean a place outside the vault, or could
-    not be shown on a line.
+    One trailing slash is dropped. Raises InvalidArgument for whatever could lead outside the vault, or could not be
+    shown on one line.
     """
     path = text[:-1] if text.endswith("/") and len(text) > 1 else text
     reason = _reason_refused(path)
@@ -65,7 +65,7 @@ _OTHER_FILES = {
     "wav", "m4a", "flac", "ogg", "mp4", "mov", "mkv", "webm", "avi", "zip", "gz", "tgz", "tar", "7z", "rar", "eml",
     "log",
 }  # fmt: skip
-"""What the names of files end in that are surely no notes. Others may be a note's title: ``v1.2``, ``Node.js``."""
+"""Suffixes of files that are surely no notes. Others may belong to a note's title: ``v1.2``, ``Node.js``."""
 
 
 def file_suffix(path: str) -> str | None:
@@ -75,7 +75,7 @@ def file_suffix(path: str) -> str | None:
 
 
 def check_named_as_note(text: str, field: str = "path") -> None:
-    """Raises InvalidArgument for the name of another kind of file, which would become a note's by ``.md`` behind it."""
+    """Raises InvalidArgument for the name of another kind of file, to which ``.md`` would be appended."""
     if (suffix := file_suffix(text)) is not None:
         stem = text[: -len(suffix) - 1]
         raise InvalidArgument(
@@ -91,7 +91,7 @@ def is_note(path: str) -> bool:
 
 
 NOTE_SCHEME = "note://"
-"""What the address of a note begins with; it names no vault: that is the one the reader is in."""
+"""Prefix of a note's address; it names no vault, because the reader's own is meant."""
 
 
 def to_address(path: str) -> str:
@@ -105,7 +105,7 @@ def path_from_address(text: str) -> str | None:
 
 
 def check_creatable(path: str) -> None:
-    """Refuses new names that some system would refuse, change or hide. Raises InvalidArgument."""
+    """Raises InvalidArgument for a new name that some system would refuse, change or hide."""
     if normalize_path(path) != path:
         raise InvalidArgument("path", "names a folder")
     for segment in path.split("/"):
@@ -184,7 +184,7 @@ def _reason_segments_refused(segments: list[str], path: str) -> str | None:
 
 
 def _may_climb_decoded(path: str) -> bool:
-    """Some gateway may decode once more than we do: a name that then climbs was never meant as a name."""
+    """A gateway may decode once more than the server does: a name that then climbs was never meant as a name."""
     decoded = unquote(path)
     while decoded != path:  # each round shortens the text
         if {".", ".."} & set(re.split(r"[/\\]", decoded)):

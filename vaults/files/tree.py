@@ -48,8 +48,8 @@ _ANY_WRITE = 0o222
 class Tree:
     """Files below ``root``, by paths relative to it, joined with ``/``.
 
-    ``exclude``: gitignore patterns of what the walk leaves out. ``late``: gets what was replaced or removed, to
-    notice words that other programs write into it afterwards; whoever gives it polls it.
+    ``exclude``: gitignore patterns of what the walk leaves out. ``late``: gets each replaced or removed file, to
+    notice what other programs write into it afterwards; its owner polls it.
     Paths are contained whatever they are; whether a name is fit to be created is for ``paths.check_creatable``.
     No path through a link is followed: it is an InvalidArgument, or a Conflict where something would be made. When
     the root is gone, or another folder has its name, every operation raises VaultUnavailable.
@@ -85,8 +85,8 @@ class Tree:
         return find_collision(self._root, path)
 
     def named(self, folder: str, suffix: str, most: int) -> list[str]:
-        """Names, without it, of what is called ``suffix`` at the end in a folder, in their order; nothing hidden. None
-        if there is no such folder."""
+        """Sorted names, without ``suffix``, of what ends in it in a folder, ``most`` at most; nothing hidden. Empty if
+        there is no such folder."""
         try:
             with (
                 translate_os_errors(folder),
@@ -104,7 +104,7 @@ class Tree:
         return self.walk_folder("")
 
     def walk_folder(self, path: str) -> WalkResult:
-        """As ``walk``, of one folder and what is below it, or of one note. Empty if there is nothing, or left out."""
+        """As ``walk``, for a folder and what is below it, or for one note. Empty if there is nothing, or left out."""
         return walk(self._root, path_segments(path), self._rules)
 
     def covers(self, path: str) -> bool:
@@ -139,14 +139,14 @@ class Tree:
         return self.prepare_move(path, to, expected).publish()
 
     def forget(self, hidden: str, path: str, expected: FileStamp) -> None:
-        """Removes what was moved out of sight, and was ``path`` before; what is written into it late is kept."""
+        """Removes what was ``path`` until it was moved to ``hidden``; what others write into it late is kept."""
         names = _file_segments(hidden)
         with translate_os_errors(path), self._root.folder(names[:-1]) as folder:
             if self._late is not None:
                 self._late.keep(path, open_for_late_writes(FolderEntry(folder, names[-1])), expected)
             os.unlink(names[-1], dir_fd=folder)
 
-    # Changing: prepared beside something else, published later
+    # Changing: prepared first, published later
 
     def prepare_create(self, path: str, data: bytes) -> PreparedChange:
         """``create``, up to the point where the bytes are durable under a hidden name."""
@@ -194,21 +194,21 @@ class Tree:
     def prepare_move(self, path: str, to: str, expected: FileStamp) -> PreparedChange:
         """``move``, checked and with the new folders made, but not yet done."""
         names, target = _file_segments(path), _file_segments(to)
-        held = [self._hold(path, names[:-1])]
+        folders = [self._hold(path, names[:-1])]
         try:
             with translate_os_errors(path):
-                place = FolderEntry(held[0].descriptor, names[-1])
+                place = FolderEntry(folders[0].descriptor, names[-1])
                 _require_expected(place, path, expected)
             name, folder = self._new_name(to, target, own=path)
-            held.append(folder)
+            folders.append(folder)
         except BaseException:
-            for folder in held:
+            for folder in folders:
                 self._folders.release(folder)
             raise
-        return PreparedChange(FileMove(path, place, name, expected), self._folders, held)
+        return PreparedChange(FileMove(path, place, name, expected), self._folders, folders)
 
     def sync(self, folders: Iterable[str]) -> None:
-        """Makes names published unsynced durable, once for each folder. A folder that is gone has none left."""
+        """Makes names published unsynced durable, once for each folder. A folder that is gone is skipped."""
         for path in dict.fromkeys(folders):
             try:
                 with translate_os_errors(path), self._root.folder(path_segments(path)) as folder:

@@ -1,4 +1,4 @@
-"""Which commits the state of a repository goes back to. Reads its objects and references, and nothing else."""
+"""Which commits a commit of a repository descends from. Reads objects and references, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLACK_S = 86_400
 """Seconds by which a parent's clock may have been ahead of its child's."""
 
 REMEMBERED = 10_000
-"""Answers kept: what a commit goes back to never changes."""
+"""Answers cached: a commit's ancestors never change."""
 
 _PARENT = re.compile(rb"^parent ([0-9a-f]{40})$", re.MULTILINE)
 _COMMITTED = re.compile(rb"^committer .*?(-?\d{1,12})(?: [+-]\d+)?$", re.MULTILINE)
@@ -37,7 +37,7 @@ def open_repository(folder: Path) -> Repository | None:
 
 
 class Repository:
-    """One repository. Blocking; may be asked from any thread. Every failure is ``HistoryUnavailable``."""
+    """One repository. Blocking; may be used from any thread. Every failure is ``HistoryUnavailable``."""
 
     def __init__(self, where: RepositoryLocation) -> None:
         self._where = where
@@ -52,31 +52,30 @@ class Repository:
             return self._refs.head()
 
     def outside(self, commits: Collection[str], head: str) -> frozenset[str] | None:
-        """Those of ``commits`` that ``head`` does not go back to, as far as that can be told: in a long history, or
-        a clone that holds only part of it, a commit that was not met is not called outside. None: ``head`` is no
-        commit of this repository."""
+        """Those of ``commits`` that are surely no ancestors of ``head``: in a long history, or a clone that holds only
+        part of it, a commit that was not met is not called outside. None: ``head`` is no commit of this repository."""
         with self._turn, translate_git_errors("reading the repository"):
             if self._lineage(head) is None:
                 return None
-            asked = {commit for commit in commits if (head, commit) not in self._known}
-            if asked:
-                self._learn(asked, head)
+            unknown = {commit for commit in commits if (head, commit) not in self._known}
+            if unknown:
+                self._learn(unknown, head)
             return frozenset(commit for commit in commits if self._known.get((head, commit)) is False)
 
-    def _learn(self, asked: set[str], head: str) -> None:
+    def _learn(self, unknown: set[str], head: str) -> None:
         if len(self._known) > REMEMBERED:
             self._known.clear()
-        times = {commit: found[0] for commit in asked if (found := self._lineage(commit)) is not None}
+        times = {commit: found[0] for commit in unknown if (found := self._lineage(commit)) is not None}
         met, complete = self._walk(head, set(times), min(times.values(), default=0) - SLACK_S)
         self._known.update({(head, commit): True for commit in met})
         if complete:
             self._known.update({(head, commit): False for commit in times.keys() - met})
         if not self._may_lack_commits():
-            self._known.update({(head, commit): False for commit in asked - times.keys()})
+            self._known.update({(head, commit): False for commit in unknown - times.keys()})
 
     def _walk(self, head: str, wanted: set[str], oldest: int) -> tuple[set[str], bool]:
-        """Which of ``wanted`` are met on the way back to ``oldest``, and whether no commit on it was left out. Newest
-        first, by the time they were committed: parents are hardly ever newer than their children."""
+        """Which of ``wanted`` are met on the way back to ``oldest``, and whether no commit on the way was left out.
+        Newest first, by commit time: parents are hardly ever newer than their children."""
         met: set[str] = set()
         seen, heap, complete = {head}, [(0, head)], True
         ends = time.monotonic() + BOUNDS.seconds
@@ -98,7 +97,7 @@ class Repository:
         return met, complete
 
     def _lineage(self, commit: str) -> tuple[int, list[str]] | None:
-        """When a commit was made, in seconds, and its parents; None when it is not here, or is no commit."""
+        """When a commit was made, in seconds since the epoch, and its parents; None if it is missing or no commit."""
         if len(commit) != 40:
             return None
         found = self._objects.find(commit)
@@ -111,6 +110,6 @@ class Repository:
         return int(made[1]), [parent.decode() for parent in _PARENT.findall(head)]
 
     def _may_lack_commits(self) -> bool:
-        """Whether commits may be missing rightly: a shallow clone, or one that borrows from another."""
+        """Whether commits may legitimately be missing: in a shallow clone, or one that borrows from another."""
         common = self._where.common
         return (common / "shallow").exists() or (common / "objects" / "info" / "alternates").exists()

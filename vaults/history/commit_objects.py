@@ -1,4 +1,4 @@
-"""Commit objects: written with the changed paths in a header of our own, read from any repository."""
+"""Commit objects: written with the changed paths in a header of strongroom's own, read from any repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vaults.history.errors import HistoryUnavailable
 _PATHS = b"strongroom-paths "
 _MOST_PATHS = 1000
 _LONGEST_MESSAGE = 64 * 1024
-_LAST_SECOND = 253_402_300_799  # of the year 9999, the last one dates can be made of
+_LAST_SECOND = 253_402_300_799  # of the year 9999, the last one that dates can have
 
 _UNFIT_IN_NAME = re.compile(r"[\x00-\x1f\x7f<>\ud800-\udfff]+")
 _UNFIT_IN_EMAIL = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -22,15 +22,15 @@ _SIGNATURE = re.compile(rb"(.*?) ?<[^>]*> (-?\d{1,12})(?: [+-]\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """What a commit says. ``paths``: changed paths from our header, all of them only when ``all_paths``."""
+    """The content of a commit."""
 
     tree: str
     parents: tuple[str, ...]
     author: str
     at: int  # seconds since the epoch
     message: str
-    paths: tuple[str, ...] = ()
-    all_paths: bool = False
+    paths: tuple[str, ...] = ()  # changed paths, from the header
+    all_paths: bool = False  # whether ``paths`` is complete
 
 
 def encode(record: CommitRecord) -> bytes:

@@ -1,4 +1,4 @@
-"""Commits from newest to oldest, along several lines at once, with an end to the patience."""
+"""Walks commits from newest to oldest, along several lines at once, within bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaults.history.object_store import ObjectStore
 
 @dataclass(frozen=True, slots=True)
 class WalkBounds:
-    """How much of the past one call may look at."""
+    """How much of the past one call may read."""
 
     commits: int = 20_000
     seconds: float = 2.0
@@ -23,7 +23,7 @@ class WalkBounds:
 
 @dataclass(frozen=True, slots=True)
 class WalkStart:
-    """Where a walk starts. ``source`` is ``history`` (ours, must be whole) or ``branch``."""
+    """Where a walk starts. ``source`` is ``history`` (strongroom's own, must be complete) or ``branch``."""
 
     source: str
     objects: ObjectStore
@@ -38,10 +38,10 @@ class WalkStep:
 
 
 class CommitWalk:
-    """Iterate once. ``complete`` turns False when the bounds ended it, or objects the clone does not hold.
+    """Iterate once. ``complete`` turns False when the walk ended at its bounds, or at objects the clone does not hold.
 
-    A branch may lack objects rightly: a shallow or partial clone, one that borrows from another repository (that
-    one is never opened). There the walk ends. In our own history an absent object is damage and raises.
+    A branch may legitimately lack objects: in a shallow or partial clone, or one that borrows from another repository
+    (which is never opened). There the walk ends. In strongroom's history an absent object is damage and raises.
     """
 
     def __init__(self, lines: Sequence[WalkStart], bounds: WalkBounds) -> None:
@@ -79,5 +79,5 @@ class CommitWalk:
         if found.kind != "commit":
             raise HistoryUnavailable("an object of the history is damaged")
         record = commit_objects.decode(found.data)
-        # Newest first; of one second, the one met first, which keeps children before parents.
+        # Newest first; within one second the one met first, which keeps children before parents.
         heapq.heappush(self._heap, (-record.at, len(self._seen), oid, record, line))

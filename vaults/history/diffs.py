@@ -1,8 +1,8 @@
-"""Unified diffs in about linear time, whatever the texts are.
+"""Unified diffs in about linear time, for any texts.
 
 ``difflib`` alone is cubic on texts of equal lines. Here it only sees small gaps: what is common at both ends goes
-first, then lines that occur once on either side anchor the rest (as in patience diff), and a gap that is still
-large is shown as replaced.
+first, then lines that occur once on either side anchor the rest (as in patience diff), and a gap that is still large is
+shown as replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # as git and patch see lines; str.splitlines knows ten more line ends
 _SMALL_GAP = 4_096  # lines before times lines after
-_ALL_GAPS = 400_000  # the same, of one diff
+_ALL_GAPS = 400_000  # the same, summed over one diff
 _LONGEST_LINE = 2_000  # characters shown
 _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -46,7 +46,7 @@ def unified_diff(before: str, after: str, path: str, context: int = 3, limit_lin
 
 
 def changed_spans(a: Sequence[str], b: Sequence[str]) -> list[DiffSpan]:
-    """Where the two differ, in order, never touching each other."""
+    """Where the two differ: spans in order, of which no two touch."""
     start = _common_prefix(a, b)
     end = _common_prefix(a[start:][::-1], b[start:][::-1])
     spans: list[DiffSpan] = []
@@ -61,7 +61,7 @@ def changed_spans(a: Sequence[str], b: Sequence[str]) -> list[DiffSpan]:
 
 
 def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
-    """Lines equal from the start on."""
+    """The number of equal lines at the start."""
     most = min(len(a), len(b))
     if a[:most] == b[:most]:
         return most
@@ -117,7 +117,7 @@ def _diff_lines(a: Sequence[str], b: Sequence[str], span: DiffSpan) -> Iterator[
 
 
 def _hunks(spans: Sequence[DiffSpan], context: int) -> Iterator[list[DiffSpan]]:
-    """Changes near enough to share their context."""
+    """Groups changes that are close enough to share context."""
     hunk: list[DiffSpan] = []
     for span in spans:
         if hunk and span[0] - hunk[-1][1] > 2 * context:

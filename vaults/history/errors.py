@@ -1,4 +1,4 @@
-"""The one failure of history. Notes are saved without it; the reason is what people are told."""
+"""The one failure of history. Notes are saved without it; people see its reason."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from vaults.errors import StrongroomError
 
 
 class HistoryUnavailable(StrongroomError):
-    """History can be neither read nor written now; the notes themselves are well.
+    """History can be neither read nor written now; the notes themselves are fine.
 
-    ``reason`` is a short phrase of ours, never exception text, safe for logs, alerts and callers. It shares the
-    code of an unavailable vault, but is no ``VaultUnavailable``: nobody may take the vault for gone.
+    ``reason`` is a short fixed phrase, never exception text: safe for logs, alerts and callers. The error shares the
+    code of an unavailable vault, but is no ``VaultUnavailable``: nobody may think the vault is gone.
     """
 
     code = "vault_unavailable"
@@ -29,7 +29,7 @@ class HistoryUnavailable(StrongroomError):
 
 
 class ObjectMissing(HistoryUnavailable):
-    """An object is not there: damage in our own history, allowed in a branch of a shallow or partial clone."""
+    """An object is missing: damage in strongroom's history, allowed in a branch of a shallow or partial clone."""
 
     def __init__(self) -> None:
         super().__init__("objects of the history are missing")
@@ -39,7 +39,7 @@ class ObjectMissing(HistoryUnavailable):
 def translate_git_errors(doing: str) -> Iterator[None]:
     """Turn whatever the file system, zlib or libgit2 raises into ``HistoryUnavailable``.
 
-    KeyError and ValueError are among them because pygit2 raises those for absent and malformed objects.
+    That includes KeyError and ValueError because pygit2 raises them for absent and malformed objects.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Version history of one vault: commits that touch nothing but an object store and one reference of our own."""
+"""Version history of one vault: commits that touch nothing but an object store and one reference."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ from vaults.history.object_store import ObjectStore
 from vaults.history.refs import Refs, own_ref
 from vaults.history.trees import EMPTY_TREE, Trees, is_keepable
 
-_ATTEMPTS = 20  # each loses to a commit of another process
+_ATTEMPTS = 20  # each fails only because another process committed meanwhile
 _LARGEST_NOTE = 16 * 1024 * 1024
 _REF = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One version. ``at`` in seconds since the epoch; ``paths`` vault-relative, the first 1,000 of ours, of a
-    branch's only the one asked for; ``parent``: where the state before it is read.
-    """
+    """One version."""
 
     id: str
-    at: int
+    at: int  # seconds since the epoch
     author: str
     message: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # vault-relative: the first 1,000 of the history's, of a branch's only the one asked for
     source: Literal["history", "branch"]
-    parent: str | None
+    parent: str | None  # the commit with the state before
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class CommitLog:
 
 @dataclass(frozen=True, slots=True)
 class _OpenRepository:
-    """A place, opened: the parts that work on it."""
+    """An open repository: the parts that work on it."""
 
     objects: ObjectStore
     trees: Trees
@@ -57,11 +55,11 @@ class _OpenRepository:
 
 
 def open_history(root: Path, state: Path, ref_name: str, bounds: WalkBounds | None = None) -> GitHistory:
-    """History of the notes in ``root``. Blocking, as is all below; one caller at a time, any number of processes.
+    """History of the notes in ``root``. Blocking, as are its methods; one caller at a time, any number of processes.
 
-    A vault that has a history of its own (``state/history.git``) keeps it. Otherwise history goes into the
-    repository the notes lie in, under ``refs/strongroom/<ref_name>``; where there is none, into a new one of the
-    vault's own. Nothing is ever written among the notes. Raises HistoryUnavailable, InvalidArgument.
+    A vault that has a history of its own (``state/history.git``) keeps it. Otherwise history goes into the repository
+    the notes lie in, under ``refs/strongroom/<ref_name>``; if there is none, into a new one of the vault's own. Nothing
+    is ever written among the notes. Raises HistoryUnavailable, InvalidArgument.
     """
     ref = own_ref(ref_name)
     with translate_git_errors("opening the repository"):
@@ -81,8 +79,8 @@ def _open_parts(where: locations.RepositoryLocation) -> _OpenRepository:
 class GitHistory:
     """Made by ``open_history``. Every failure of the repository is HistoryUnavailable; notes go on without it.
 
-    The tree of a commit holds what was ever given to ``commit``, at its place in the worktree: the first one
-    starts from nothing, so that no commit needs objects this repository does not hold itself.
+    The tree of a commit holds all that was ever given to ``commit``, at its place in the worktree. The first one starts
+    from nothing, so that no commit needs objects this repository does not hold itself.
     """
 
     def __init__(self, kept: _OpenRepository, branch: _OpenRepository | None, ref: str, bounds: WalkBounds) -> None:
@@ -108,16 +106,16 @@ class GitHistory:
                 for path, data in files.items()
             }
             for _ in range(_ATTEMPTS):
-                made = self._committed(blobs, message, author, when)
-                if made is not None:
-                    return made
+                commit = self._committed(blobs, message, author, when)
+                if commit is not None:
+                    return commit
             raise HistoryUnavailable("others are writing to it")
 
     def log(self, path: str | None, limit: int, before: str | None = None) -> CommitLog:
         """Commits of the history, newest first, after ``before`` in that order when given.
 
-        With a path: those that changed it, and those of the branch checked out in the repository around. Renames
-        are not followed.
+        With a path: those that changed it, including those of the branch checked out in the surrounding repository.
+        Renames are not followed.
         """
         if path is not None and not is_keepable(path):
             raise InvalidArgument("path", "cannot be kept in a git history")
@@ -137,8 +135,8 @@ class GitHistory:
     def content(self, ref: str, path: str) -> bytes | None:
         """A note's bytes as of a commit; None when the commit had no such note, or there is no such commit.
 
-        ``ref`` is at least seven hexadecimal digits of a commit that the history or the checked-out branch leads
-        back to: other objects of the repository are out of reach. Raises InvalidArgument, TooLarge.
+        ``ref`` is at least seven hexadecimal digits of a commit in the past of the history or the checked-out branch:
+        other objects of the repository are out of reach. Raises InvalidArgument, TooLarge.
         """
         wanted = _parse_hex("ref", ref)
         if not is_keepable(path):
@@ -156,7 +154,7 @@ class GitHistory:
             return repository.objects.get(blob, "blob")
 
     def diff(self, path: str, from_ref: str, to_bytes: bytes) -> str:
-        """Unified diff from the note as of a commit (nothing, when it was not there) to ``to_bytes``."""
+        """Unified diff from the note as of a commit (empty, if it did not exist) to ``to_bytes``."""
         before = self.content(from_ref, path) or b""
         return unified_diff(before.decode("utf-8", "replace"), to_bytes.decode("utf-8", "replace"), path)
 
@@ -172,7 +170,7 @@ class GitHistory:
         return self._kept.prefix + path
 
     def _committed(self, blobs: Mapping[str, str | None], message: str, author: str, when: int) -> str | None:
-        """One attempt on top of the present tip; None when another process moved it meanwhile."""
+        """One attempt on top of the current tip; None when another process moved it meanwhile."""
         kept = self._kept
         tip = kept.refs.read(self._ref)
         base = commit_objects.decode(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
@@ -181,9 +179,9 @@ class GitHistory:
             return tip
         paths = tuple(path.removeprefix(kept.prefix) for path in touched)
         record = CommitRecord(tree, (tip,) if tip else (), author, when, message, paths)
-        made = kept.objects.write("commit", commit_objects.encode(record))
+        commit = kept.objects.write("commit", commit_objects.encode(record))
         kept.objects.settle()
-        return made if kept.refs.move(self._ref, tip, made) else None
+        return commit if kept.refs.move(self._ref, tip, commit) else None
 
     def _lines(self, *, branch: bool) -> list[WalkStart]:
         lines = []
@@ -212,12 +210,12 @@ class GitHistory:
         except ObjectMissing:
             if step.line.source == "history":
                 raise
-            walk.complete = False  # a clone that does not hold what was before
+            walk.complete = False  # a clone that does not hold the earlier state
             return False
         return all(now != blob for blob in before)
 
     def _find_reachable(self, wanted: str) -> WalkStep | None:
-        """The commit, if it is in the past of the history or of HEAD. An abbreviation must fit one of them only."""
+        """The commit, if it is in the past of the history or of HEAD. An abbreviation must fit only one."""
         fitting: list[WalkStep] = []
         for step in CommitWalk(self._lines(branch=True), self._bounds):
             if step.id.startswith(wanted):

@@ -1,4 +1,4 @@
-"""The few lines of a repository's configuration that say what it is made of. Nothing in it is acted upon."""
+"""Reads the few lines of a repository's configuration that describe its format. Acts on nothing in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST = 1024 * 1024
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*("(?:[^"\\]|\\.)*")?\s*\]\s*')
 _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
 
-# Extensions that change neither objects nor references. Any other one, and any known later, is not guessed at.
+# Extensions that change neither objects nor references. Any other one, also a future one, is refused.
 _HARMLESS = {"noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
 
 
@@ -49,7 +49,7 @@ def _read(path: Path) -> dict[str, str]:
         line = raw.strip()
         header = _SECTION.match(line)
         if header:
-            section = "" if header[2] else header[1].lower()  # of ours, none has a subsection
+            section = "" if header[2] else header[1].lower()  # no section read here has a subsection
             line = line[header.end() :]
         entry = _ENTRY.match(line)
         if entry and section in ("core", "extensions"):

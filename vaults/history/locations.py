@@ -26,10 +26,10 @@ class RepositoryLocation:
 
 
 def find_surrounding(root: Path) -> RepositoryLocation | None:
-    """The repository whose worktree holds ``root``, looked for upwards within one file system.
+    """The repository whose worktree holds ``root``, searched for upwards within one file system.
 
-    None where there is none, or where it is bare or has its worktree elsewhere. A ``.git`` that is there but not
-    usable raises HistoryUnavailable: going on upwards would put private notes into a repository nobody meant.
+    None if there is none, or if it is bare or has its worktree elsewhere. A ``.git`` that exists but is not usable
+    raises HistoryUnavailable: going on upwards would put private notes into a repository nobody meant.
     """
     root = root.resolve()
     device = root.stat().st_dev
@@ -45,10 +45,10 @@ def find_surrounding(root: Path) -> RepositoryLocation | None:
 
 
 def ensure_own(state: Path) -> RepositoryLocation:
-    """The vault's own bare repository in its state folder, made or completed when it is not whole."""
+    """The vault's own bare repository in its state folder, made or completed if needed."""
     folder = state / "history.git"
     if not folder.is_symlink() and not (folder / "HEAD").exists():
-        # HEAD comes last: without it the next call starts over, so a kill in between leaves nothing half made.
+        # HEAD comes last: without it the next call starts over, so a kill in between leaves nothing half-made.
         folder.mkdir(mode=0o700, exist_ok=True)
         for part in ("objects/info", "objects/pack", "refs/heads", "refs/strongroom"):
             (folder / part).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def _open_location(folder: Path, kind: int, root: Path) -> RepositoryLocation | 
 
 
 def _follow_link(link: Path) -> tuple[Path, Path]:
-    """Folders behind a ``.git`` file. Those of a linked worktree must point back, or the file could name any."""
+    """The folders a ``.git`` file names. Those of a linked worktree must point back, or the file could name any."""
     text = os.fsdecode(read_small_file(link) or b"")
     if not text.startswith("gitdir:"):
         raise HistoryUnavailable("the repository is damaged")
@@ -113,11 +113,11 @@ def _is_worktree_of(folder: Path, private: Path, found: dict[str, str]) -> bool:
 
 
 def _check_location(private: Path, common: Path, vault: Path) -> None:
-    """Whole enough to be a repository, and of this process's user or of the vault's owner.
+    """Raises HistoryUnavailable unless it is a whole repository of this process's user or of the vault's owner.
 
-    libgit2 would ask for the former alone, because it acts on the configuration. Here the danger is another one:
-    a stranger's repository in a folder above would be given the notes. In a container, where notes and repository
-    belong to the host's user, both have one owner.
+    libgit2 would require this process's user, because it acts on the configuration. Here the danger is another one: a
+    stranger's repository in a folder above would be given the notes. In a container, where notes and repository belong
+    to the host's user, both have one owner.
     """
     objects = common / "objects"
     for path in (private, common, objects):

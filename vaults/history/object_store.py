@@ -1,8 +1,8 @@
-"""Git objects of one repository: loose ones by hand, packed ones by pygit2.
+"""Git objects of one repository: loose ones are read and written by hand, packed ones by pygit2.
 
-No repository is opened. libgit2 would read its configuration, follow its includes and its alternates; here there
-is an object folder and nothing else. Loose objects are written by hand because pygit2 holds the interpreter lock
-while it compresses and syncs (0.5 s for 30 MB, and every fsync of a slow disk), which would stop the event loop.
+No repository is opened: libgit2 would read its configuration and follow its includes and alternates. Here there is an
+object folder and nothing else. Loose objects are written by hand because pygit2 holds the interpreter lock while it
+compresses and syncs (0.5 s for 30 MB, and every fsync of a slow disk), which would stop the event loop.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from vaults.history.errors import HistoryUnavailable, ObjectMissing
 # No note and no folder listing comes near; an object that claims more is not read into memory.
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
-_ATTEMPTS = 5  # git removes folders it has emptied, also those we are about to write into
-TEMPORARY_PREFIX = "tmp_obj_strongroom_"  # git takes names that begin with tmp_obj_ for leftovers and prunes them
+_ATTEMPTS = 5  # git removes folders it has emptied, even one that is about to be written into
+TEMPORARY_PREFIX = "tmp_obj_strongroom_"  # git treats names that begin with tmp_obj_ as leftovers and prunes them
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _COMPRESSION_LEVEL = 1  # a higher level halves the speed and saves 3 % on trees, which are mostly hashes
@@ -38,7 +38,7 @@ class GitObject:
 
 
 class ObjectStore:
-    """Reading and writing below one ``objects`` folder. One caller at a time; other processes may do the same."""
+    """Reads and writes one ``objects`` folder. One caller at a time; other processes may use the same folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class ObjectStore:
         return found.data
 
     def size(self, oid: str) -> int | None:
-        """Bytes of the object by its header, without reading it; None when absent."""
+        """Size of the object in bytes, by its header alone; None when absent."""
         raw = self._loose_file(oid)
         if raw is not None:
             return _parse_header(zlib.decompressobj().decompress(raw[:4096], 64))[1]
@@ -101,10 +101,10 @@ class ObjectStore:
         return self._folder / oid[:2] / oid[2:]
 
     def _refresh_existing(self, path: Path) -> bool:
-        """Whether the object is there already; touched, so that a prune under way by its age spares it."""
+        """Whether the object exists already. Touches it, so that a prune under way, which goes by age, spares it."""
         try:
             status = path.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:  # empty: another git, and a power cut
+            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:  # empty: left by another git after a power cut
                 return False
             os.utime(path)
         except OSError:
@@ -154,7 +154,7 @@ class ObjectStore:
         return GitObject(kind, whole[start:])
 
     def _packed(self, oid: str) -> GitObject | None:
-        """Look twice: git may have packed loose objects, or replaced packs, since the folder was listed."""
+        """The object from a pack. Looks twice: git may have packed objects or replaced packs since the last listing."""
         before = self._packs
         with suppress(LookupError):
             found = _read(before, oid)
@@ -165,7 +165,7 @@ class ObjectStore:
         return _read(self._packs, oid) or self._loose(oid)
 
     def _packs_now(self) -> Any:
-        """libgit2's reader of the packs that are there, made anew when the folder has changed."""
+        """libgit2's reader of the present packs, renewed when the folder has changed."""
         listing = self._list_packs()
         if listing != self._listing:
             import pygit2

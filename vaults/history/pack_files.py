@@ -1,8 +1,8 @@
-"""Packing of the history's loose objects, because each commit costs a whole listing of every folder on its way.
+"""Packs the history's loose objects, because each commit stores a whole listing of every folder on the note's path.
 
-A vault with 10,000 notes in one folder spends 250 KB a commit on that; packed, the listings are deltas of a few
-hundred bytes. libgit2 writes the pack (it lets go of the interpreter lock there); loose files go only once the pack
-is in place and durable, so a kill at any moment costs disk space at most.
+A vault with 10,000 notes in one folder spends 250 KB a commit on that; packed, the listings are deltas of a few hundred
+bytes. libgit2 writes the pack (it releases the interpreter lock there). Loose files go only once the pack is in place
+and durable, so a kill at any moment costs disk space at most.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vaults.history import commit_objects
 from vaults.history.object_store import TEMPORARY_PREFIX, ObjectStore
 from vaults.history.trees import Trees
 
-_MOST_COMMITS = 10_000  # of one call
+_MOST_COMMITS = 10_000  # in one call
 _LEFT_AFTER_S = 24 * 3600.0
 _TEMPORARY = "tmp_strongroom_"  # git prunes leftovers that begin with tmp_, folders too
 
@@ -29,10 +29,10 @@ _TEMPORARY = "tmp_strongroom_"  # git prunes leftovers that begin with tmp_, fol
 def pack_objects(objects: ObjectStore, trees: Trees, tip: str) -> int:
     """Pack the loose objects of the commits from ``tip`` down to the first packed one; returns how many.
 
-    Zero also while another process is at it.
+    Also zero while another process is packing.
     """
-    with _try_lock_packing(objects.folder) as alone:
-        if not alone:
+    with _try_lock_packing(objects.folder) as locked:
+        if not locked:
             return 0
         _sweep_orphans(objects.folder)
         loose = _loose_objects(objects, trees, tip)
@@ -41,7 +41,7 @@ def pack_objects(objects: ObjectStore, trees: Trees, tip: str) -> int:
 
 @contextmanager
 def _try_lock_packing(folder: Path) -> Iterator[bool]:
-    """Whether nobody else packs here; a kernel lock, which dies with its process."""
+    """Whether nobody else is packing here, by a kernel lock, which dies with its process."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -60,10 +60,10 @@ def _pack_loose(objects: ObjectStore, loose: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=objects.folder) as temporary:
         _write(objects, loose, Path(temporary))
         # The pack before its index: a pack is looked for only when its index is there.
-        for made in sorted(Path(temporary).iterdir(), key=lambda path: path.suffix != ".pack"):
-            made.chmod(objects.folder.stat().st_mode & 0o444)
-            _sync(made)
-            made.replace(folder / made.name)
+        for file in sorted(Path(temporary).iterdir(), key=lambda path: path.suffix != ".pack"):
+            file.chmod(objects.folder.stat().st_mode & 0o444)
+            _sync(file)
+            file.replace(folder / file.name)
     sync_folder(folder)
     packed = [oid for oid in loose if objects.is_packed(oid)]
     for oid in packed:
@@ -73,7 +73,7 @@ def _pack_loose(objects: ObjectStore, loose: list[str]) -> int:
 
 
 def _loose_objects(objects: ObjectStore, trees: Trees, tip: str) -> list[str]:
-    """Loose objects of the history: of each commit, what the one before it had not."""
+    """Loose objects of the history: for each commit, what the one before it did not have."""
     unpacked: list[str] = []
     oid: str | None = tip
     while oid is not None and not objects.is_packed(oid):
@@ -81,7 +81,7 @@ def _loose_objects(objects: ObjectStore, trees: Trees, tip: str) -> list[str]:
         oid = next(iter(commit_objects.decode(objects.get(oid, "commit")).parents), None)
     found: dict[str, None] = {}
     base = commit_objects.decode(objects.get(oid, "commit")).tree if oid else None
-    # The oldest first: what is left for the next call lies above what is packed.
+    # The oldest first: what is left for the next call is then newer than what is packed.
     for oid in unpacked[::-1][:_MOST_COMMITS]:
         tree = commit_objects.decode(objects.get(oid, "commit")).tree
         found[oid] = None
@@ -104,7 +104,7 @@ def _collect(trees: Trees, tree: str, before: str | None, found: dict[str, None]
 
 
 def _sweep_orphans(folder: Path) -> None:
-    """Remove what killed writers of ours left, long after they could still be writing."""
+    """Remove temporary files of killed writers, long after these could still be writing."""
     for left in [*folder.glob(f"{_TEMPORARY}*"), *folder.glob(f"??/{TEMPORARY_PREFIX}*")]:
         with suppress(FileNotFoundError):
             if abs(time.time() - left.lstat().st_mtime) > _LEFT_AFTER_S:
@@ -112,8 +112,8 @@ def _sweep_orphans(folder: Path) -> None:
 
 
 def _write(objects: ObjectStore, loose: list[str], into: Path) -> None:
-    """Have libgit2 pack them. The repository is one in memory only: it has no configuration, and neither does the
-    user or the system as far as libgit2 is told.
+    """Have libgit2 pack them. The repository exists in memory only and has no configuration; libgit2 does not see that
+    of the user or the system either.
     """
     import pygit2
     from pygit2.enums import ConfigLevel

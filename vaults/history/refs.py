@@ -1,7 +1,7 @@
-"""References of one repository: reading any, and moving our own by compare-and-swap.
+"""References of one repository: reads any, and moves strongroom's own by compare-and-swap.
 
-A reference moves as git moves it: ``<ref>.lock`` made exclusively, the old value looked at, the lock renamed over
-the reference. So git commands and other processes of ours may run at the same time. No reflog is written.
+A reference moves as git moves it: make ``<ref>.lock`` exclusively, check the old value, rename the lock over the
+reference. So git commands and other strongroom processes may run at the same time. No reflog is written.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def own_ref(name: str) -> str:
 
 
 class Refs:
-    """``private`` holds HEAD, ``common`` the references: one folder, but for linked worktrees."""
+    """``private`` holds HEAD, ``common`` the references: the same folder, except for linked worktrees."""
 
     def __init__(self, private: Path, common: Path) -> None:
         self._private = private
         self._common = common
 
     def head(self) -> str | None:
-        """Commit of the checked-out branch, or the detached one; None before the first commit."""
+        """The commit of the checked-out branch or of a detached HEAD; None before the first commit."""
         value = read_small_file(self._private / "HEAD")
         for _ in range(_DEEPEST_SYMBOLIC):
             if value is None:
@@ -60,7 +60,7 @@ class Refs:
         raise HistoryUnavailable("the repository is damaged")
 
     def read(self, ref: str) -> str | None:
-        """The commit a reference of ours stands at; None when there is none yet."""
+        """The commit that one of strongroom's references points to; None when there is none yet."""
         path = self._common / ref
         self._contained(path)
         value = read_small_file(path)
@@ -72,9 +72,9 @@ class Refs:
         return found
 
     def move(self, ref: str, expected: str | None, new: str) -> bool:
-        """Let ``ref`` stand at ``new`` if it stands at ``expected``; False, and nothing done, if it does not.
+        """Point ``ref`` to ``new`` if it points to ``expected``; False, and nothing done, if it does not.
 
-        Durable when it returns. Raises HistoryUnavailable when somebody else holds the lock for long.
+        Durable when it returns. Raises HistoryUnavailable when somebody else holds the lock for too long.
         """
         path = self._common / ref
         self._contained(path)
@@ -89,7 +89,7 @@ class Refs:
             return path.lstat().st_ino == inode
 
     def _contained(self, path: Path) -> None:
-        """A folder of references that is a link would lead into another repository."""
+        """Raises HistoryUnavailable if a folder on the way is a link, which would lead into another repository."""
         if path.parent.resolve() != self._common.resolve() / path.parent.relative_to(self._common):
             raise HistoryUnavailable("the repository is damaged")
 
@@ -101,7 +101,7 @@ class Refs:
 
 @contextmanager
 def _lock_ref(path: Path, new: str) -> Iterator[Path]:
-    """The reference's lock, holding the new value already; gone on leaving unless it was renamed."""
+    """The reference's lock file, already holding the new value; removed on exit unless it was renamed."""
     lock = path.with_name(path.name + ".lock")
     descriptor = _take_lock(lock)
     inode = os.fstat(descriptor).st_ino
@@ -118,9 +118,9 @@ def _lock_ref(path: Path, new: str) -> Iterator[Path]:
 
 
 def _take_lock(lock: Path) -> int:
-    """Make the lock file, waiting a moment for another process to be done with its own."""
+    """Make the lock file, waiting up to ``_WAIT_S`` while another process holds it."""
     ends = time.monotonic() + _WAIT_S
-    mode = lock.parent.stat().st_mode & 0o644  # nobody reads it who may not go there
+    mode = lock.parent.stat().st_mode & 0o644  # readable only by those who may read the folder
     while True:
         _clear_stale(lock)
         try:
@@ -132,7 +132,7 @@ def _take_lock(lock: Path) -> int:
 
 
 def _clear_stale(lock: Path) -> None:
-    """Remove a lock left by a kill. Nobody but us writes under ``refs/strongroom``; index.lock is not our business."""
+    """Remove a lock left by a kill. Only strongroom writes under ``refs/strongroom``; index.lock is never touched."""
     with suppress(FileNotFoundError):
         # Either way round: after the clock was set back, an old lock lies in the future.
         if abs(time.time() - lock.lstat().st_mtime) > _STALE_AFTER_S:
@@ -140,7 +140,7 @@ def _clear_stale(lock: Path) -> None:
 
 
 def read_small_file(path: Path, most: int = 4096) -> bytes | None:
-    """A regular file's bytes; None when absent. Never follows a link in the last place, never waits for a FIFO."""
+    """A regular file's bytes; None when absent. Never follows a link at ``path`` itself, never waits for a FIFO."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):

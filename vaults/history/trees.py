@@ -1,4 +1,4 @@
-"""Folder listings: applying changes of notes to a tree, touching only the folders on their way."""
+"""Folder listings: applies changes of notes to a tree, touching only the folders on their paths."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vaults.history.errors import HistoryUnavailable
 from vaults.history.object_store import ObjectStore
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-DEEPEST = 100  # folder levels; each costs an object a commit
+DEEPEST = 100  # folder levels; each costs an object per commit
 _FOLDER, _FILE = b"40000", b"100644"
 _NOTES = (b"100644", b"100755", b"100664")
 _ENTRY = re.compile(rb"([0-7]{5,6} ([^\0/]+)\0.{20})", re.DOTALL)
 _CACHED_ENTRIES = 50_000  # about 10 MB: the folders a vault's commits keep coming back to
 
-# What is to become of a name: a blob's id, gone (None), or (key ending in a slash) a folder with changes of its own.
+# Planned changes by name: a blob's id, None for removal, or (key ending in a slash) a folder with changes of its own.
 TreePlan: TypeAlias = "dict[bytes, str | TreePlan | None]"
 
 
@@ -49,7 +49,7 @@ class TreeEntries:
 
 
 class Trees:
-    """Trees of one object store, the recently used kept parsed."""
+    """Trees of one object store; caches the recently used ones, parsed."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
@@ -70,14 +70,14 @@ class Trees:
     def updated(self, tree: str, files: Mapping[str, str | None]) -> tuple[str, list[str]]:
         """``tree`` with the blobs of ``files`` (None: gone), and the paths that really differ.
 
-        Folders left empty vanish, as git has none. A note where a folder was replaces it, and the other way round.
+        Folders left empty vanish, as git has none. A note may replace a folder of its name, and a folder a note.
         """
         touched: list[bytes] = []
         oid = self._apply(tree, plan_changes(files), b"", touched)
         return oid or self._objects.write("tree", b""), sorted(path.decode("utf-8") for path in touched)
 
     def added(self, tree: str, base: str | None) -> list[tuple[str, bool]]:
-        """Ids and folder-or-not of the direct entries of ``tree`` that ``base`` has not."""
+        """The direct entries of ``tree`` that ``base`` lacks: the id of each, and whether it is a folder."""
         known = set(self._folder(base).entries) if base else set()
         fresh = [entry for entry in self._folder(tree).entries if entry not in known]
         return [(entry[-20:].hex(), entry.startswith(_FOLDER)) for entry in fresh if not entry.startswith(b"16")]
@@ -125,9 +125,9 @@ class Trees:
 
     def _remember(self, oid: str, folder: TreeEntries) -> None:
         self._parsed[oid] = folder
-        held = sum(len(kept.keys) for kept in self._parsed.values()) if len(self._parsed) > 1 else 0
-        while held > _CACHED_ENTRIES and len(self._parsed) > 1:
-            held -= len(self._parsed.popitem(last=False)[1].keys)
+        cached = sum(len(kept.keys) for kept in self._parsed.values()) if len(self._parsed) > 1 else 0
+        while cached > _CACHED_ENTRIES and len(self._parsed) > 1:
+            cached -= len(self._parsed.popitem(last=False)[1].keys)
 
 
 def parse_tree(data: bytes) -> TreeEntries:
@@ -152,7 +152,7 @@ _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def is_keepable(path: str) -> bool:
-    """Whether git can hold a file of this vault-relative path. Names that some system takes for ``.git`` are out:
+    """Whether git can hold a file of this vault-relative path. Names that some system takes for ``.git`` are refused:
     ``git fsck`` would call the repository damaged.
     """
     segments = path.split("/")
@@ -166,7 +166,7 @@ def is_keepable(path: str) -> bool:
 
 
 def plan_changes(files: Mapping[str, str | None]) -> TreePlan:
-    """Nested changes; a folder's key ends in a slash, so that a note going and a folder coming do not meet.
+    """Nested changes; a folder's key ends in a slash, so that a removed note and a new folder of one name do not clash.
     Raises InvalidArgument when one name would be both.
     """
     plan: TreePlan = {}
@@ -190,7 +190,7 @@ def _has_notes(plan: str | TreePlan | None) -> bool:
 
 
 def _rank(item: tuple[bytes, str | TreePlan | None]) -> int:
-    """Notes that go make room for folders, folders that go for notes."""
+    """Order of changes: removed notes make room for folders, and removed folders for notes."""
     return 0 if item[1] is None else 1 if isinstance(item[1], dict) else 2
 
 

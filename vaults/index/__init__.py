@@ -1,1 +1,1 @@
-"""What is derived from rows: passages, embeddings, the vector index."""
+"""What is derived from memories and notes for search: passages, embeddings, the vector index."""

@@ -1,8 +1,7 @@
 """A note as blocks: what lies between two headings, in pieces of bounded size, each with a digest. Pure.
 
-An edit changes the digests of the blocks it touches and of no other, so a note is indexed anew block by block. Blocks
-that are too long for that are parted at lines their own content chooses: a line put in at the top moves no border
-below it.
+An edit changes the digests of the blocks it touches and of no other, so a note is reindexed block by block. Blocks that
+are too long for that are split at lines chosen by their content: a line inserted at the top moves no border below it.
 """
 
 from __future__ import annotations
@@ -17,28 +16,28 @@ from vaults.index import passages
 from vaults.index.passages import Passage
 
 LONG = 16_384
-"""Characters from which a block is parted."""
+"""Characters from which a block is split."""
 
 SHORTEST = 2_048
-"""Characters a part has at least."""
+"""Min characters of a part."""
 
 SHORT = 700
-"""Characters up to which stretches are joined: with the title above it, what a passage holds at most."""
+"""Characters up to which stretches are joined: with the title above it, all that a passage holds."""
 
 TINY = 200
-"""Characters up to which sections side by side are joined."""
+"""Characters up to which sections of one level are joined."""
 
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
 
 _BORDER_EVERY = 2_560
-"""Characters from one line that may be a border to the next, on average. Well above half of ``SHORTEST``: where an edit
-has moved a border, the next one is mostly the same again."""
+"""Average characters between lines that may be a border. Well above half of ``SHORTEST``: after a border that an edit
+has moved, the next one is mostly the same again."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingBorder:
-    """A heading, as a border between blocks: its level, its words, and where the line begins."""
+    """A heading as a border between blocks; ``start`` is where its line begins, in characters."""
 
     level: int
     text: str
@@ -47,7 +46,7 @@ class HeadingBorder:
 
 @dataclass(frozen=True)
 class IndexBlock:
-    """A stretch of a note under ``title``, the note's own and those of the headings above all of it."""
+    """A stretch of a note. ``title`` joins the note's own with those of the headings above the whole stretch."""
 
     title: str
     text: str
@@ -55,7 +54,7 @@ class IndexBlock:
 
     @cached_property
     def pieces(self) -> dict[tuple[int, str], list[Passage]]:
-        """What it was cut into, for each size and labels asked."""
+        """Cache: its passages, by size and labels."""
         return {}
 
     def cut(self, max_tokens: int, labels: str) -> list[Passage]:
@@ -76,8 +75,8 @@ class _Stretch:
 
 
 def split_blocks(text: str, title: str, marks: Sequence[HeadingBorder], start: int) -> list[IndexBlock]:
-    """Everything from ``start`` on, in order, but for stretches without a visible character. A note without any has
-    one empty block: its title can be found."""
+    """Everything from ``start`` on, in order, except stretches without a visible character. A note without any has one
+    empty block, so that its title can be found."""
     found = [
         _block(stretch.titles, part)
         for stretch in _join_short(_stretches(title, marks, start, len(text)))
@@ -87,7 +86,7 @@ def split_blocks(text: str, title: str, marks: Sequence[HeadingBorder], start: i
 
 
 def add_property_block(found: list[IndexBlock], title: str, properties: str) -> list[IndexBlock]:
-    """A note's blocks after one for what its frontmatter says."""
+    """A note's blocks, after a block for its frontmatter."""
     return [_block((title,), properties), *(block for block in found if block.text)] if properties else found
 
 
@@ -98,7 +97,7 @@ def _block(titles: Sequence[str], text: str) -> IndexBlock:
 
 
 def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int) -> Iterator[_Stretch]:
-    """From each heading to the next, with what stands above it."""
+    """From each heading to the next, with the headings above."""
     above: list[HeadingBorder] = []
     titles: tuple[str, ...] = (title,)
     first = start
@@ -108,32 +107,31 @@ def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int)
         while above and above[-1].level >= mark.level:
             above.pop()
         above.append(mark)
-        # The note's own title, written once more as its first heading, says nothing more.
+        # A heading that repeats the note's title says nothing more.
         names = [each.text for each in above if each.text and each.text.casefold() != title.casefold()]
         titles, first = (title, *names), mark.start
     yield _Stretch(titles, first, end)
 
 
 def _join_short(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
-    """Short stretches together: what stands below a heading with it, and sections side by side only where they hold a
-    line or two. A passage of ten words costs as much as a long one; but one of several matters has the meaning of
-    none of them."""
-    held: _Stretch | None = None
+    """Join short stretches: what is below a heading with it, and neighbouring sections only if they hold a line or two.
+    A passage of ten words costs as much as a long one; but one about several matters has the meaning of none."""
+    current: _Stretch | None = None
     top: tuple[str, ...] = ()
     for each in stretches:
         limit = SHORT if each.titles[: len(top)] == top else TINY
-        if held is not None and each.end - held.start <= limit:
-            held = _Stretch(_common_titles(held.titles, each.titles), held.start, each.end)
+        if current is not None and each.end - current.start <= limit:
+            current = _Stretch(_common_titles(current.titles, each.titles), current.start, each.end)
             continue
-        if held is not None:
-            yield held
-        held, top = each, each.titles
-    if held is not None:
-        yield held
+        if current is not None:
+            yield current
+        current, top = each, each.titles
+    if current is not None:
+        yield current
 
 
 def _common_titles(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """What two begin with alike."""
+    """The titles both begin with."""
     count = next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
@@ -141,8 +139,8 @@ def _common_titles(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, .
 
 
 def _split_long(text: str, first: int, last: int) -> Iterator[str]:
-    """A stretch in parts of at most ``2 * LONG`` that end before a line chosen by its own content. The odds of a line
-    are by its length, so that borders lie as near to each other in texts of long lines."""
+    """A stretch in parts of at most ``2 * LONG`` that end before a line chosen by its content. A line's odds grow with
+    its length, so that borders lie as close together in texts of long lines."""
     if last - first <= LONG:
         yield text[first:last]
         return
@@ -161,8 +159,8 @@ def _split_long(text: str, first: int, last: int) -> Iterator[str]:
 
 
 def _line_end(text: str, at: int, last: int) -> int:
-    """Where the line ends that goes on at ``at``. One that goes on for more than ``LONG`` ends before: all of a block
-    is read at once."""
+    """Where the line ends that continues at ``at``. One longer than ``LONG`` is cut before that: all of a block is read
+    at once."""
     most = min(at + LONG, last)
     end = text.find("\n", at, most) + 1
     if end or most == last:

@@ -1,4 +1,4 @@
-"""Cutting a text into passages a model can read whole. Pure, and linear in the text's length.
+"""Cuts a text into passages a model can read whole. Pure, and linear in the text's length.
 
 Tokens are estimated by *atoms*: up to six ASCII letters, two digits, or one other visible character. Over English
 Markdown and source code this comes within 12 % of WordPiece, so a piece of 200 stays inside a window of 256 (231 at
@@ -20,7 +20,7 @@ from itertools import accumulate, islice
 
 ATOM = re.compile(r"[A-Za-z]{1,6}|[0-9]{1,2}|\S")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
-HANGUL_TOKENS = 3  # BERT's tokenizers take a syllable apart into its letters
+HANGUL_TOKENS = 3  # BERT's tokenizers split a syllable into its letters
 
 HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]|$)")
 UNDERLINE = re.compile(r"[ ]{0,3}(?:(=+)|-+)[ \t]*$")
@@ -54,26 +54,26 @@ class TextPiece:
 def split_passages(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -> list[TextPiece]:
     """Pieces of at most ``max_tokens``, in order, that together hold everything but white space between them.
 
-    Cuts at headings, fences, rules, blank lines, items, sentences, lines, words: in this order of liking. A code fence
-    stays whole unless it is too long alone. A text that fits is one piece; one without visible characters is none.
+    Cuts at headings, fences, rules, blank lines, items, sentences, lines, words: in this order of preference. A code
+    fence stays whole unless it is too long alone. A text that fits is one piece; one without visible characters, none.
     ``count`` is an exact tokenizer: a piece it finds too long is cut again, down to single atoms.
     """
     if count is None:
         whole = text.strip()
         if whole and _is_within(whole, max_tokens) and not HANGUL.search(whole):
-            start = text.index(whole[0])  # most of what is cut fits as it is: no need to know where its atoms are
+            start = text.index(whole[0])  # most texts fit as they are: no need to find their atoms
             return [_piece(text, start, start + len(whole))]
         return [_piece(text, start, end) for start, end in _spans(text, 0, len(text), max_tokens)]
     return [_piece(text, start, end) for start, end in _counted_spans(text, max_tokens, count)]
 
 
 def _is_within(text: str, max_tokens: int) -> bool:
-    """Whether it has no more atoms than that; of a longer one only so many are looked at."""
+    """Whether the text has at most ``max_tokens`` atoms; reads no more of it than that takes."""
     return len(text) <= max_tokens or next(islice(ATOM.finditer(text), max_tokens, None), None) is None
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has; rather too many than too few."""
+    """About how many tokens a text has; too many rather than too few."""
     atoms = len(ATOM.findall(text))
     return atoms if text.isascii() else atoms + (HANGUL_TOKENS - 1) * len(HANGUL.findall(text))
 

@@ -1,7 +1,7 @@
 """Many vectors: 4-bit product codes find candidates, half floats rank them.
 
 The codes (FAISS PQ{width/4}x4fs, an eighth of a byte per dimension) are scanned whole; the best ``k * refine_factor``
-are scored again from fp16. Rows are sorted by passage id and never move: new rows and removals are kept beside it
+are scored again from fp16. Rows are sorted by passage id and never move: new rows and removals are kept apart
 (``vector_layers.py``) until the next build. A removed row is wiped, so that nothing of it is saved.
 """
 
@@ -25,11 +25,11 @@ TRAINING_ROWS = 8192  # FAISS itself takes no more than 256 per centroid, of whi
 CHUNK_ROWS = 1024  # numpy copies rows under the GIL: 8192 at once held up the event loop for 40 ms
 # Re-scoring one candidate costs about what scanning eight rows of fp16 would.
 REFINE_WORTH = 8
-# Few results are asked for with few candidates, which misses some: 10 of 1,000,000 by 300 had a recall of .86, by 4,000
-# of .99, and a thousand more cost 0.3 ms. Never fewer than a thousand, nor than one row in 250.
+# Few results would mean few candidates, which misses some: 10 of 1,000,000 from 300 had a recall of .86, from 4,000 of
+# .99, and a thousand more cost 0.3 ms. Never fewer than a thousand, nor than one row in 250.
 LEAST_REFINED = 1000
 LEAST_SHARE = 250
-# Neighbours of a query share fewer filters' ids than chance would say: ask for more than the plain share.
+# Filters pass fewer of a query's neighbours than chance would: ask for more than the plain share.
 FILTER_MARGIN = 1.5
 
 
@@ -39,7 +39,7 @@ def is_compressible(width: int) -> bool:
 
 
 class CompressedVectors:
-    """A set of vectors by passage id; safe to search from many threads, while nothing is wiped."""
+    """A set of vectors by passage id. Many threads may search it while nothing is wiped."""
 
     def __init__(self, ids: Ids, halves: Any, codes: Any, refine_factor: int) -> None:
         self.ids = ids
@@ -73,8 +73,8 @@ class CompressedVectors:
     def top(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats]:
         """Rows and cosines of the nearest ``k`` at most, best first, among the rows of ``mask`` (all if None).
 
-        The codes know no filter. So more than ``k`` are asked for and filtered; when fewer than ``k`` are left,
-        because the filter keeps out just what is near the query, the half floats are scanned instead.
+        The codes know no filter, so more than ``k`` are fetched and then filtered. When fewer than ``k`` are left,
+        because the filter excludes just what is near the query, the half floats are scanned instead.
         """
         found = self._by_codes(query, k, mask)
         return exact_top(self._halves, self.gather, query, k, mask) if found is None else found
@@ -89,7 +89,7 @@ class CompressedVectors:
         blocks, every = packed.reshape(-1, packer.block_size), np.full(packer.code_size, 0xFF, np.uint8)
         places = rows % packer.nvec
         for place in np.unique(places).tolist():
-            bits = np.zeros((1, packer.block_size), np.uint8)  # those of a block that belong to the row there
+            bits = np.zeros((1, packer.block_size), np.uint8)  # the bits of a block that belong to the row there
             packer.pack_1(every, place, bits)
             blocks[rows[places == place] // packer.nvec] &= ~bits
 
@@ -103,7 +103,7 @@ class CompressedVectors:
         }
 
     def _by_codes(self, query: Floats, k: int, mask: Mask | None) -> tuple[Ids, Floats] | None:
-        """The answer by codes, or None where scanning is cheaper or surer."""
+        """The answer from the codes, or None where scanning is cheaper or safer."""
         import numpy as np
 
         fetch = k
@@ -135,7 +135,7 @@ def halves_of(index: Any) -> NDArray[np.float16]:
 def compress(
     sources: Sequence[tuple[VectorRows, Mask]], width: int, refine_factor: int, stopped: Callable[[], bool]
 ) -> CompressedVectors | None:
-    """Compress the masked rows of ``sources``; None when ``stopped`` said so. Needs 2 bytes per dimension anew."""
+    """Compress the masked rows of ``sources``; None if ``stopped``. Needs 2 more bytes per dimension of each row."""
     import numpy as np
 
     ids = np.concatenate([source.ids[mask] for source, mask in sources])
@@ -165,7 +165,7 @@ def empty_halves(count: int, width: int) -> Any:
 
 
 def restore_compressed(arrays: dict[str, NDArray[Any]], width: int, refine_factor: int) -> CompressedVectors:
-    """The inverse of ``arrays()``. FAISS parses nothing: its fields are filled. Raises ValueError if sizes disagree."""
+    """The inverse of ``arrays()``. FAISS parses nothing: its fields are set. Raises ValueError if sizes disagree."""
     import numpy as np
 
     count = len(arrays["ids"])

@@ -1,7 +1,8 @@
-"""The truth of vectors: rows of ``embeddings``, numbered by the vault's change clock, and the queue of those owed.
+"""The source of truth for vectors: rows of ``embeddings``, numbered by the vault's change clock, and the queue of
+missing ones.
 
-Each change of a vector, also its removal, takes the next number. An index in memory remembers the last number it
-has applied and asks for what came after; so a second process, a kill or a lost snapshot costs time, not data.
+Each change of a vector, also its removal, takes the next number. An index in memory remembers the last number it has
+applied and asks for what came after; so a second process, a kill or a lost snapshot costs time, not data.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MAX_ATTEMPTS = 5
 """Failures after which a text is left to keyword search until the vault is reindexed."""
 
 REPLAY = 20_000
-"""Vectors read per step of a replay: 30 MB at 384 dimensions."""
+"""Vectors read in one step of a replay: 30 MB at 384 dimensions."""
 
 REMOVALS_KEPT = 10_000
 """Removals remembered for indexes that lag; one that lags more is rebuilt."""
@@ -37,7 +38,7 @@ class MissingVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorDelta:
-    """What changed since a number. ``anew``: too much was forgotten, start from nothing."""
+    """What changed after a number. ``anew``: too much was forgotten, start from nothing."""
 
     changes: list[VectorChange]
     last: int
@@ -73,23 +74,23 @@ def enqueue(tx: Writer, passages: Sequence[int]) -> None:
 
 
 def drop(tx: Writer, passages: Sequence[int]) -> None:
-    """Drop the vectors of passages, and tell the indexes."""
-    held = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = ?", (p,))]
-    change = _reserve_numbers(tx, len(held))
-    for passage in held:
+    """Drop the vectors of passages, and record it for the indexes."""
+    stored = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = ?", (p,))]
+    change = _reserve_numbers(tx, len(stored))
+    for passage in stored:
         change += 1
         tx.run("DELETE FROM embeddings WHERE passage = ?", (passage,))
         tx.run("INSERT INTO vector_removals (change, passage) VALUES (?, ?)", (change, passage))
 
 
 def replace_damaged(tx: Writer, passages: Sequence[int]) -> None:
-    """Throw damaged vectors away and queue their passages."""
+    """Drop damaged vectors and queue their passages."""
     drop(tx, passages)
     enqueue(tx, passages)
 
 
 def drop_all(tx: Writer) -> None:
-    """Drop every vector and debt. Indexes of whatever process start anew: everything before this is forgotten."""
+    """Drop every vector and the queue. The indexes of all processes start anew: everything before is forgotten."""
     newest = tx.value(
         "SELECT MAX(n) FROM (SELECT MAX(last) AS n FROM vector_clock UNION ALL SELECT MAX(change) FROM embeddings"
         " UNION ALL SELECT MAX(change) FROM vector_removals) AS numbers"
@@ -100,7 +101,7 @@ def drop_all(tx: Writer) -> None:
 
 
 def enqueue_all_except(tx: Writer, model: str) -> int:
-    """Queue each passage that has no vector of ``model``; returns how many are owed now."""
+    """Queue each passage that has no vector of ``model``; returns how many are queued now."""
     tx.run(
         "INSERT INTO embedding_queue (passage) SELECT p.seq FROM passages p WHERE NOT EXISTS"
         " (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.model = :model AND e.text_hash = p.text_hash)"
@@ -111,7 +112,7 @@ def enqueue_all_except(tx: Writer, model: str) -> int:
 
 
 def next_missing(tx: Reader, limit: int) -> list[MissingVector]:
-    """The next passages the model owes, newest last."""
+    """The next passages to embed, those with the fewest attempts first, then the oldest."""
     rows = tx.all(
         "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
         " FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
@@ -133,17 +134,17 @@ def has_missing(tx: Reader, viewer: str) -> bool:
 
 
 def count_missing(tx: Reader) -> int:
-    """Passages without their vector, those given up included."""
+    """Passages without a vector, including those given up."""
     return int(tx.value("SELECT COUNT(*) FROM embedding_queue"))
 
 
 def record_failure(tx: Writer, passages: Sequence[int]) -> None:
-    """Count one failed attempt."""
+    """Count one failed attempt for each passage."""
     tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])
 
 
 def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
-    """Those of ``passages`` that have the vector of their present text."""
+    """Those of ``passages`` whose vector is of their present text."""
     return {
         passage
         for passage in passages
@@ -156,7 +157,7 @@ def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
 
 
 def mean_vector(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
-    """The direction an item's passages point in together, of unit length; None while it has no vector."""
+    """The mean direction of an item's passages, of unit length; None while it has no vector."""
     import numpy as np
 
     rows = tx.all(
@@ -187,8 +188,8 @@ def last_change(tx: Reader) -> int:
 
 
 def changes_since(tx: Reader, seen: int, model: str) -> VectorDelta:
-    """The next part of what an index of ``model`` that has seen ``seen`` must apply, in order. Ask again from
-    ``Delta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
+    """The next changes that an index of ``model`` that has seen ``seen`` must apply, in order. Ask again from
+    ``VectorDelta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
     row = tx.one("SELECT last, pruned FROM vector_clock")
     clock, pruned = (int(row[0]), int(row[1])) if row else (0, 0)
     anew = seen > clock or 0 < seen < pruned
@@ -212,7 +213,7 @@ def has_removed_since(tx: Reader, seen: int) -> bool:
 
 
 def model_shape(tx: Reader) -> tuple[str, int] | None:
-    """Key and width of the model the vault's vectors are of; None where there are none."""
+    """Key and width of the model that made the vault's vectors; None where there are none."""
     row = tx.one(
         "SELECT e.model, LENGTH(e.vector) / 4 FROM embeddings e JOIN vault_info i ON i.value = e.model"
         " WHERE i.key = 'model' LIMIT 1"

@@ -6,10 +6,10 @@ from typing import Any
 
 
 def faiss() -> Any:
-    """The module, with the calling thread told to compute alone.
+    """The module, set to compute on the calling thread alone.
 
     The thread count belongs to each calling thread, whose default is the number of cores unless ``OMP_NUM_THREADS``
-    says otherwise; whoever takes the module from here cannot forget it. Two threads per query cost twice the CPU
+    says otherwise; callers who get the module here cannot forget to set it. Two threads per query cost twice the CPU
     and, on a busy box, sixteen times the latency: the barrier waits for whichever was descheduled.
     """
     import faiss as module

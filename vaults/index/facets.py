@@ -1,4 +1,4 @@
-"""Tags and fields of items of every kind, to filter by: what a memory has in metadata, a note in its frontmatter."""
+"""Tags and fields that searches filter items by: a memory's come from its metadata, a note's from its frontmatter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vaults.db.sql import Reader, Writer
 
 
 def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
-    """Make these the tags and the fields searches filter the item by."""
+    """Replace the item's tags and fields."""
     for table in ("item_tags", "item_fields"):
         tx.run(f"DELETE FROM {table} WHERE kind = ? AND item = ?", (kind, item))
     rows = [(kind, item, tag) for tag in dict.fromkeys(tags)]
@@ -19,9 +19,9 @@ def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping
 
 def has_changed(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
     """Whether the item has other tags or fields than these."""
-    held = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", (kind, item))}
+    stored = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", (kind, item))}
     pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = ? AND item = ?", (kind, item)))
-    return held != set(tags) or pairs != set(to_fields(fields))
+    return stored != set(tags) or pairs != set(to_fields(fields))
 
 
 MAX_FIELD_VALUE = 200
@@ -29,7 +29,7 @@ MAX_FIELD_VALUE = 200
 
 
 def to_fields(fields: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Fields as they are compared: plain values and those of lists, as text in lower case."""
+    """Fields in the form they are compared in: plain values, also those of lists, as lower-case text."""
     found: dict[tuple[str, str], None] = {}
     for name, value in fields.items():
         for each in value if isinstance(value, list) else [value]:
@@ -39,9 +39,9 @@ def to_fields(fields: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def to_field_text(value: object) -> str | None:
-    """One value as it is compared; None for what is not a plain value."""
+    """One value in the form it is compared in; None if it is no plain value."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON has one kind of number: what was stored as 1.0 is asked for as 1
+        value = int(value)  # JSON has one kind of number: a stored 1.0 is searched for as 1
     return str(value).lower()[:MAX_FIELD_VALUE] if isinstance(value, str | int | float) else None

@@ -1,9 +1,9 @@
 """Exact vectors: FAISS IDMap2-Flat with inner product, which over unit vectors is the cosine.
 
-Used alone up to the flat limit, and above it for the rows that came since the last rebuild.
+Used alone up to the flat limit, and above it for the rows added since the last rebuild.
 
-Passage ids come from a growing counter, so rows lie sorted by id nearly always; looking ids up is then a binary
-search over FAISS's own id list and costs no memory. Rows are replaced in place for the same reason.
+Passage ids come from a growing counter, so rows are nearly always sorted by id; looking ids up is then a binary search
+over FAISS's own id list and costs no memory. Rows are replaced in place for the same reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Up to here numpy beats a selector, and stays below where BLAS would wake a second thread.
 GATHER_ROWS = 1000
 GATHER_SHARE = 100  # one row in a hundred
-# The id, and the node of IDMap2's reverse map, beside each vector.
+# The id, and the node of IDMap2's reverse map, with each vector.
 ROW_OVERHEAD_BYTES = 8 + 40
 # Shrinking smaller indexes frees nothing worth a copy.
 SHRINK_FROM_ROWS = 4096
@@ -68,7 +68,7 @@ class FlatVectors:
 
     @property
     def memory_bytes(self) -> int:
-        """Resident bytes. FAISS keeps the room of removed rows until ``remove`` shrinks it, so the peak counts."""
+        """Resident bytes. FAISS keeps the memory of removed rows until ``remove`` shrinks it, so the peak counts."""
         return self._peak * (self.width * 4 + ROW_OVERHEAD_BYTES)
 
     def put(self, ids: Ids, vectors: Floats) -> None:
@@ -83,7 +83,7 @@ class FlatVectors:
             self._append(ids[~known], vectors[~known])
 
     def remove(self, ids: Ids) -> None:
-        """Forget these; unknown ids are no error."""
+        """Remove these vectors; unknown ids are no error."""
         here = ids[self.rows_of(ids) >= 0]
         if not len(here):
             return
@@ -100,18 +100,18 @@ class FlatVectors:
         """The row of each id, -1 where there is none."""
         import numpy as np
 
-        held = self.ids
-        if not len(held):
+        stored = self.ids
+        if not len(stored):
             return np.full(len(ids), -1, np.int64)
-        order = self._sorted(held)
-        place = np.minimum(np.searchsorted(held, ids, sorter=order), len(held) - 1)
+        order = self._sorted(stored)
+        place = np.minimum(np.searchsorted(stored, ids, sorter=order), len(stored) - 1)
         rows = place if order is None else order[place]
-        return np.where(held[rows] == ids, rows, -1).astype(np.int64)
+        return np.where(stored[rows] == ids, rows, -1).astype(np.int64)
 
     def gather(self, rows: Ids) -> Floats:
         """A copy of these rows."""
-        taken: Floats = self._matrix()[rows]
-        return taken
+        vectors: Floats = self._matrix()[rows]
+        return vectors
 
     def copied(self) -> tuple[Ids, Floats]:
         """All ids and their vectors; copies."""
@@ -126,15 +126,15 @@ class FlatVectors:
         view: Floats = faiss().rev_swig_ptr(self._flat.get_xb(), count * self.width)
         return view.reshape(count, self.width)
 
-    def _sorted(self, held: Ids) -> Ids | None:
-        """The order that sorts ``held``, or None when it is sorted. Two searches may both compute it: same result."""
+    def _sorted(self, ids: Ids) -> Ids | None:
+        """The order that sorts ``ids``, or None when they are sorted. Two searches may both compute it: same result."""
         import numpy as np
 
         if self._ascending:
             return None
         order = self._order
         if order is None:
-            order = self._order = np.argsort(held, kind="stable").astype(np.int64, copy=False)
+            order = self._order = np.argsort(ids, kind="stable").astype(np.int64, copy=False)
         return order
 
     def _append(self, ids: Ids, vectors: Floats) -> None:
@@ -145,8 +145,8 @@ class FlatVectors:
         if np.any(ids[1:] < ids[:-1]):
             order = np.argsort(ids, kind="stable")
             ids, vectors = ids[order], vectors[order]
-        held = self.ids
-        if len(held) and ids[0] < held[-1]:
+        stored = self.ids
+        if len(stored) and ids[0] < stored[-1]:
             self._ascending = False
         self._map.add_with_ids(np.ascontiguousarray(vectors), ids)
         self._order = None

@@ -1,4 +1,4 @@
-"""What a search knows of an item besides its text: the columns each of its passages carries."""
+"""What a search knows about an item besides its text: the columns that each of its passages carries."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import re
 from dataclasses import dataclass
 
 MAX_NAME = 80
-"""Characters of an author's or entity's name that are looked for in questions."""
+"""Characters of an author's or entity's name that are searched for in questions."""
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchItem:
-    """One searchable thing: ``number`` is its row in the table of its ``kind``. ``hidden``: archived or superseded.
-    ``owner``: only this principal may find it. ``position`` is its place in ``parent``; None: it stands alone."""
+    """One searchable thing."""
 
     kind: str
     number: int
+    """Its row in the table of its kind."""
     source_hash: str
     at: str
     modified_at: str
     workspace: str
     hidden: bool = False
+    """Archived or superseded."""
     owner: str | None = None
+    """Only this principal may find it; None: everybody."""
     expires_at: str | None = None
     type: str = ""
     tier: str = ""
@@ -33,6 +35,7 @@ class SearchItem:
     folder: str | None = None
     parent: str | None = None
     position: int | None = None
+    """Its place in ``parent``; None: it stands alone."""
     author: str | None = None
     entity: str | None = None
 
@@ -47,17 +50,17 @@ class SearchItem:
         }  # fmt: skip
 
     def sequence(self, passages: int) -> str | None:
-        """What its passages are in a row with: the parent's other items, or each other. Never across the line between
-        shared and private: the text of a neighbour is searched, and must not tell of what the searcher may not see."""
+        """The sequence its passages belong to: that of the parent's items, or their own. Never across the line between
+        shared and private: a neighbour's text is searched, and must not reveal what the searcher may not see."""
         if self.hidden or self.expires_at is not None:  # its words must be gone everywhere the moment it expires
             return None
         owner = self.owner or ""
-        whose = f"{self.kind}:{len(owner)}:{owner}"  # its length tells where a name ends that somebody chose
+        whose = f"{self.kind}:{len(owner)}:{owner}"  # people choose names: the length says where this one ends
         if self.parent is not None and self.position is not None:
             return f"{whose}:in:{self.parent}"
         return f"{whose}:{self.number}" if passages > 1 else None
 
 
 def name_key(name: str | None) -> str | None:
-    """A name as it is compared: its words in lower case, one space between. None when there is nothing to compare."""
+    """A name in the form it is compared in: lower-case words, one space between. None if there are none."""
     return " ".join(_WORD.findall((name or "").lower()))[:MAX_NAME].strip() or None

@@ -1,7 +1,7 @@
 """The text around a passage, searched as columns of its own: two passages before it and two after in its sequence.
 
-What was said just before and after is the strongest evidence there is of what a short turn is about: on LoCoMo it
-moves recall at ten from .62 to .75. It follows when a neighbour comes, changes or goes.
+What was said just before and after is the best evidence of what a short turn is about: on LoCoMo it moves recall at ten
+from .62 to .75. It is updated when a neighbour comes, changes or goes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ REACH = 2
 """Passages on either side."""
 
 PLAIN_PREFIX = "note::"
-"""What the name of a sequence begins with whose passages carry no text of their neighbours."""
+"""Prefix of the names of sequences whose passages carry no text of their neighbours."""
 
 MAX_SIDE = 800
-"""Characters of either side, the nearest: a column as long as the text itself would say what the text says."""
+"""Max characters of either side, the nearest: a longer column would say as much as the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class SequencePosition:
-    """Where an item's passages stand: ``place`` of the item in ``sequence``; ties stand in order of ``item``."""
+    """Where an item's passages are: ``place`` of the item in ``sequence``; ties are in order of ``item``."""
 
     sequence: str
     place: int
@@ -40,7 +40,7 @@ class SequenceMember:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands around a passage: numbers at -2, -1, +1, +2 (0: nothing), and the text of either side."""
+    """What is around a passage: its neighbours' numbers at -2, -1, +1, +2 (0: none), and the text of either side."""
 
     near: str
     before: str
@@ -69,7 +69,7 @@ def read_around(tx: Reader, spot: SequencePosition) -> tuple[list[SequenceMember
 
 
 def surroundings_of(row: Sequence[SequenceMember], number: int) -> Surroundings:
-    """What stands around the member ``number`` of a row. Pure."""
+    """The surroundings of the member ``number`` of a row. Pure."""
     before = row[max(0, number - REACH) : number]
     after = row[number + 1 : number + 1 + REACH]
     return Surroundings(
@@ -80,14 +80,14 @@ def surroundings_of(row: Sequence[SequenceMember], number: int) -> Surroundings:
 
 
 def neighbour_numbers(row: Sequence[int], number: int) -> str:
-    """The numbers at -2, -1, +1, +2 of the member ``number`` of a row; 0 where there is nothing. Pure."""
+    """The numbers at -2, -1, +1, +2 from the member ``number`` of a row; 0 where there is none. Pure."""
     before, after = row[max(0, number - REACH) : number], row[number + 1 : number + 1 + REACH]
     return " ".join(map(str, (*[0] * (REACH - len(before)), *before, *after, *[0] * (REACH - len(after)))))
 
 
 def refresh_surroundings(tx: Writer, spot: SequencePosition) -> None:
-    """Write anew what stands around the passages of an item and around its neighbours, where it changed. The item may
-    be gone from the sequence, or have come to it: what stands there now counts."""
+    """Update the surroundings of an item's passages and of its neighbours, where they changed. The item may have left
+    the sequence, or joined it: what is there now counts."""
     before, after = read_around(tx, spot)
     own = [
         SequenceMember(int(row[0]), row[1])
@@ -107,7 +107,7 @@ def refresh_surroundings(tx: Writer, spot: SequencePosition) -> None:
 def read_around_passages(
     tx: Reader, sequence: str, first: Sequence[SequenceMember], last: Sequence[SequenceMember]
 ) -> tuple[list[SequenceMember], list[SequenceMember]]:
-    """The members before ``first`` and after ``last``: those whose own surroundings stay as they are."""
+    """The members before ``first`` and after ``last``, whose own surroundings stay as they are."""
     found: list[list[SequenceMember]] = [[], []]
     for side, (edge, sign, order) in enumerate(((first, "<", "DESC"), (last, ">", "ASC"))):
         if edge:
@@ -121,9 +121,9 @@ def read_around_passages(
     return found[0][::-1], found[1]
 
 
-def write_surroundings(tx: Writer, seq: int, told: Surroundings) -> None:
-    """Write down what stands around a passage, where that is something else than before."""
-    near = None if told == NO_SURROUNDINGS else told.near
+def write_surroundings(tx: Writer, seq: int, around: Surroundings) -> None:
+    """Store a passage's surroundings, if they changed."""
+    near = None if around == NO_SURROUNDINGS else around.near
     tx.run(
         "UPDATE passages SET near = :near WHERE seq = :seq AND near IS DISTINCT FROM :near",
         {"near": near, "seq": seq},
@@ -131,12 +131,12 @@ def write_surroundings(tx: Writer, seq: int, told: Surroundings) -> None:
     tx.run(
         "UPDATE passages SET before = :before, after = :after"
         " WHERE seq = :seq AND (before <> :before OR after <> :after)",
-        {"before": told.before, "after": told.after, "seq": seq},
+        {"before": around.before, "after": around.after, "seq": seq},
     )
 
 
 def count_disagreeing(tx: Reader) -> int:
-    """Passages that do not say what stands around them. Reads every sequence once."""
+    """Passages whose stored surroundings are wrong. Reads every sequence once."""
     alone = "sequence IS NULL AND (near IS NOT NULL OR before <> '' OR after <> '')"
     wrong = int(tx.value(f"SELECT COUNT(*) FROM passages WHERE {alone}"))
     for (sequence,) in tx.all("SELECT DISTINCT sequence FROM passages WHERE sequence IS NOT NULL"):
@@ -147,7 +147,7 @@ def count_disagreeing(tx: Reader) -> int:
         members = [SequenceMember(int(row[0]), row[1]) for row in rows]
         plain = sequence.startswith(PLAIN_PREFIX)
         for number, row in enumerate(rows):
-            told = surroundings_of(members, number)
-            text = ("", "") if plain else (told.before, told.after)
-            wrong += (row[2] or NO_SURROUNDINGS.near, row[3], row[4]) != (told.near, *text)
+            around = surroundings_of(members, number)
+            text = ("", "") if plain else (around.before, around.after)
+            wrong += (row[2] or NO_SURROUNDINGS.near, row[3], row[4]) != (around.near, *text)
     return wrong

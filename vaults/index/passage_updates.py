@@ -1,8 +1,8 @@
-"""Making a note's blocks its passages, touching the rows of those that changed and no other.
+"""Turns a note's blocks into its passages, touching only the rows of blocks that changed.
 
 A passage of a note names its block: ``source_hash`` is the block's digest and the passage's place in it. Ordinals leave
-room, so that what is put in between two passages renumbers neither. The text around a passage is no column here, as it
-is for turns of a conversation: a note's passage stands under its headings, which say what it is about.
+gaps, so that inserting between two passages renumbers neither. The text around a passage is no column here, as it is
+for turns of a conversation: a note's passage has its headings, which say what it is about.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from vaults.index.neighbours import PLAIN_PREFIX, REACH, neighbour_numbers
 from vaults.index.passages import Passage
 
 ORDINAL_GAP = 1 << 20
-"""Numbers between the ordinals of two passages, at first."""
+"""Initial distance between the ordinals of two passages."""
 
 _OWN_COLUMNS = {"modified_at", "source_hash"}
-"""Columns that are the passage's own: when it was cut, and from what."""
+"""Columns that differ by passage: when it was cut, and from what."""
 
 
 class StoredPassage(NamedTuple):
-    """A passage that is there."""
+    """A passage as stored."""
 
     seq: int
     ordinal: int
@@ -36,7 +36,7 @@ class StoredPassage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewPassage:
-    """A passage to be, and the name of its place in its block."""
+    """A passage to store, and the name of its place in its block."""
 
     source: str
     passage: Passage
@@ -46,8 +46,8 @@ def update_passages(
     tx: Writer, item: SearchItem, labels: str, blocks: Sequence[IndexBlock], max_tokens: int
 ) -> list[int]:
     """Make ``blocks`` the item's passages; returns the numbers of those that are new and still need a vector.
-    ``labels`` are the words it is found by beside its text."""
-    held = [
+    ``labels`` are the words it is found by besides its text."""
+    stored = [
         StoredPassage._make(row)
         for row in tx.all(
             "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = ?"
@@ -56,33 +56,33 @@ def update_passages(
         )
     ]
     shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
-    if held:
-        _update_shared(tx, shared, held, labels)
-    first, last, changed = _difference(held, blocks)
+    if stored:
+        _update_shared(tx, shared, stored, labels)
+    first, last, changed = _difference(stored, blocks)
     fresh = [
         NewPassage(f"{block.digest}:{number}", passage)
         for block in changed
         for number, passage in enumerate(block.cut(max_tokens, labels))
     ]
-    return _replace(tx, shared, held, (first, last), fresh)
+    return _replace(tx, shared, stored, (first, last), fresh)
 
 
 def sequence_of(item: SearchItem) -> str:
-    """What the passages of a note are in a row with: each other."""
+    """The sequence of a note's passages: their own."""
     return f"{PLAIN_PREFIX}{item.number}"
 
 
-def _update_shared(tx: Writer, shared: dict[str, object], held: Sequence[StoredPassage], labels: str) -> None:
-    """Let passages that stay say what all of the item's say, where that changed."""
+def _update_shared(tx: Writer, shared: dict[str, object], stored: Sequence[StoredPassage], labels: str) -> None:
+    """Update the columns all passages of the item share, where they changed."""
     names = [name for name in shared if name not in _OWN_COLUMNS]
-    *row, said = tx.one(f"SELECT {', '.join(names)}, labels FROM passages WHERE seq = ?", (held[0].seq,)) or (None,)
+    *row, before = tx.one(f"SELECT {', '.join(names)}, labels FROM passages WHERE seq = ?", (stored[0].seq,)) or (None,)
     keys = {"kind": shared["kind"], "item": shared["item"]}
     if row != [shared[name] for name in names]:
         sets = ", ".join(f"{name} = :{name}" for name in names)
         tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :item", shared)
-    if said != labels:
+    if before != labels:
         tx.run("UPDATE passages SET labels = :labels WHERE kind = :kind AND item = :item", keys | {"labels": labels})
-        # Pairs of characters are of labels, too.
+        # Pairs of characters are taken from labels, too.
         for seq, title, body in tx.all(
             "SELECT seq, title, body FROM passages WHERE kind = :kind AND item = :item", keys
         ):
@@ -90,36 +90,36 @@ def _update_shared(tx: Writer, shared: dict[str, object], held: Sequence[StoredP
             passages.index_pairs(tx, seq, Passage(title, body, labels))
 
 
-def _difference(held: Sequence[StoredPassage], blocks: Sequence[IndexBlock]) -> tuple[int, int, Sequence[IndexBlock]]:
-    """Which rows, ``held[first:last]``, give way to which blocks."""
-    starts = [number for number, row in enumerate(held) if row.source.endswith(":0")]
-    old = [held[start].source[:-2] for start in starts]
+def _difference(stored: Sequence[StoredPassage], blocks: Sequence[IndexBlock]) -> tuple[int, int, Sequence[IndexBlock]]:
+    """Which rows, ``stored[first:last]``, are replaced by which blocks."""
+    starts = [number for number, row in enumerate(stored) if row.source.endswith(":0")]
+    old = [stored[start].source[:-2] for start in starts]
     new = [block.digest for block in blocks]
-    starts.append(len(held))
+    starts.append(len(stored))
     same = min(len(old), len(new))
     head = next((number for number in range(same) if old[number] != new[number]), same)
     same -= head
     tail = next((number for number in range(same) if old[-1 - number] != new[-1 - number]), same)
-    return starts[head] if head < len(starts) else len(held), starts[len(old) - tail], blocks[head : len(new) - tail]
+    return starts[head] if head < len(starts) else len(stored), starts[len(old) - tail], blocks[head : len(new) - tail]
 
 
 def _replace(
     tx: Writer,
     shared: dict[str, object],
-    held: Sequence[StoredPassage],
+    stored: Sequence[StoredPassage],
     span: tuple[int, int],
     fresh: Sequence[NewPassage],
 ) -> list[int]:
     first, last = span
-    gone = {row.text_hash: row for row in held[first:last]}
+    gone = {row.text_hash: row for row in stored[first:last]}
     if not gone and not fresh:
         return []
     kept = {row.seq for each in fresh if (row := gone.get(each.passage.text_hash))}
-    passages.delete_passages(tx, [row.seq for row in held[first:last] if row.seq not in kept])
-    numbers, new = _write(tx, shared, fresh, gone, _ordinals(tx, held, span, len(fresh), kept))
-    before, after = held[max(0, first - 2 * REACH) : first], held[last : last + 2 * REACH]
+    passages.delete_passages(tx, [row.seq for row in stored[first:last] if row.seq not in kept])
+    numbers, new = _write(tx, shared, fresh, gone, _ordinals(tx, stored, span, len(fresh), kept))
+    before, after = stored[max(0, first - 2 * REACH) : first], stored[last : last + 2 * REACH]
     line = [*(row.seq for row in before), *numbers, *(row.seq for row in after)]
-    if len(line) > 1 or not new:  # a new one that stands alone says so already
+    if len(line) > 1 or not new:  # a single new row has no neighbours to record
         _refresh_surroundings(tx, line, len(before), len(before) + len(numbers))
     return new
 
@@ -131,7 +131,7 @@ def _write(
     gone: dict[str, StoredPassage],
     ordinals: Sequence[int],
 ) -> tuple[list[int], list[int]]:
-    """Rows for the new passages, those of the same text taken over; all their numbers, and those of new rows."""
+    """Write rows for the new passages, reusing those of the same text; returns all their numbers, and the new ones."""
     numbers, new = [], []
     for each, ordinal in zip(fresh, ordinals, strict=True):
         row = gone.pop(each.passage.text_hash, None)
@@ -148,27 +148,27 @@ def _write(
 
 
 def _ordinals(
-    tx: Writer, held: Sequence[StoredPassage], span: tuple[int, int], count: int, kept: set[int]
+    tx: Writer, stored: Sequence[StoredPassage], span: tuple[int, int], count: int, kept: set[int]
 ) -> Sequence[int]:
-    """Numbers between those of the rows around the span; where there is no room all are numbered anew."""
+    """Ordinals between those of the rows around the span; where there is no room, all rows are renumbered."""
     first, last = span
-    left = held[first - 1].ordinal if first else 0
-    if last == len(held):
+    left = stored[first - 1].ordinal if first else 0
+    if last == len(stored):
         numbers: Sequence[int] = range(left + ORDINAL_GAP, left + ORDINAL_GAP * (count + 1), ORDINAL_GAP)
     else:
-        step = (held[last].ordinal - left) // (count + 1)
+        step = (stored[last].ordinal - left) // (count + 1)
         if step < 1:
-            _renumber(tx, held, span, count)
+            _renumber(tx, stored, span, count)
             return range(ORDINAL_GAP * (first + 1), ORDINAL_GAP * (first + count + 1), ORDINAL_GAP)
         numbers = range(left + step, left + step * (count + 1), step)
-    # Out of the way, so that no two bear one number while they trade places.
+    # Out of the way, so that no two have one ordinal while they trade places.
     tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in kept])
     return numbers
 
 
-def _renumber(tx: Writer, held: Sequence[StoredPassage], span: tuple[int, int], count: int) -> None:
+def _renumber(tx: Writer, stored: Sequence[StoredPassage], span: tuple[int, int], count: int) -> None:
     first, last = span
-    rows = [row.seq for row in held]
+    rows = [row.seq for row in stored]
     tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in rows])
     places = [(ORDINAL_GAP * (number + 1), seq) for number, seq in enumerate(rows[:first])]
     places += [(ORDINAL_GAP * (number + count + first + 1), seq) for number, seq in enumerate(rows[last:])]
@@ -176,7 +176,7 @@ def _renumber(tx: Writer, held: Sequence[StoredPassage], span: tuple[int, int], 
 
 
 def _refresh_surroundings(tx: Writer, line: Sequence[int], first: int, last: int) -> None:
-    """Write down what stands around ``line[first:last]``, the new ones, and around the ``REACH`` on either side."""
+    """Store the neighbours of ``line[first:last]``, the new ones, and of the ``REACH`` rows on either side."""
     places = range(max(0, first - REACH), min(len(line), last + REACH))
     tx.many(
         "UPDATE passages SET near = ? WHERE seq = ?",
@@ -185,7 +185,7 @@ def _refresh_surroundings(tx: Writer, line: Sequence[int], first: int, last: int
 
 
 def embed_or_enqueue(tx: Writer, model: str | None, numbers: Sequence[int]) -> bool:
-    """Give passages the vectors the vault has for their texts, and queue the others; whether any is owed."""
+    """Give passages the vectors the vault has for their texts, and queue the others; returns whether any was queued."""
     if not numbers:
         return False
     if model is None:
@@ -195,6 +195,6 @@ def embed_or_enqueue(tx: Writer, model: str | None, numbers: Sequence[int]) -> b
     texts = {int(row[0]): row[1] for row in tx.all(f"SELECT seq, text_hash FROM passages WHERE seq IN ({some})")}
     known = embeddings.find_by_hash(tx, model, list(dict.fromkeys(texts.values())))
     embeddings.store(tx, model, [(seq, text, known[text]) for seq, text in texts.items() if text in known])
-    owed = [seq for seq, text in texts.items() if text not in known]
-    embeddings.enqueue(tx, owed)
-    return bool(owed)
+    missing = [seq for seq, text in texts.items() if text not in known]
+    embeddings.enqueue(tx, missing)
+    return bool(missing)

@@ -1,4 +1,4 @@
-"""Passages: the searchable units cut from an item, and the full-text rows that follow them by trigger."""
+"""Passages: the searchable units cut from an item. Triggers keep the full-text rows up to date."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ QUESTION, ADVERSARIAL = 1, 2
 
 @dataclass(frozen=True)
 class Passage:
-    """One unit before it is stored. ``embedded`` is the text its vector is made of. What its row holds is worked out
-    once, on whichever thread asks first."""
+    """One passage before it is stored. Its columns are computed once, on the first thread that asks."""
 
     title: str
     body: str
@@ -30,10 +29,11 @@ class Passage:
 
     @property
     def embedded(self) -> str:
+        """The text its vector is made from."""
         return f"{self.title}\n{self.body}" if self.title else self.body
 
     def columns(self) -> dict[str, object]:
-        """What its row holds of its own."""
+        """The columns that are its own."""
         return {
             "title": self.title, "body": self.body, "labels": self.labels, "text_hash": self.text_hash,
             "traits": self.traits, "tokens": self.tokens,
@@ -49,7 +49,7 @@ class Passage:
 
     @cached_property
     def grams(self) -> str:
-        """The pairs of characters of scripts without spaces in it."""
+        """Its pairs of characters, in scripts without spaces."""
         return to_pairs(f"{self.title}\n{self.body}\n{self.labels}")
 
     @cached_property
@@ -58,7 +58,7 @@ class Passage:
 
 
 def find_traits(body: str) -> int:
-    """What a passage is, as bits."""
+    """The traits of a passage, as bits."""
     return QUESTION * is_question(body) + ADVERSARIAL * is_adversarial(body)
 
 
@@ -72,14 +72,14 @@ def cut_passages(title: str, content: str, labels: Sequence[str], max_tokens: in
 
 def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
     """Make ``cut`` the item's passages; returns their numbers in order. A passage whose text did not change keeps its
-    number and its vector. Neighbours are told."""
-    held = {
+    number and its vector. Neighbours are updated."""
+    stored = {
         int(row[0]): (int(row[1]), row[2])
         for row in tx.all(
             "SELECT ordinal, seq, text_hash FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)
         )
     }
-    left = _read_position(tx, item.kind, item.number) if held else None
+    left = _read_position(tx, item.kind, item.number) if stored else None
     sequence = item.sequence(len(cut))
     shared = item.columns() | {
         "kind": item.kind,
@@ -89,7 +89,7 @@ def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
     }
     numbers = []
     for ordinal, passage in enumerate(cut):
-        seq, text_hash = held.pop(ordinal, (None, None))
+        seq, text_hash = stored.pop(ordinal, (None, None))
         row = shared | passage.columns() | {"ordinal": ordinal}
         if seq is None:
             seq = tx.insert(INSERT, row)
@@ -100,7 +100,7 @@ def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
                 embeddings.drop(tx, [seq])
         index_pairs(tx, seq, passage, item.owner)
         numbers.append(seq)
-    delete_passages(tx, [seq for seq, _ in held.values()])
+    delete_passages(tx, [seq for seq, _ in stored.values()])
     _refresh_item(tx, item, left)
     return numbers
 
@@ -110,14 +110,14 @@ COLUMNS = (
     "folder", "parent", "author", "entity", "at", "modified_at", "sequence", "place", "title", "body", "labels",
     "text_hash", "traits", "tokens", "kind", "item", "ordinal",
 )  # fmt: skip
-"""All of a passage's row but its number and what stands around it."""
+"""All columns of a passage's row except its number and its surroundings."""
 
 INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
 
 
 def update_columns(tx: Writer, item: SearchItem) -> None:
-    """Write anew what the item's passages carry beside their text: it was archived, moved, or is someone's own now."""
+    """Update what the item's passages carry besides their text, after it was archived, moved or made private."""
     left = _read_position(tx, item.kind, item.number)
     count = int(tx.value("SELECT COUNT(*) FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)))
     row = item.columns() | {"sequence": item.sequence(count), "place": item.position or 0}
@@ -128,7 +128,7 @@ def update_columns(tx: Writer, item: SearchItem) -> None:
 
 
 def remove_items(tx: Writer, kind: str, items: Sequence[int]) -> None:
-    """Take the items out of every index, and their words out of the columns of their neighbours."""
+    """Remove the items from every index, and their words from the columns of their neighbours."""
     for item in items:
         left = _read_position(tx, kind, item)
         rows = tx.all("SELECT seq FROM passages WHERE kind = ? AND item = ?", (kind, item))
@@ -143,7 +143,7 @@ def _read_position(tx: Reader, kind: str, item: int) -> SequencePosition | None:
 
 
 def _refresh_item(tx: Writer, item: SearchItem, left: SequencePosition | None) -> None:
-    """Let the item's passages and their neighbours, where it was and where it is, know what stands around them."""
+    """Update the surroundings of the item's passages and of their neighbours, where it was and where it is."""
     now = _read_position(tx, item.kind, item.number)
     if now is None:
         tx.run(
@@ -161,7 +161,7 @@ def _refresh_positions(tx: Writer, left: SequencePosition | None, now: SequenceP
 
 
 def index_pairs(tx: Writer, seq: int, passage: Passage, owner: str | None = None) -> None:
-    """Index the pairs of characters of a passage, if it has a script without spaces."""
+    """Index a passage's pairs of characters, if it has text in a script without spaces."""
     if passage.grams:
         table = "passages_pairs" if owner is None else "private_pairs"
         tx.run(f"INSERT INTO {table} (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
@@ -173,13 +173,13 @@ def _drop_pairs(tx: Writer, numbers: Sequence[int]) -> None:
 
 
 WORD_TABLES = ("passages_fts", "private_fts")
-"""Full-text tables over the passages themselves, of what is shared and of what is private to somebody."""
+"""Full-text tables over the passages themselves: the shared ones, and those private to somebody."""
 
 TEXT_TABLES = (*WORD_TABLES, "passages_pairs", "private_pairs")
 
 
 def erase_traces(tx: Writer) -> None:
-    """Merge the full-text segments, so that words of removed passages are gone from the file, not only unlisted."""
+    """Merge the full-text segments, so that words of removed passages leave the file, not only the results."""
     for table in TEXT_TABLES:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
@@ -189,7 +189,7 @@ MERGE_PAGES = 64
 
 
 def erase_traces_in_steps(tx: Writer, step: int) -> bool:
-    """One step of what ``erase_traces`` does, for those who must not keep others waiting: the first is 0. Returns
+    """One step of ``erase_traces``, for callers who must not keep others waiting; the first ``step`` is 0. Returns
     whether there is more to do."""
     more = False
     for table in TEXT_TABLES:
@@ -202,7 +202,7 @@ def erase_traces_in_steps(tx: Writer, step: int) -> bool:
 
 
 def rebuild_text(tx: Writer) -> None:
-    """Build the full-text rows anew from the passages."""
+    """Rebuild the full-text rows from the passages."""
     for table in WORD_TABLES:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
 
@@ -215,25 +215,25 @@ def is_text_inconsistent(tx: Writer) -> bool:
         for table in WORD_TABLES:
             tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
     except sqlite.DatabaseError as failure:
-        # A file that can only be read cannot be asked this way; ``quick_check`` has looked at the index's structure.
+        # A read-only file cannot be checked this way; ``quick_check`` has checked the index's structure.
         return failure.sqlite_errorcode & 0xFF != sqlite.SQLITE_READONLY
     return False
 
 
 def numbers_in_item(tx: Reader, numbers: Iterable[int]) -> dict[int, int]:
-    """Which of its item each passage is, from 1."""
+    """The position of each passage in its item, from 1."""
     among = ", ".join(map(str, numbers))
     return {int(row[0]): int(row[1]) + 1 for row in tx.all(f"SELECT seq, ordinal FROM passages WHERE seq IN ({among})")}
 
 
 def source_hashes(tx: Reader, kind: str) -> dict[int, str]:
-    """Item number to the source hash its passages were cut from."""
+    """The hash of the source that each item's passages were cut from, by item number."""
     rows = tx.all("SELECT item, source_hash FROM passages WHERE kind = ? AND ordinal = 0", (kind,))
     return {int(row[0]): row[1] for row in rows}
 
 
 def delete_passages(tx: Writer, numbers: Sequence[int]) -> None:
-    """Take passages out of every index by number. Neighbours are not told."""
+    """Remove passages from every index by number. Neighbours are not updated."""
     embeddings.drop(tx, numbers)
     _drop_pairs(tx, numbers)
     tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])

@@ -1,4 +1,4 @@
-"""A vault's vector index in memory: loaded on first need, caught up before each answer, saved when it closes."""
+"""A vault's vector index in memory: loaded on first need, brought up to date before each answer, saved on close."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT = "vectors.idx"
 SNAPSHOT_FROM = 2_000
-"""Vectors below which reading the rows is as quick as reading a file."""
+"""Vectors below which reading the rows is as fast as reading a file."""
 
 
 class Projection:
@@ -37,8 +37,8 @@ class Projection:
         self._index: VectorIndex | None = None
         self._stamp: SnapshotStamp | None = None
         self._saved_at = 0
-        self._changing = asyncio.Lock()  # whoever puts another index in place, takes it away, or catches it up
-        self._filing = asyncio.Lock()  # whoever writes or removes the snapshot; taken before the other
+        self._changing = asyncio.Lock()  # held to set, drop or update the index
+        self._filing = asyncio.Lock()  # held to write or remove the snapshot; taken before the other lock
         self._rebuild: asyncio.Task[bool] | None = None
         self._stop_rebuild = threading.Event()
 
@@ -49,7 +49,7 @@ class Projection:
 
     @property
     def size(self) -> int | None:
-        """Vectors held, or None while the index is not loaded."""
+        """Number of vectors, or None while the index is not loaded."""
         return len(self._index) if self._index is not None else None
 
     @property
@@ -61,7 +61,7 @@ class Projection:
         self, model: ModelIdentity, query: np.ndarray, k: int, allow: np.ndarray | None = None, *, at_least: int
     ) -> list[tuple[int, float]]:
         """The ``k`` nearest passages as ``(passage, cosine)``. ``at_least`` is a change number the caller has read:
-        the index is caught up to it first."""
+        the index is brought up to it first."""
         index = await self.current(model, at_least)
         return await run_in(self._pool, index.search, query, k, allow)
 
@@ -97,7 +97,7 @@ class Projection:
 
     async def _load_once(self, stamp: SnapshotStamp) -> VectorIndex:
         index = await run_in(self._pool, self._load, stamp)
-        # A snapshot from the future lies beside rows that were restored from a backup: it knows what they do not.
+        # A snapshot newer than the rows means they were restored from a backup: it holds changes they do not.
         if index.seen > await self._db.read(embeddings.last_change):
             return VectorIndex(stamp.width, self._settings)
         return index
@@ -106,16 +106,16 @@ class Projection:
         try:
             return VectorIndex.load(self._path, stamp, self._settings)
         except SnapshotInvalid:
-            # Whatever is wrong with a snapshot, the rows are the truth: start empty and replay them.
+            # Whatever is wrong with the snapshot, the rows are the truth: start empty and replay them.
             return VectorIndex(stamp.width, self._settings)
 
     async def save(self) -> bool:
-        """Write a snapshot if there is something new worth one; whether it was written."""
+        """Write a snapshot if enough is new to be worth it; returns whether it was written."""
         async with self._filing:
             index = self._index
             if index is None or self._stamp is None or len(index) < SNAPSHOT_FROM or self._is_saved(index):
                 return False
-            # What was purged, here or by another process, is not written down again.
+            # Nothing that was purged, here or by another process, may be written again.
             index, stamp = await self._newest(self._stamp)
             await run_in(self._pool, index.save, self._path, stamp)
             self._saved_at = stamp.seen
@@ -128,13 +128,13 @@ class Projection:
         return index.seen == self._saved_at and self._path.exists()
 
     async def _newest(self, stamp: SnapshotStamp) -> tuple[VectorIndex, SnapshotStamp]:
-        """The index with every change there is, and the stamp of that."""
+        """The index with every change so far applied, and its stamp."""
         async with self._changing:
             index = await self._catch_up(stamp, await self._db.read(embeddings.last_change))
         return index, replace(stamp, seen=index.seen)
 
     async def drop(self) -> None:
-        """Give the memory back; the next search loads the index again."""
+        """Free the memory; the next search loads the index again."""
         async with self._changing:
             if self._rebuild is not None:
                 self._stop_rebuild.set()
@@ -142,9 +142,9 @@ class Projection:
             self._index = self._stamp = self._rebuild = None
 
     async def erase_removed(self) -> None:
-        """After a purge: nothing of vectors that are gone stays in the saved index, nor in the one in memory, which
-        takes the removals and goes on answering. One that is only on disk is loaded first: the next search then need
-        not replay the rows. It is saved again when the vault rests or closes."""
+        """After a purge: remove every trace of vectors that are gone from the saved index, and from the one in memory,
+        which goes on answering. One that is only on disk is loaded first, so that the next search need not replay the
+        rows. It is saved again when the vault rests or closes."""
         async with self._filing:
             stamp = self._stamp or await self._read_saved_stamp()
             try:
@@ -154,7 +154,7 @@ class Projection:
                 await self._remove_file()
 
     async def _read_saved_stamp(self) -> SnapshotStamp | None:
-        """What a snapshot would have to be of; None where there is none."""
+        """The stamp a snapshot of this vault must have; None if there is no snapshot, or no vector."""
         if not self._path.exists():
             return None
         found = await self._db.read(embeddings.model_shape)

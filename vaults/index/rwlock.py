@@ -1,6 +1,6 @@
-"""A lock that many may share, or one hold alone.
+"""A lock that many share, or one holds alone.
 
-The standard library has none. ``readerwriterlock`` on PyPI was looked at: its writer-first variant starves readers
+The standard library has none. ``readerwriterlock`` on PyPI was considered: its writer-first variant starves readers
 while writers queue, and forty lines are less to trust than a dependency.
 """
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 class ReadersWriterLock:
-    """Shared for searching, exclusive for changing. Not re-entrant, neither way.
+    """Shared for searching, exclusive for changing. Not re-entrant in either mode.
 
     A waiting writer lets no new reader in, so readers that overlap without end cannot starve it. A reader that
     has waited for one writer to finish no longer queues behind further ones, so writers cannot starve readers.

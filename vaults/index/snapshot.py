@@ -1,8 +1,8 @@
 """The vector index on disk: raw arrays under one checksum.
 
-FAISS's own reader noticed none of 30 flipped bits and takes lengths from the file, so a damaged file is a hole in the
-process. Here FAISS parses nothing: arrays of known type and size are laid one after another, and not one of them
-is used before the checksum over everything has been verified.
+FAISS's own reader noticed none of 30 flipped bits and takes lengths from the file, so a damaged file can corrupt the
+process. Here FAISS parses nothing: arrays of known type and size follow one another, and none of them is used before
+the checksum over everything has been verified.
 
 ::
 
@@ -44,7 +44,7 @@ DTYPES = ("<i8", "<f4", "<f2", "|u1")
 
 
 class SnapshotInvalid(Exception):
-    """Not usable as this vault's index; ``reason`` says why. The owner rebuilds from SQLite: no caller sees it."""
+    """Not usable as this vault's index; ``reason`` says why. The owner rebuilds from SQLite: no caller sees this."""
 
     def __init__(self, reason: InvalidReason) -> None:
         super().__init__(reason)
@@ -62,13 +62,13 @@ class SnapshotStamp:
 
 
 def write(path: Path, stamp: SnapshotStamp, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Replace the snapshot at ``path``, durably, and clear what killed writers left. Raises StorageFull, ReadOnly."""
+    """Replace the snapshot at ``path``, durably, and remove what killed writers left. Raises StorageFull, ReadOnly."""
     sweep_temporaries(path)
     write_atomic(path, _with_digest(stamp, arrays))
 
 
 def remove(path: Path) -> None:
-    """Take the snapshot at ``path`` away, and what killed writers left of one."""
+    """Remove the snapshot at ``path``, and what killed writers left of one."""
     if path.exists():
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
@@ -76,7 +76,7 @@ def remove(path: Path) -> None:
 
 
 def read(path: Path, expected: SnapshotStamp) -> tuple[SnapshotStamp, Arrays]:
-    """The stamp and arrays at ``path``; the arrays share one buffer. ``expected.seen`` is not looked at.
+    """The stamp and arrays at ``path``; the arrays share one buffer. ``expected.seen`` is ignored.
 
     Raises SnapshotInvalid.
     """

@@ -1,6 +1,6 @@
-"""What a passage is, read off its text once, when it is indexed. Pure, and linear in the text's length.
+"""Traits of a passage, found in its text once, when it is indexed. Pure, and linear in the text's length.
 
-Both answers only move a passage in a ranking or flag it: neither ever hides one.
+Both traits only move a passage in a ranking or flag it: neither ever hides one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import unicodedata
 from typing import TypeAlias
 
 QUESTION_SHARE = 0.25
-"""Of a turn's characters. On LoCoMo's 552 turns that end with a question, those with less than this share of questions
-hold an answer more often than other turns do (.36 to .25), those with more much less often (.09)."""
+"""Share of a turn's characters. Of LoCoMo's 552 turns that end with a question, those with a smaller share of questions
+hold an answer more often than other turns do (.36 to .25), those with a larger one much less often (.09)."""
 
 _LEAD = re.compile(r"\s*(?:\[[^\[\]\n]{1,40}\]\s*)?(?:[^\W\d_][^:\n?!\[\]]{0,40}:\s+)?")
 _SMILEY = re.compile(r"\s[:;=]-?[()DP]\Z")
@@ -23,7 +23,7 @@ _NO_END = re.compile(r"[\w.!。！…]")
 def is_question(body: str) -> bool:
     """Whether a passage asks: its last sentence is a question, and questions make up a quarter of it or more.
 
-    A date or tag in brackets and a ``Speaker:`` before it, and quotes, emoji and bracketed tags after it, say nothing.
+    A bracketed date or tag and a ``Speaker:`` before it, and quotes, emoji and bracketed tags after it, do not count.
     """
     if not any(mark in body for mark in _ENDS):
         return False
@@ -50,7 +50,7 @@ def _strip_ornament(text: str) -> str:
 
 
 _Family: TypeAlias = tuple[tuple[str, ...], re.Pattern[str]]
-"""Words of which one must be in the text for the pattern to be worth running, and the pattern."""
+"""Words of which the text must hold one for the pattern to be worth running, and the pattern."""
 
 
 def _family(keys: str, *patterns: str) -> _Family:
@@ -80,7 +80,7 @@ _HIDDEN = (
 )
 _USER = r"(?:the |your )(?:user|human|operator)s?"
 
-# Run over the text's words, lower-cased, with one space between each two: punctuation cannot part them.
+# Matched against the text's lower-case words, one space between each two: punctuation cannot separate them.
 _PHRASES: tuple[_Family, ...] = (
     _family(
         "ignor disregard forget overrid bypass follow obey",
@@ -153,7 +153,7 @@ _PHRASES: tuple[_Family, ...] = (
     ),
 )
 
-# Run over the lower-cased text itself: these are made of its punctuation.
+# Matched against the lower-case text itself: these are made of its punctuation.
 _MARKERS: tuple[_Family, ...] = (
     (
         ("|>",),

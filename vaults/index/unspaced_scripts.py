@@ -1,4 +1,4 @@
-"""Text in scripts that put no spaces between words: cut into pairs of characters, which a table of its own indexes.
+"""Text in scripts without spaces between words: cut into pairs of characters, which have an index table of their own.
 
 The word index sees such a sentence as one word, and most words in it have two characters, which no trigram finds.
 Korean puts spaces between words and stays with the word index. Pure."""
@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import Sequence
 
 TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-"""How the table over ``to_pairs`` has to be tokenized: vowel signs and tone marks are part of a pair."""
+"""The tokenizer of the table over ``to_pairs``: vowel signs and tone marks are part of a pair."""
 
 MAX_GRAMS = 64
-"""Pairs of a query that are looked for."""
+"""Max pairs of a query that are searched for."""
 
 _LONGEST_PHRASE = 12
-"""Pairs in a row that are also looked for as one piece; a longer run is a sentence, found by its parts."""
+"""Max pairs in a row also searched for as one piece; a longer run is a sentence, found by its parts."""
 
 _UNSPACED = (
     "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"  # Han: repetition marks, zero, numerals
@@ -31,7 +31,7 @@ _UNSPACED = (
 RUN = re.compile(f"[{_UNSPACED}]+")
 """A piece of text in such scripts."""
 
-# Some writers put these between words or after a character, others do not: without them both read the same.
+# Some writers put these between words or after a character, others do not: removed, so that both match.
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+")
 
 
@@ -43,7 +43,7 @@ def find_runs(text: str) -> tuple[str, ...]:
 
 
 def to_pairs(text: str) -> str:
-    """What is indexed for ``text``: of every run its overlapping pairs, then its last character, which begins no pair
+    """The index entry of ``text``: for every run its overlapping pairs, then its last character, which begins no pair
     and would not be found alone. Joined by spaces; "" when there is no run."""
     return " ".join(gram for run in find_runs(text) for gram in (*_overlapping_pairs(run), run[-1]))
 

@@ -1,8 +1,8 @@
 """The vector index of one vault: a projection of the vectors in ``vault.db``, kept in memory.
 
 Up to ``flat_limit`` passages it is exact. Above, ``rebuild`` seals what is there and compresses it, and a small exact
-part takes what comes later. FAISS dies when it is searched while it changes (9 runs of 9), so every call into it
-is under one readers-writer lock; parallelism comes from callers, never from inside a call (``engine.py``).
+part takes what comes later. FAISS crashes when it is searched while it changes (9 runs of 9), so every call into it
+holds one readers-writer lock; parallelism comes from callers, never from inside a call (``engine.py``).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["SnapshotInvalid", "SnapshotStamp", "VectorChange", "VectorIndex"]
 
 # Float32 sums carry no more; rounding makes equal texts tie whatever row they lie in.
 SCORE_DIGITS = 6
-# Rows outside the compressed part before it is worth building anew.
+# Share of rows outside the compressed part from which it is worth rebuilding.
 STRAY_SHARE = 0.2
 BASE = "base."
 
 
 @dataclass(frozen=True, slots=True)
 class VectorChange:
-    """What happened to a passage's vector. ``vector``: float32, little endian, unit length; None when it is gone."""
+    """A passage's new vector: float32, little endian, unit length; None when it is gone."""
 
     passage: int
     vector: bytes | None
@@ -61,7 +61,7 @@ class VectorIndex:
 
     @property
     def seen(self) -> int:
-        """The last number of the vault's change sequence that is in here."""
+        """The last number of the vault's change sequence that was applied."""
         return self._seen
 
     def __len__(self) -> int:
@@ -78,11 +78,11 @@ class VectorIndex:
         return not self._rebuilding.locked() and self._is_due()
 
     def apply(self, changes: Sequence[VectorChange], seen: int) -> tuple[int, ...]:
-        """Take changes in order, the last being number ``seen``; all become visible at once.
+        """Apply changes in order, the last being number ``seen``; all become visible at once.
 
         Applying a batch twice changes nothing, and a batch that ends before ``self.seen`` is older than the index and
-        is left out. Returns the passages whose vector is damaged (length, NaN, zero): they are not in the index,
-        and the caller has to mark them.
+        is ignored. Returns the passages whose vector is damaged (length, NaN, zero): they are not in the index, and the
+        caller must mark them.
         """
         latest = {change.passage: change.vector for change in changes}
         touched, put, vectors, damaged = _decode_changes(latest, self._width)
@@ -129,10 +129,10 @@ class VectorIndex:
         return out
 
     def rebuild(self, stop: threading.Event | None = None) -> bool:
-        """Bring the index into its best form, if one is due; True when it did. Seconds of CPU for many vectors.
+        """Merge the layers, if that is due; returns whether it did. Takes seconds of CPU for many vectors.
 
-        Searches and changes go on meanwhile: they are held up only to seal the open part and to swap the result in.
-        ``stop`` ends it early; then, as after any failure, the index answers as before and is still due.
+        Searches and changes go on meanwhile: they are blocked only while the open part is sealed and the result is
+        swapped in. ``stop`` ends it early; then, as after any failure, the index answers as before and is still due.
         """
         stopped = threading.Event() if stop is None else stop
         with self._rebuilding:
@@ -150,7 +150,7 @@ class VectorIndex:
     def save(self, path: Path, stamp: SnapshotStamp) -> None:
         """Write a snapshot; its stamp carries this index's own ``seen``. Raises StorageFull, ReadOnly.
 
-        Only the open part is copied under the lock; nothing is held up while the disk works.
+        Only the open part is copied under the lock; nothing is blocked while the disk works.
         """
         with self._lock.shared():
             seen = self._seen
@@ -167,7 +167,7 @@ class VectorIndex:
 
     @classmethod
     def load(cls, path: Path, expected: SnapshotStamp, settings: IndexSettings) -> VectorIndex:
-        """The index saved at ``path``, if it is this vault's, by this model (``expected.seen`` is not looked at).
+        """The index saved at ``path``, if it is this vault's, by this model (``expected.seen`` is ignored).
 
         Raises SnapshotInvalid: build it from the database instead.
         """
@@ -202,7 +202,7 @@ class VectorIndex:
             return [(layer, layer.live.copy()) for layer in self._sealed]
 
     def _swap(self, frozen: list[tuple[VectorLayer, Mask]], merged: FlatVectors | CompressedVectors) -> None:
-        """Put ``merged`` in place of the frozen layers, less what went away since. Call it holding the lock alone."""
+        """Replace the frozen layers by ``merged``, less what was removed since. Call it holding the exclusive lock."""
         import numpy as np
 
         buried = np.concatenate([layer.rows.ids[live & ~layer.live] for layer, live in frozen])
@@ -225,7 +225,7 @@ class VectorIndex:
         base = {name.removeprefix(BASE): array for name, array in arrays.items() if name.startswith(BASE)}
         if not base:
             return
-        # How codes are packed belongs to the FAISS version.
+        # How codes are packed depends on the FAISS version.
         if not np.array_equal(base["engine"], _faiss_version()) or base["live"].shape != base["ids"].shape:
             raise ValueError("compressed part")
         rows = compressed_vectors.restore_compressed(base, self._width, self._settings.refine_factor)
@@ -233,7 +233,7 @@ class VectorIndex:
 
 
 def _decode_changes(latest: dict[int, bytes | None], width: int) -> tuple[Ids, Ids, Floats, tuple[int, ...]]:
-    """All ids touched; ids and vectors to put; ids whose vector is damaged."""
+    """All ids touched; the ids and vectors to put; the ids whose vector is damaged."""
     import numpy as np
 
     whole = {passage: raw for passage, raw in latest.items() if raw is not None and len(raw) == width * 4}

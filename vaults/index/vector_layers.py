@@ -1,7 +1,7 @@
 """Sealed rows with tombstones, and how several sealed layers become one.
 
-A layer's rows never move; what is removed or replaced is marked, and wiped. That is what lets a rebuild read them
-without any lock while searches and changes go on: it may read of such a row what was or zeros, and drops it either way.
+A layer's rows never move; what is removed or replaced is marked, and wiped. So a rebuild can read them without any lock
+while searches and changes go on: of such a row it may read the old values or zeros, and drops it either way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vaults.index.flat_vectors import FlatVectors
 if TYPE_CHECKING:
     from vaults.index.flat_vectors import Floats, Ids, Mask, VectorRows
 
-# Back to flat only well below the limit, so that a vault at the limit does not swing.
+# Back to flat only well below the limit, so that a vault at the limit does not flip back and forth.
 FLAT_SHARE = 0.8
 
 
@@ -37,7 +37,7 @@ class VectorLayer:
         return self.rows.memory_bytes + len(self.rows)
 
     def mark_dead(self, ids: Ids) -> None:
-        """These no longer count, and nothing of them stays. Unknown ids are no error."""
+        """Mark these rows as removed, and wipe them. Unknown ids are no error."""
         import numpy as np
 
         rows = self.rows.rows_of(ids)
@@ -48,7 +48,7 @@ class VectorLayer:
         self.gone = len(self.rows) - int(np.count_nonzero(self.live))
 
     def read(self, ids: Ids, out: Floats) -> None:
-        """Write the vectors of those of ``ids`` that live here into their rows of ``out``."""
+        """Write the vectors of those ``ids`` that are live here into their rows of ``out``."""
         rows = self.rows.rows_of(ids)
         here = rows >= 0
         here[here] = self.live[rows[here]]
@@ -77,7 +77,7 @@ def merge_layers(
     refine_factor: int,
     stopped: Callable[[], bool],
 ) -> FlatVectors | CompressedVectors | None:
-    """One set of rows from what was live (the mask) in each layer; None when ``stopped`` said so. Takes no lock."""
+    """One set of rows from what was live (the mask) in each layer; None if ``stopped``. Takes no lock."""
     import numpy as np
 
     sources = [(layer.rows, mask) for layer, mask in layers if mask.any()]

@@ -1,1 +1,1 @@
-"""Being told of changed files: by inotify, or by watchfiles."""
+"""Notices changed files: through inotify, watchfiles, or polling."""

@@ -1,7 +1,7 @@
-"""Watching a vault's folder: where to look again, soon after something there changed, and never nothing after a loss.
+"""Watches a vault's folder: reports where to look again soon after a change, and everything after a loss.
 
-A watcher says where to look, never what happened: the one who asks compares the disk with what he knows. So a
-lost, doubled or late event costs time and no data, and every doubt has one answer, a look at everything.
+A watcher says where to look, never what happened: its consumer compares the disk with what it knows. So a lost, doubled
+or late event costs time and no data, and every doubt has one answer: look at everything.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["ChangedPaths", "WatchState", "Watcher"]
 
 ChangeSource: TypeAlias = Callable[[Path, PendingChanges, Callable[[], None]], Awaitable[SourceEnded]]
 
-_WINDOWS = 2.5  # debounce times until a window is delivered although changes go on
-_EVENTS_AGAIN_S = 300.0  # while polling for want of watches: ask the system again
+_WINDOWS = 2.5  # debounce times until a window is delivered even if changes go on
+_EVENTS_AGAIN_S = 300.0  # while polling for lack of watches: ask the system again
 _EVENTS_SHARE, _POLLING_SHARE = 100, 10  # a look at everything may take 1 % of the time, with polling 10 %
 
 
@@ -55,7 +55,7 @@ class Watcher:
         *,
         check_s: float = 2.0,
     ) -> None:
-        """``check_s``: how often to look whether the folder is still the same one, and whether a lost one is back."""
+        """``check_s``: how often to check that the folder is still the same one, or that a lost one is back."""
         self.state = WatchState("failed", NOT_WATCHING_YET)
         self._root = root
         self._mode = mode
@@ -68,8 +68,8 @@ class Watcher:
         self._look_took_s = 0.0
 
     async def changes(self) -> AsyncGenerator[ChangedPaths, None]:
-        """Where to look, until ``close``. The first item asks for everything and comes once the watch stands, so
-        nothing falls between that look and the changes after it.
+        """Where to look, until ``close``. The first item asks for everything and comes once the watch is set up, so no
+        change falls between that look and the watch.
 
         A slow consumer gets fewer and larger items. Never raises for what happens to the folder: see ``state``.
         """
@@ -88,7 +88,7 @@ class Watcher:
                 self._keeper.result()
 
     def record_full_look(self, seconds: float) -> None:
-        """The consumer has looked at everything and took so long: the next look is timed by it."""
+        """Record that the consumer looked at everything, in ``seconds``: the time of the next look depends on it."""
         self._looked_at, self._look_took_s = time.monotonic(), seconds
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class Watcher:
         return changed
 
     def _next_look(self) -> float:
-        """When everything is due again: events can be lost without anybody knowing, and polling is nothing else."""
+        """When everything is due again: events can be lost unnoticed, and polling consists of such looks."""
         match self.state.mode:
             case "events":
                 return self._looked_at + max(self._rescan_s, _EVENTS_SHARE * self._look_took_s)
@@ -119,7 +119,7 @@ class Watcher:
                 return math.inf
 
     async def _keep(self) -> None:
-        """Keep a watch on the folder, whatever becomes of it."""
+        """Keep watching the folder, whatever happens to it."""
         polling = "polling was chosen" if self._mode == "poll" else ""
         while True:
             identity, network = await run_in_thread(_root_state, self._root)
@@ -145,15 +145,15 @@ class Watcher:
         self._pending.everything()
 
     async def _poll(self, reason: str) -> SourceEnded:
-        """Let the consumer look at everything each ``poll_s``: a look of ours beside it would read the disk twice."""
+        """Let the consumer look at everything each ``poll_s``: looking here, too, would read the disk twice."""
         self.state = WatchState("polling", reason)
         self._pending.everything()
         await asyncio.sleep(_EVENTS_AGAIN_S)
         return SourceEnded("again", reason)
 
     async def _while_it_stands(self, identity: tuple[int, int], watch: Awaitable[SourceEnded]) -> SourceEnded:
-        """What ``watch`` ends with, unless the folder is gone or another one before that: no event tells of a
-        folder whose parent was moved, or over which another was mounted."""
+        """What ``watch`` ends with, unless the folder is gone or replaced before that: no event reports a folder whose
+        parent was moved, or over which another was mounted."""
         task = asyncio.ensure_future(watch)
         try:
             while not (await asyncio.wait({task}, timeout=self._check_s))[0]:
@@ -166,7 +166,7 @@ class Watcher:
             await asyncio.wait({task})
 
     async def _lost(self, reason: str) -> None:
-        """Changes below a folder that is gone are not told: they could be taken for the deletion of every note."""
+        """Report no changes below a folder that is gone: they could be taken for the deletion of every note."""
         self.state = WatchState("failed", reason)
         self._pending.clear()
         await asyncio.sleep(self._check_s)
@@ -187,7 +187,7 @@ def _root_state(root: Path) -> tuple[tuple[int, int] | None, str | None]:
 
 
 def _folder_identity(root: Path) -> tuple[int, int] | None:
-    """Which folder ``root`` is now; None if there is none. Needs no descriptor, which may be short."""
+    """Which folder ``root`` is now; None if there is none. Needs no descriptor, as these may have run out."""
     try:
         status = root.stat()
     except OSError:

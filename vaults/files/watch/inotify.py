@@ -1,6 +1,6 @@
-"""Watching a tree of folders with the Linux kernel's inotify: one descriptor for a vault, no thread.
+"""Watches a tree of folders with the Linux kernel's inotify: one descriptor for a vault, no thread.
 
-``watchfiles`` serves other systems (``native.py``). Here it cannot keep the promises made about a vault: it
+``watchfiles`` serves other systems (``watchfiles_source.py``). Here it cannot keep the promises made about a vault: it
 discards the kernel's word that events were lost, follows symbolic links out of the folder, cannot leave a hidden
 folder unwatched (``.strongroom/vault.db-wal`` changes with every write), stops for good at the first file name
 that is not UTF-8, and holds two threads, one of them waking twenty times a second, for each vault.
@@ -45,7 +45,7 @@ _LIMITS = {
 
 
 async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
-    """Report what happens below ``root`` to ``pending`` until it cannot any longer; the answer says why.
+    """Report what happens below ``root`` to ``pending`` until that is impossible; the answer says why.
 
     ``established`` is called once every folder is watched: what happens after that is reported.
     """
@@ -89,8 +89,8 @@ async def _report(watched: _WatchedFolders, pending: PendingChanges) -> SourceEn
             _follow_folder(watched, path, mask, appeared)
         pending.touch(path, folder=bool(mask & _ISDIR))
     if appeared:
-        # Only once it is watched is a folder worth looking at: what fell into it before is found by looking, what
-        # falls into it later is told. Events wait in the kernel meanwhile.
+        # Look at a new folder only once it is watched: what came before is found by looking, what comes later is
+        # reported. Events wait in the kernel meanwhile.
         await run_in_thread(watched.add_each, list(appeared))
         for path in appeared:
             pending.touch(path, folder=True)
@@ -117,14 +117,14 @@ def _parse_events(buffer: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 class _WatchedFolders:
-    """The folders of one vault under watch. Adding runs on another thread; all else, and closing, on the loop,
-    never beside it: the loop reads no events until what appeared has been added."""
+    """The folders of one vault under watch. Adding runs on another thread, all else on the loop, and never at the same
+    time (but for closing): the loop reads no events until what appeared has been added."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.fspath(root)
         self._folders: dict[int, str] = {}  # watch → folder, as a path inside the vault; "" is the root
         self._watches: dict[str, int] = {}  # and back
-        self._closing = threading.Lock()  # a number of a closed descriptor may already be another vault's
+        self._closing = threading.Lock()  # the number of a closed descriptor may already be another vault's
         self._closed = False
         self.descriptor = _check_result(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
@@ -135,7 +135,7 @@ class _WatchedFolders:
                 os.close(self.descriptor)
 
     def lost(self, watch: int) -> bool:
-        """The kernel has ended this watch or is about to. Returns whether it was the root's."""
+        """Forget a watch that the kernel has ended or is about to. Returns whether it was the root's."""
         folder = self._folders.pop(watch, None)
         if folder is not None and self._watches.get(folder) == watch:
             del self._watches[folder]
@@ -162,7 +162,7 @@ class _WatchedFolders:
             self.add_below(folder)
 
     def add_below(self, folder: str) -> None:
-        """Watch ``folder`` and all below it but hidden ones; what vanishes or is forbidden meanwhile is passed over.
+        """Watch ``folder`` and all below it except hidden ones; what vanishes or is forbidden meanwhile is skipped.
 
         A folder is watched before it is listed, so that none created between the two is missed.
         Raises ``OSError`` for the root itself and where a limit of the system is reached.
@@ -216,7 +216,7 @@ def _is_watched(entry: os.DirEntry[str]) -> bool:
 
 
 async def _wait_readable(descriptor: int) -> None:
-    """Wait for events. Registered only while it waits: else events that wait for us would keep the loop turning."""
+    """Wait for events. Registered only while it waits: otherwise unread events would keep the loop spinning."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, _resolve, ready)

@@ -1,4 +1,4 @@
-"""Whether a folder lies on a disk whose changes the kernel does not hear of."""
+"""Whether a folder lies on a disk whose changes the kernel does not learn of."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NETWORK = re.compile(
 def find_network_disk(folder: Path) -> str | None:
     """The kind of network disk, or of folder shared into a virtual machine, that ``folder`` is on; None if it is none.
 
-    Others write to such a disk without this kernel knowing, so no event tells of it. ``fuse.*`` counts as one: what
-    is behind it cannot be told. None too on systems that do not list their mounts in ``/proc``.
+    Others write to such a disk without this kernel knowing, so no event reports it. ``fuse.*`` counts as one: what is
+    behind it is unknown. Also None on systems that do not list their mounts in ``/proc``.
     """
     try:
         table = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
@@ -28,7 +28,7 @@ def find_network_disk(folder: Path) -> str | None:
 
 
 def _mount_type(table: str, path: str) -> str:
-    """File system of the innermost mount above ``path``; of two at one place the later hides the earlier."""
+    """File system of the innermost mount above ``path``; of two at one place, the later hides the earlier."""
     best, kind = -1, ""
     for line in table.splitlines():
         fields, _, rest = line.partition(" - ")

@@ -1,7 +1,7 @@
 """What has changed since the consumer last asked: one window, bounded however long the consumer takes.
 
-There is no queue. Changes fall into a set until they are taken; a set that grows past its limit becomes the one
-sentence "look at everything", which is also cheaper to act on.
+There is no queue. Changes go into a set until they are taken; a set that grows past its limit is replaced by "look at
+everything", which is also cheaper to act on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-MAX_PATHS = 2_000  # paths; above that one look at the whole vault is cheaper than so many at its parts
+MAX_PATHS = 2_000  # above that, one look at the whole vault is cheaper than so many at its parts
 _LONGEST_WAIT_S = 3_600.0
 
 
@@ -20,7 +20,7 @@ _LONGEST_WAIT_S = 3_600.0
 class ChangedPaths:
     """Notes and folders to look at again, as paths inside the vault; a folder means everything below it.
 
-    ``rescan`` means all of the vault: events were lost, there are too many to tell, or it is time to make sure.
+    ``rescan`` means all of the vault: events were lost, there are too many to list, or it is time to make sure.
     A path says only where to look, never what happened there.
     """
 
@@ -44,7 +44,7 @@ class PendingChanges:
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def touch(self, path: str, *, folder: bool = False) -> None:
-        """Something happened to the note ``path``, or to the folder and what is below it."""
+        """Record a change of the note ``path``, or of the folder and what is below it."""
         self._last = time.monotonic()
         if self._first == math.inf:
             self._first = self._last
@@ -59,20 +59,20 @@ class PendingChanges:
             self._rescan = True
 
     def everything(self) -> None:
-        """All of the vault is to be looked at, at once."""
+        """Ask for a look at all of the vault, at once."""
         self._forget_paths()
         self._rescan = True
         self._first = self._last = -math.inf
         self._woken.set()
 
     def clear(self) -> None:
-        """Forget the window: what it names is no longer there to be looked at."""
+        """Forget the window: what it names is no longer there."""
         self._forget_paths()
         self._rescan = False
         self._first = self._last = math.inf
 
     def wake(self) -> None:
-        """Have ``take`` return, so that its caller looks at its own state again."""
+        """Make ``take`` return, so that its caller checks its own state again."""
         self._woken.set()
 
     async def take(self, until: float) -> ChangedPaths | None:

@@ -1,4 +1,4 @@
-"""What every source of changes knows: which names matter, and the ways it can end."""
+"""What all sources of changes share: which names matter, and how a source can end."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _NOTES = (".md", ".markdown")
 
 @dataclass(frozen=True, slots=True)
 class SourceEnded:
-    """Why a source stopped: ``gone``: the root is not there; ``limit``: the system gives no more watches;
-    ``again``: it lost track and is to be started anew."""
+    """Why a source stopped. ``gone``: the root is not there; ``limit``: the system gives no more watches; ``again``: it
+    lost track and must be restarted."""
 
     kind: Literal["gone", "limit", "again"]
     reason: str
 
 
 def is_folder_watched(name: str) -> bool:
-    """Hidden folders (``.git``, ``.obsidian``, our own ``.strongroom``) hold no notes."""
+    """Whether a folder is watched: hidden ones (``.git``, ``.obsidian``, ``.strongroom``) hold no notes."""
     return not name.startswith(".")
 
 
 def is_file_watched(name: str) -> bool:
-    """Notes and ignore files; not editors' swap files, locks and backups, nor our own temporary files."""
+    """Whether it is a note or an ignore file; not an editor's swap file, lock or backup, nor a temporary file."""
     return (name.lower().endswith(_NOTES) and not name.startswith(".")) or name == IGNORE_FILE

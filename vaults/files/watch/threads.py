@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 async def run_in_thread(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ``fn`` beside the loop. For work that is rare: a thread starts in some 0.1 ms and costs nothing after.
+    """Run ``fn`` off the loop. For rare work: a thread starts in some 0.1 ms and costs nothing afterwards.
 
-    When the caller is cancelled, ``fn`` runs to its end unheard.
+    If the caller is cancelled, ``fn`` runs to its end and its result is dropped.
     """
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="strongroom-watch")
     try:

@@ -1,7 +1,7 @@
-"""Watching a folder through ``watchfiles``: FSEvents on macOS, and what other systems offer.
+"""Watches a folder through ``watchfiles``: FSEvents on macOS, and what other systems offer.
 
-Linux has its own source (``inotify.py``, which says why). What ``watchfiles`` does not tell, above all that the
-system lost events, the watcher's periodic look at everything makes up for.
+Linux has its own source (``inotify.py``, which says why). The watcher's periodic look at everything makes up for what
+``watchfiles`` does not report, above all that the system lost events.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_w
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-_STEP_MS = 50  # how often it looks whether the system has told something
+_STEP_MS = 50  # how often it checks for events from the system
 _TURN_MS = 1_000
 
 
 async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
-    """Report what happens below ``root`` to ``pending`` until it cannot any longer; the answer says why.
+    """Report what happens below ``root`` to ``pending`` until that is impossible; the answer says why.
 
     Holds a thread of its own, and one inside ``watchfiles``, until it ends or is cancelled.
     """
@@ -40,10 +40,10 @@ async def follow(root: Path, pending: PendingChanges, established: Callable[[], 
             changes = await run_in(executor, notify.watch, _STEP_MS, _STEP_MS, _TURN_MS, stop)
             if isinstance(changes, str):
                 continue
-            told = await run_in(executor, _relevant_paths, real, changes)
-            if told is None:
+            paths = await run_in(executor, _relevant_paths, real, changes)
+            if paths is None:
                 return SourceEnded("gone", "the folder was removed or moved")
-            _report(told, pending)
+            _report(paths, pending)
     except FileNotFoundError:
         return SourceEnded("gone", "the folder is missing")
     except (OSError, RuntimeError) as failure:  # RuntimeError: how watchfiles reports any failure of its own
@@ -58,21 +58,21 @@ async def follow(root: Path, pending: PendingChanges, established: Callable[[], 
 def _open_notifier(root: Path) -> RustNotify:
     from watchfiles._rust_notify import RustNotify
 
-    # The last one off: it would hide every failure to watch, not only forbidden folders.
+    # The last flag is off: it would hide every failure to watch, not only forbidden folders.
     return RustNotify([os.fspath(root)], False, False, 0, True, False)
 
 
-def _report(told: dict[str, bool], pending: PendingChanges) -> None:
-    if len(told) > MAX_PATHS:
+def _report(paths: dict[str, bool], pending: PendingChanges) -> None:
+    if len(paths) > MAX_PATHS:
         pending.everything()
         return
-    for path, folder in told.items():
+    for path, folder in paths.items():
         pending.touch(path, folder=folder)
 
 
 def _relevant_paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
     """Paths inside the vault that matter, and whether each is a folder; None when the root itself is gone."""
-    told: dict[str, bool] = {}
+    found: dict[str, bool] = {}
     for _kind, changed in changes:
         path = Path(changed)
         if path == root:
@@ -82,8 +82,8 @@ def _relevant_paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool
         parts = path.relative_to(root).parts if path.is_relative_to(root) else (".",)
         if not all(is_folder_watched(part) for part in parts[:-1]):
             continue
-        # What is gone cannot be asked what it was: it may have been a folder of notes.
+        # What is gone may have been a folder of notes.
         folder = is_folder_watched(parts[-1]) and (path.is_dir() or not path.exists())
         if folder or is_file_watched(parts[-1]):
-            told["/".join(parts)] = folder
-    return told
+            found["/".join(parts)] = folder
+    return found

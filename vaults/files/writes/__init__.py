@@ -1,1 +1,1 @@
-"""Atomic writes: temporary files, renames, replacement, and what is left of them after a kill."""
+"""Atomic writes: temporary files, renames, replacement, and cleaning up after a kill."""

@@ -1,8 +1,8 @@
-"""Words written after the exchange, through a descriptor opened before it.
+"""Catches what other programs write into a file after it was replaced or removed.
 
-Some programs save by truncating and writing in place. One that opened the note just before our exchange writes into
-the file we took away: its save would vanish with that file. So what was taken away stays open for a moment, and
-whatever is written into it then is handed to the caller, who keeps it as another version.
+Some programs save by truncating and writing in place. One that opened the note just before the exchange writes into
+the file that was taken away: its save would vanish with that file. So that file stays open for a moment, and whatever
+is written into it then goes to the caller, who keeps it as another version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vaults.files.file_stamps import FileStamp, stamp_of
 from vaults.files.writes.renames import FolderEntry
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MAX_BYTES = 64 * 1024 * 1024  # far above any note; a bound on memory all the same
+_MAX_BYTES = 64 * 1024 * 1024  # far above any note; still a bound on memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ def open_for_late_writes(place: FolderEntry) -> int | None:
 
 
 class LateWrites:
-    """Keeps what was taken away open for ``seconds``, at most ``limit`` files at a time; safe from any thread.
+    """Keeps replaced and removed files open for ``seconds``, ``limit`` at a time at most; safe from any thread.
 
-    Whoever owns it calls ``due`` every second or so, and ``close`` at the end. ``clock`` is monotonic, in seconds.
+    The owner calls ``due`` every second or so, and ``close`` at the end. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(self, seconds: float = 2.0, limit: int = 64, clock: Callable[[], float] = time.monotonic) -> None:
@@ -61,8 +61,8 @@ class LateWrites:
         self._found: list[LateWrite] = []
 
     def keep(self, path: str, descriptor: int | None, stamp: FileStamp) -> None:
-        """Takes over the descriptor of what was taken away as version ``stamp``. When too many are kept, the oldest
-        is looked at early."""
+        """Takes over the descriptor of a file that was taken away as version ``stamp``. When too many are kept, the
+        oldest is checked early."""
         if descriptor is None:
             return
         with self._lock:
@@ -79,11 +79,11 @@ class LateWrites:
             return found
 
     def close(self) -> list[LateWrite]:
-        """Looks at everything still kept, whatever its time."""
+        """Checks everything still kept, whatever its time."""
         return self.due(float("inf"))
 
     def hold(self, late: LateWrite) -> None:
-        """Takes back what could not be kept yet: ``due`` tells of it again."""
+        """Takes back what could not be kept yet: ``due`` reports it again."""
         with self._lock:
             self._found.append(late)
 
@@ -93,7 +93,7 @@ class LateWrites:
 
     def _look(self, kept: _KeptFile) -> None:
         try:
-            # A file that cannot be read any more has nothing to hand on.
+            # A file that cannot be read any more has nothing to report.
             with suppress(OSError):
                 if not stamp_of(os.fstat(kept.descriptor)).same(kept.stamp):
                     self._found.append(LateWrite(kept.path, read_up_to(kept.descriptor, _MAX_BYTES)))

@@ -1,4 +1,4 @@
-"""Names that come, go and move: creating, removing and renaming without ever overwriting."""
+"""Creates, removes and renames files without ever overwriting one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from vaults.files.writes.temporary_files import TemporaryFile, discard, keep_bes
 
 @dataclass(frozen=True, slots=True)
 class NewName:
-    """A name that is to appear, the folders made for it, and the lock under which new names appear one by one: two
-    spellings of one name must not pass the look for collisions side by side."""
+    """A name that a file is about to get."""
 
     path: str
     place: FolderEntry
     root: VaultRoot
     made: tuple[str, ...]
+    """Folders made for it, outermost first."""
     creation_lock: threading.Lock
+    """Lets new names appear one by one: two spellings of one name must not pass the collision check at once."""
 
     def take(self, source: FolderEntry, own: str = "") -> None:
-        """Renames ``source`` to this name; ``own``: the path whose other spelling this may be."""
+        """Renames ``source`` to this name. ``own``: a path of which this may be another spelling."""
         with self.creation_lock:
             refuse_collision(self.root, self.path, own)
             try:
@@ -42,7 +43,7 @@ class NewName:
                 os.rename(source.name, self.place.name, src_dir_fd=source.folder, dst_dir_fd=self.place.folder)
 
     def give_up(self) -> None:
-        """Removes the folders made for it, unless something else has come into them."""
+        """Removes the folders made for it, unless they now hold something else."""
         for path in reversed(self.made):
             with suppress(OSError), self.root.folder(path_segments(parent_folder(path))) as above:
                 os.rmdir(path.rpartition("/")[2], dir_fd=above)
@@ -92,7 +93,7 @@ class FileMove:
 
 @dataclass(frozen=True, slots=True)
 class FileRemoval:
-    """Version ``expected`` of ``path`` goes: out of sight first, and for good if it is the one that was meant."""
+    """Version ``expected`` of ``path`` goes: hidden first, and deleted if it is the version that was meant."""
 
     path: str
     place: FolderEntry
@@ -117,7 +118,7 @@ class FileRemoval:
 
 
 def _return_to_name(source: FolderEntry, target: FolderEntry, path: str) -> Conflict:
-    """Puts a file that was not the one meant back under its name, or beside what another program has put there."""
+    """Puts a file that was not the one meant back under its name, or next to what another program has put there."""
     try:
         rename_exclusive(source, target)
     except FileExistsError:

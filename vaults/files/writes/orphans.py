@@ -1,7 +1,7 @@
-"""Clearing away what killed writers have left, without losing what another program had written.
+"""Clears away what killed writers have left, without losing what another program had written.
 
-A writer killed between an exchange and its look at what came out may leave a version under a hidden name that nobody
-has acknowledged reading. Such a file gets a visible name; everything else that is ours is deleted.
+A writer killed between an exchange and the check of what came out may leave, under a hidden name, a version nobody has
+seen. Such a file gets a visible name; every other temporary file is deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SweptOrphans:
 
 
 def sweep_orphans(root: VaultRoot) -> SweptOrphans:
-    """Sweeps the whole tree but hidden folders. Folders with a writer at work, or that cannot be read, are left."""
+    """Sweeps the tree except hidden folders, folders with a writer at work, and those that cannot be read."""
     removed, kept = 0, list[str]()
 
     def visit(folder: int, here: str) -> list[str]:
@@ -36,8 +36,8 @@ def sweep_orphans(root: VaultRoot) -> SweptOrphans:
         with os.scandir(folder) as entries:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         if any(is_temporary(name) for name, _ in listed):
-            with try_lock_folder(folder) as alone:
-                for name in filter(is_temporary, os.listdir(folder) if alone else ()):  # as it is now, without writers
+            with try_lock_folder(folder) as locked:
+                for name in filter(is_temporary, os.listdir(folder) if locked else ()):  # listed again, without writers
                     rescued = _clear_orphan(folder, name)
                     removed += rescued is None
                     kept.extend([join_path(here, rescued)] if rescued else [])
@@ -58,7 +58,7 @@ def _clear_orphan(folder: int, name: str) -> str | None:
 
 
 def _original_name(folder: int, name: str) -> str:
-    """The name that the orphan had: there its successor stands, unless that has moved on."""
+    """The name that the orphan had: its successor has it now, unless that was moved."""
     inode = successor_inode(name)
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -1,6 +1,6 @@
 """Changes that are prepared first, and then made visible in one step.
 
-What takes long, writing and syncing the bytes, happens in the preparation, so a database commit can run beside it.
+The slow part, writing and syncing the bytes, happens in the preparation, so a database commit can run meanwhile.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from vaults.files.folders import OpenFolder, OpenFolders
 
 
 class NameChange(Protocol):
-    """One change of one name, which takes place as a whole or not at all."""
+    """One change of one name: it happens wholly or not at all."""
 
     @property
     def path(self) -> str: ...
 
     def run(self) -> FileStamp:
-        """Makes it visible; not yet durable. Returns the version that now stands there, or that was removed."""
+        """Makes it visible, not yet durable. Returns the version that is now there, or that was removed."""
 
     def undo(self) -> None:
         """Removes what the preparation, or a failed ``run``, has left."""
 
 
 class PreparedChange:
-    """A change that waits to be published or discarded: exactly one of them, once.
+    """A change that waits to be either published or discarded, once.
 
     As a context manager it discards itself unless it was published. Safe from any thread, one at a time.
     """
@@ -58,7 +58,7 @@ class PreparedChange:
             return stamp
 
     def publish_unsynced(self) -> FileStamp:
-        """As ``publish``, but names are durable only after ``Tree.sync(folders)``: once a folder, for many files."""
+        """As ``publish``, names are durable only after ``Tree.sync(folders)``: one sync per folder, not per file."""
         with self._ending():
             return self._change.run()
 

@@ -1,7 +1,7 @@
-"""Renames that lose nothing: exchanging two names at once, and renaming only where nothing stands.
+"""Renames that lose nothing: exchanging two names at once, and renaming only to a free name.
 
 Both are single steps in the kernel: ``renameat2`` on Linux, ``renameatx_np`` on macOS. Some file systems (and old
-systems) have neither; then ``exchange`` says so, and ``rename_exclusive`` goes by a hard link.
+systems) have neither; then ``exchange`` says so, and ``rename_exclusive`` uses a hard link.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# What a kernel or a file system answers that does not know the flag.
+# Answers of a kernel or a file system that does not know the flag.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 
 

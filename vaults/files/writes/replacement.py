@@ -1,7 +1,7 @@
-"""Replacing a file such that no edit another program slips in between is lost.
+"""Replaces a file so that no edit is lost which another program slips in between.
 
-Between a look at the file and a rename over it, another program may save. So the two names are exchanged instead, and
-only then is looked at what came out: if it is not the version the change was based on, it goes back in its place.
+Between checking a file and renaming over it, another program may save. So the two names are exchanged instead, and
+what came out is checked only then: if it is not the version the change was based on, it goes back.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class FileReplacement:
         discard(self.temporary)
 
     def _restore_outside_version(self) -> Conflict:
-        """Puts the outside version in its place again. If that moves yet another one out, both stay: the newer at
-        the path, the older beside it."""
+        """Puts another program's version back. If that moves yet another one out, both stay: the newer at the path, the
+        older next to it."""
         hidden = self.temporary.place
         try:
             exchange(hidden, self.place)
@@ -65,7 +65,7 @@ class FileReplacement:
         return self._keep()
 
     def _put_back(self) -> Conflict:
-        """The name is free: another program has removed our version, or is about to save over it."""
+        """The name is free: another program has removed the new version, or is about to save over it."""
         try:
             rename_exclusive(self.temporary.place, self.place)
         except FileExistsError:
@@ -79,7 +79,7 @@ class FileReplacement:
         return changed_error(self.path, join_path(parent_folder(self.path), kept))
 
     def _rename_over(self) -> FileStamp:
-        """For file systems that cannot exchange: the look comes just before the rename."""
+        """For file systems that cannot exchange: the check comes just before the rename."""
         try:
             status = status_at(self.place.folder, self.place.name)
         except FileNotFoundError:
@@ -87,10 +87,10 @@ class FileReplacement:
         if not stamp_of(status).same(self.expected):
             raise changed_error(self.path)
         source = self.temporary.place
-        taken = open_for_late_writes(self.place) if self.late is not None else None
+        descriptor = open_for_late_writes(self.place) if self.late is not None else None
         os.rename(source.name, self.place.name, src_dir_fd=source.folder, dst_dir_fd=self.place.folder)
         if self.late is not None:
-            self.late.keep(self.path, taken, self.expected)
+            self.late.keep(self.path, descriptor, self.expected)
         return self.temporary.stamp
 
 

@@ -1,8 +1,8 @@
-"""Temporary files of a vault: how they are named, made, thrown away, and told apart after a kill.
+"""Temporary files of a vault: how they are named, made, discarded, and told apart after a kill.
 
 A name says what the file under it is, so that a sweep after a kill never deletes somebody's words:
 
-- ``.strongroom-new-R.tmp``: being written; nobody's yet.
+- ``.strongroom-new-R.tmp``: being written; not acknowledged yet.
 - ``.strongroom-I-E-R.tmp``: written, with inode I, to take the place of version E. Before the exchange the name stands
   for inode I; after it, for what came out: version E, or what another program had put there meanwhile.
 - ``.strongroom-out-E-R.tmp``: a file on its way out, at its removal.
@@ -45,13 +45,13 @@ class TemporaryFile:
 
 
 def write_new(folder: int, data: bytes) -> TemporaryFile:
-    """For a name that is free: permissions as the system gives them to new files, owned as the folder is."""
+    """A file for a name that is free: with the system's permissions for new files, owned as the folder is."""
     return _write(folder, data, _Origin(0o666, _NOTHING, lambda descriptor: _copy_owner(descriptor, os.fstat(folder))))
 
 
 def write_replacement(place: FolderEntry, data: bytes, status: os.stat_result) -> TemporaryFile:
-    """To take the place of the file ``place``, whose status is given: with its permissions, and its owner and
-    extended attributes where possible."""
+    """A file to replace ``place``, whose status is given: with its permissions, and its owner and extended attributes
+    where possible."""
 
     def take_after(descriptor: int) -> None:
         _copy_owner(descriptor, status)
@@ -62,7 +62,7 @@ def write_replacement(place: FolderEntry, data: bytes, status: os.stat_result) -
 
 
 def make_folder(folder: int, name: str) -> None:
-    """A folder with permissions as the system gives them, owned as its own folder is. Durable when it returns."""
+    """Makes a folder with the system's permissions for new ones, owned as its parent is. Durable when it returns."""
     os.mkdir(name, dir_fd=folder)
     owner = os.fstat(folder)
     if owner.st_uid != os.geteuid():
@@ -72,24 +72,24 @@ def make_folder(folder: int, name: str) -> None:
 
 
 def outgoing_entry(folder: int, expected: FileStamp) -> FolderEntry:
-    """A hidden name under which a file that is being removed can be looked at."""
+    """A hidden name under which a file that is being removed can be checked."""
     return FolderEntry(folder, outgoing_name(expected, secrets.token_hex(4)))
 
 
 def outgoing_name(expected: FileStamp, mark: str) -> str:
-    """That name; ``mark``: 8 hex digits, or more, that tell it from others."""
+    """That name; ``mark``: 8 or more hex digits that make it unique."""
     return f".strongroom-out-{_encode_stamp(expected)}-{mark[:8]}.tmp"
 
 
 def discard(temporary: TemporaryFile) -> None:
-    """Removes the file if it is still ours; after an exchange the name may stand for another's."""
+    """Removes the file if the name still stands for it; after an exchange it may stand for another program's."""
     with suppress(FileNotFoundError):
         if status_at(temporary.place.folder, temporary.place.name).st_ino == temporary.stamp.inode:
             os.unlink(temporary.place.name, dir_fd=temporary.place.folder)
 
 
 def keep_beside(place: FolderEntry, beside: FolderEntry) -> str:
-    """Gives what stands at ``place`` a visible name in the folder of ``beside``, over nothing; returns that name."""
+    """Gives the file at ``place`` a free, visible name in the folder of ``beside``; returns that name."""
     moment, attempt = datetime.now(UTC), 0
     while True:
         kept = conflict_path(beside.name, moment, attempt)
@@ -116,14 +116,14 @@ def is_disposable(name: str, status: os.stat_result) -> bool:
 
 
 def successor_inode(name: str) -> int | None:
-    """The inode of the file that took the place of what stands under this temporary name, if one may have."""
+    """The inode of the file that may have replaced the one under this temporary name; None if none can have."""
     match = _NAME.fullmatch(name)
     return None if match is None or match["own"] in (None, "out") else int(match["own"], 16)
 
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """How a temporary file is made: its first permissions, what it replaces, and what it takes over."""
+    """How a temporary file is made: its first permissions, the version it replaces, and what it inherits."""
 
     mode: int
     expected: FileStamp
@@ -152,7 +152,7 @@ def _write(folder: int, data: bytes, origin: _Origin) -> TemporaryFile:
 
 
 def _copy_owner(descriptor: int, model: os.stat_result) -> None:
-    """The owner and group of ``model``, as far as we may give files away."""
+    """Gives the file the owner and group of ``model``, as far as this process may."""
     status = os.fstat(descriptor)
     if (status.st_uid, status.st_gid) == (model.st_uid, model.st_gid):
         return
@@ -164,7 +164,7 @@ def _copy_owner(descriptor: int, model: os.stat_result) -> None:
 
 
 def _copy_attributes(place: FolderEntry, descriptor: int) -> None:
-    """Labels and access lists, best effort: some are the system's own, and some systems have none."""
+    """Copies labels and access lists where possible: some are the system's own, and some systems have none."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
