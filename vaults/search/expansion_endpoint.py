@@ -36,7 +36,7 @@ VARIANT_LIMIT = 500
 """Characters of a variant; a longer one is dropped."""
 
 SIZE_LIMIT = 64 * 1024
-"""Bytes of an answer, counted as it arrives. Compressed answers are refused: their bytes on the wire are too few."""
+"""Bytes of an answer, counted as it arrives. Compressed answers are refused: their size is unknown before unpacking."""
 
 
 class ExpansionUnavailable(Exception):

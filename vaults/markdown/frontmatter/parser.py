@@ -1,8 +1,8 @@
-"""The YAML block at the top of a note, read quickly and within bounds.
+"""Parses the YAML block at the top of a note, quickly and within bounds.
 
 Values are what JSON can hold: text, whole numbers, finite fractions, true and false, null, lists and mappings with
-text for keys. Dates stay the text they are written as, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``,
-``1:30`` and ``.inf``: Obsidian's and YAML 1.2's reading, except that a number with a leading zero is a name.
+text for keys. Dates stay text as written, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``, ``1:30`` and
+``.inf``: as Obsidian and YAML 1.2 read them, except that a number with a leading zero is a name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS: dict[str, bool | None] = {
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
 _FRACTION = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][-+]?[0-9]{1,4})?$")
 
-# Most notes hold one `key: value` or `- value` a line: read without a YAML parser. Anything else is left to it.
+# Most notes hold one `key: value` or `- value` a line, read here without a YAML parser. Anything else is left to it.
 _PLAIN = r"[^\W\d_][^\x00-\x1f:#\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+|[0-9][0-9A-Za-z.+-]*+"
 _QUOTED = r"\"[^\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+\""
 _FLOW = r"\[ *(?:[0-9A-Za-z][0-9A-Za-z_/.-]*+ *(?:, *[0-9A-Za-z][0-9A-Za-z_/.-]*+ *)*+)?\]"
@@ -35,14 +35,14 @@ _LINE = re.compile(rf"(?:([A-Za-z_][A-Za-z0-9_-]*+):|( *)-)(?: +({_VALUE}))? *\n
 
 @dataclass(frozen=True, slots=True)
 class ParsedFrontmatter:
-    """``error`` without values: it could not be read. Both: a key stands there twice, and the last one counts."""
+    """``error`` without values: it could not be read. Both: a key is repeated, and the last one counts."""
 
     values: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
 
 
 def find_body_start(text: str, lines: str) -> int:
-    r"""Where the body starts: behind the block from ``---`` in the first line to ``---`` or ``...``; 0 without.
+    r"""Where the body starts: after the block from ``---`` in the first line to ``---`` or ``...``; 0 without one.
 
     ``lines`` is ``text`` with a ``\n`` in front and one behind, and ``\n`` for every line ending.
     """
@@ -81,7 +81,7 @@ def parse_scalar(text: str) -> Any:
 
 
 def _parse_flat(inner: str) -> dict[str, Any] | None:
-    """The values of a flat block, or None: what they are is then for YAML to say."""
+    """The values of a flat block; None if the block needs a YAML parser."""
     values: dict[str, Any] = {}
     key, indent, at = None, -1, 0
     while at < len(inner):
