@@ -81,10 +81,10 @@ def confirm_vectors(tx: Writer, waited: Sequence[UnembeddedNote]) -> None:
     )
 
 
-def store_vectors(tx: Writer, model: str, made: Sequence[tuple[UnembeddedNote, str, bytes]]) -> None:
+def store_vectors(tx: Writer, model: str, vectors: Sequence[tuple[UnembeddedNote, str, bytes]]) -> None:
     """Store vectors, given as note, hash of its text, and vector. A note that is gone is skipped."""
     change = int(tx.value("SELECT MAX(change) FROM entity_vectors") or 0)
-    for number, (each, text_hash, vector) in enumerate(made, change + 1):
+    for number, (each, text_hash, vector) in enumerate(vectors, change + 1):
         tx.run(
             "INSERT INTO entity_vectors (note, model, source, linked, text_hash, vector, change)"
             " SELECT seq, :model, :source, :linked, :text_hash, :vector, :change FROM notes WHERE seq = :note"

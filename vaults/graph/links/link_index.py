@@ -59,20 +59,20 @@ def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, else
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
     ]
-    held = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
-    pairs = enumerate(zip(held, rows, strict=False))
-    same = next((place for place, (old, new) in pairs if old != new), min(len(held), len(rows)))
+    stored = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
+    pairs = enumerate(zip(stored, rows, strict=False))
+    same = next((place for place, (old, new) in pairs if old != new), min(len(stored), len(rows)))
     first = 0 if elsewhere else same
-    if len(held) > first:
+    if len(stored) > first:
         tx.run("DELETE FROM note_links WHERE note = ? AND ordinal >= ?", (note, first))
     meanings = LinkResolver(tx)
     tx.many(
         f"INSERT INTO note_links (note, ordinal, {_STORED_COLUMNS}, meant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(note, place, *rows[place], meanings.of(links[place], path, note)) for place in range(first, len(rows))],
     )
-    if len(held) == len(rows) == same and not elsewhere:
+    if len(stored) == len(rows) == same and not elsewhere:
         return LinkDifference(set(), set(), any=False)
-    before, after = {row[3] for row in held}, {row[3] for row in rows}
+    before, after = {row[3] for row in stored}, {row[3] for row in rows}
     return LinkDifference(after - before - {""}, before - after - {""})
 
 
