@@ -1,1 +1,1 @@
-"""Links between notes: their rows, what they mean, and the graph they make. Knows files no more than search does."""
+"""Links between notes: their rows, the notes they mean, and the graph they form. Like search, knows no files."""

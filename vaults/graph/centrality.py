@@ -1,4 +1,4 @@
-"""How central each note is: eigenvector centrality, 100 for the most central, worked out in the background."""
+"""How central each note is: eigenvector centrality, 100 for the most central, computed in the background."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ from vaults.graph import graph_clock
 
 ITERATIONS = 50
 TOLERANCES = (1e-6, 1e-4, 1.0)
-"""How still the numbers must stand, on average, to be taken: a graph that does not come to rest in time is taken as it
-is by then."""
+"""Tolerances to try in turn: a graph that does not converge in time gets a coarser one, the last accepts any result."""
 
 DIGITS = 2
-"""Digits kept: a change far away writes no rows."""
+"""Decimals kept, so that a distant change rewrites no rows."""
 
 Edge = tuple[int, int]
 
 
 def read_scores(tx: Reader) -> dict[int, float]:
-    """Notes by number and how central each was when it was last worked out; one that is not in it has nothing."""
+    """The stored score of each note, by number; a note that is not in it has none."""
     return {int(note): float(hub) for note, hub in tx.all("SELECT note, hub FROM note_scores")}
 
 
 def read_score(tx: Reader, note: int) -> float:
-    """The same of one note."""
+    """The stored score of one note, 0 if it has none."""
     return float(tx.value("SELECT hub FROM note_scores WHERE note = ?", (note,)) or 0.0)
 
 
 def read_edges(tx: Reader) -> list[Edge]:
-    """Notes that are linked, either way, each pair once."""
+    """Pairs of linked notes, in either direction, each pair once."""
     rows = tx.all("SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL AND meant <> note")
     return list({(min(a, b), max(a, b)) for a, b in rows})
 
 
 def read_scored_change(tx: Reader) -> int:
-    """The change of the graph the scores are of; 0: of none yet."""
+    """The change of the graph that the scores were computed at; 0 if never."""
     return int(tx.value("SELECT value FROM vault_info WHERE key = 'scored'") or 0)
 
 
 def is_due(tx: Reader) -> bool:
-    """Whether the graph changed since the scores were worked out, or they were dropped, and there is or was anything to
+    """Whether the graph changed since the scores were computed, or they were dropped, and there is or was anything to
     score."""
     some = tx.one("SELECT 1 FROM note_scores LIMIT 1") is not None
     linked = tx.one("SELECT 1 FROM note_links WHERE meant IS NOT NULL AND meant <> note LIMIT 1") is not None
@@ -49,9 +48,9 @@ def is_due(tx: Reader) -> bool:
 
 
 def compute_centrality(linked: Collection[Edge]) -> dict[int, float]:
-    """Eigenvector centrality (Bonacich, Power and centrality, 1987) of the notes that are linked at all, 0 to 100, by
-    at most 50 power iterations on the undirected graph. Linear in the edges; 60,000 take some tens of milliseconds, so
-    call it on a thread."""
+    """Eigenvector centrality (Bonacich, Power and centrality, 1987) of all linked notes, 0 to 100, by at most 50 power
+    iterations on the undirected graph. Linear in the edges; 60,000 take some tens of milliseconds, so call it on a
+    thread."""
     numbers = sorted({*(a for a, _ in linked), *(b for _, b in linked)})
     if not numbers:
         return {}
@@ -61,8 +60,8 @@ def compute_centrality(linked: Collection[Edge]) -> dict[int, float]:
     graph = rustworkx.PyGraph()
     graph.add_nodes_from(numbers)
     graph.add_edges_from([(place[a], place[b], 1.0) for a, b in linked])
-    # As much of itself as a star's centre has of its rays: else the numbers swing between a hub and what links to it
-    # and do not come to rest. The vector looked for is the same.
+    # Give each note a link to itself, as heavy as the largest star demands: else the numbers swing between a hub and
+    # what links to it and never converge. The resulting vector is the same.
     loop = math.sqrt(max(map(graph.degree, range(len(numbers)))))
     graph.add_edges_from([(index, index, loop) for index in range(len(numbers))])
     for tolerance in TOLERANCES:
@@ -82,16 +81,17 @@ def _scale(numbers: Iterable[int], values: Collection[float]) -> dict[int, float
 
 
 def find_changed_scores(tx: Reader, found: Mapping[int, float]) -> list[tuple[int, float | None]]:
-    """Notes whose score is another than is kept, and which it is; None: none any more. In the order of their rows."""
-    held = read_scores(tx)
-    gone: list[tuple[int, float | None]] = [(note, None) for note in held if note not in found]
+    """Notes whose score differs from the stored one, with the new score, None if it has none any more. In the order of
+    their rows."""
+    stored = read_scores(tx)
+    gone: list[tuple[int, float | None]] = [(note, None) for note in stored if note not in found]
     return sorted(
-        gone + [(note, hub) for note, hub in found.items() if held.get(note) != hub], key=lambda each: each[0]
+        gone + [(note, hub) for note, hub in found.items() if stored.get(note) != hub], key=lambda each: each[0]
     )
 
 
 def store_scores(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
-    """Write some scores down; those of notes that are gone meanwhile are left out."""
+    """Store or delete scores; those of notes deleted meanwhile are skipped."""
     rows = list(fresh)
     tx.many("DELETE FROM note_scores WHERE note = ?", [(note,) for note, hub in rows if hub is None])
     tx.many(
@@ -102,7 +102,7 @@ def store_scores(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
 
 
 def mark_scored(tx: Writer, change: int) -> None:
-    """All scores are as of this change of the graph."""
+    """Record that all scores are as of this change of the graph."""
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('scored', :change)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -1,4 +1,4 @@
-"""Which notes come together in answers and readings, kept in memory and written down behind the calls."""
+"""Records which notes are found or read together. Collected in memory and written outside of calls."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from vaults.graph import co_access_pairs
 from vaults.graph.co_access_pairs import CoAccessPair
 
 FLUSH_S = 5.0
-"""Seconds a meeting waits for others to share its transaction."""
+"""Seconds a record waits for others to share its transaction."""
 
 FLUSH_WAIT_S = 1.0
-"""Seconds who reads of pairs waits for the newest of them to be written."""
+"""Seconds a reader of pairs waits for the newest of them to be written."""
 
 MAX_PENDING = 20_000
-"""Pairs kept while they cannot be written; what comes then is lost: it is a hint, not a record."""
+"""Pairs kept while they cannot be written; further ones are lost: they are hints, not records."""
 
 MAX_OPENED = 4
-"""Notes a session opened before that count as open beside the next."""
+"""Notes a session opened last that pair with the next one it opens."""
 
 MAX_SESSIONS = 1_000
-"""Sessions whose last notes are remembered."""
+"""Sessions whose last notes are remembered, least recently active first out."""
 
 
 class CoAccessRecorder:
-    """One per open vault, used on its event loop. A killed process loses the last seconds of it."""
+    """Collects pairs and writes them. One per open vault, used on its event loop; a killed process loses the last
+    seconds."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -40,12 +41,12 @@ class CoAccessRecorder:
         self._writing: set[asyncio.Task[None]] = set()
 
     def found(self, paths: Sequence[str]) -> None:
-        """Notes of one answer, best first. Only notes: their paths."""
+        """Record the notes of one answer, by path, best first. Only notes, never memories."""
         if len(paths) > 1:
             self._add(co_access_pairs.pair_all("found", paths))
 
     def opened(self, session: str, paths: Sequence[str]) -> None:
-        """Notes a session was given to read, one after another."""
+        """Record notes a session was given to read, one after another."""
         for path in paths[: co_access_pairs.MAX_NOTES]:
             last = self._open.setdefault(session, deque(maxlen=MAX_OPENED))
             self._open.move_to_end(session)
@@ -68,13 +69,13 @@ class CoAccessRecorder:
         return task
 
     async def flush(self) -> None:
-        """Write what waits, and wait for it for ``FLUSH_WAIT_S`` at most: another process may hold the vault."""
+        """Write what is pending, waiting ``FLUSH_WAIT_S`` at most: another process may hold the vault."""
         if self._met:
             task = self._begin()
             await asyncio.wait({task}, timeout=FLUSH_WAIT_S)
 
     async def write_out(self) -> None:
-        """Write what waits. What the disk refuses is lost."""
+        """Write what is pending. What the disk refuses is lost."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

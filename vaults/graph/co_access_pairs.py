@@ -1,8 +1,8 @@
 """Notes that were found or opened together: they belong together, whatever their links say.
 
 A set of n notes adds 1 / ln(n) to each pair in it, after Adamic and Adar (Friends and neighbors on the web, 2003): to
-be among three says more than to be among ten. What was added is worth half after seven days. Only notes are counted,
-by their paths: nothing of a memory comes here.
+be among three says more than to be among ten. A weight halves every seven days. Only notes are counted, by their paths:
+nothing of a memory is stored here.
 """
 
 from __future__ import annotations
@@ -19,64 +19,64 @@ from vaults.db.sql import Reader, Writer
 
 AccessKind: TypeAlias = Literal["read", "found"]
 CoAccessPair: TypeAlias = tuple[str, str, AccessKind]
-"""Two paths in order, and what they were together."""
+"""Two paths in order, and whether they were read or found together."""
 
 HALF_LIFE_DAYS = 7.0
 
 MAX_NOTES = 10
-"""Notes of an answer that count, from the first on."""
+"""First notes of an answer that count."""
 
 RETENTION_DAYS = 120.0
-"""Days without another meeting after which a pair is forgotten; less than a hundred-thousandth is left of it."""
+"""Days without a new record after which a pair is deleted; less than a hundred-thousandth of its weight is left."""
 
 
 def weigh_pair(notes: int) -> float:
-    """What being among so many adds to a pair."""
+    """The weight that a set of so many notes adds to each pair in it."""
     return 1.0 / math.log(notes) if notes > 1 else 0.0
 
 
 def pair_all(how: AccessKind, paths: Sequence[str]) -> dict[CoAccessPair, float]:
-    """What notes that came together add, each pair of the first ten."""
+    """The weights for notes that came together: each pair of the first ten."""
     several = sorted(set(list(dict.fromkeys(paths))[:MAX_NOTES]))
     each = weigh_pair(len(several))
     return {(a, b, how): each for a, b in combinations(several, 2)}
 
 
 def pair_with(how: AccessKind, path: str, others: Sequence[str]) -> dict[CoAccessPair, float]:
-    """What a note adds that comes to others: to its own pairs only."""
+    """The weights for a note that joins others: its own pairs only."""
     there = sorted({*others} - {path})
     each = weigh_pair(len(there) + 1)
     return {(min(path, other), max(path, other), how): each for other in there}
 
 
 def record_access(tx: Writer, how: AccessKind, paths: Sequence[str], now: str) -> None:
-    """These notes were found, or opened, together."""
+    """Record that these notes were found, or opened, together."""
     add_weights(tx, pair_all(how, paths), now)
 
 
 def add_weights(tx: Writer, met: Mapping[CoAccessPair, float], now: str) -> None:
-    """Add to pairs; what was there before counts as what is left of it."""
-    held = {}
+    """Add to the weights of pairs, decayed to ``now`` first."""
+    decayed = {}
     for pair in met:
         row = tx.one("SELECT weight, at FROM note_pairs WHERE a = ? AND b = ? AND how = ?", pair)
-        held[pair] = decay_weight(row[0], row[1], now) if row else 0.0
+        decayed[pair] = decay_weight(row[0], row[1], now) if row else 0.0
     tx.many(
         "INSERT INTO note_pairs (a, b, how, weight, at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (a, b, how) DO UPDATE SET weight = excluded.weight, at = excluded.at",
-        [(*pair, held[pair] + more, now) for pair, more in met.items()],
+        [(*pair, decayed[pair] + more, now) for pair, more in met.items()],
     )
     long_ago = datetime.fromisoformat(now) - timedelta(days=RETENTION_DAYS)
     tx.run("DELETE FROM note_pairs WHERE at < ?", (clock.to_text(long_ago),))
 
 
 def decay_weight(weight: float, at: str, now: str) -> float:
-    """What is left of a weight. A moment that is still to come counts as now: somebody set the clock back."""
+    """What is left of a weight. A moment in the future counts as now: somebody set the clock back."""
     days = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds() / 86_400
     return weight * math.pow(0.5, max(0.0, days) / HALF_LIFE_DAYS)
 
 
 def read_weights(tx: Reader, path: str, now: str) -> dict[str, float]:
-    """Notes that were found or opened together with this one, by path, and how much so as of ``now``."""
+    """Notes that were found or opened together with this one, by path, with their weight as of ``now``."""
     found: dict[str, float] = defaultdict(float)
     for how in read_weights_by_kind(tx, path, now).values():
         for other, weight in how.items():
@@ -85,7 +85,7 @@ def read_weights(tx: Reader, path: str, now: str) -> dict[str, float]:
 
 
 def read_weights_by_kind(tx: Reader, path: str, now: str) -> dict[str, dict[str, float]]:
-    """As ``read_weights``, each kind of meeting for itself."""
+    """As ``read_weights``, separately for each kind of access."""
     rows = tx.all(
         "SELECT how, b, weight, at FROM note_pairs WHERE a = :path"
         " UNION ALL SELECT how, a, weight, at FROM note_pairs WHERE b = :path",
@@ -98,7 +98,7 @@ def read_weights_by_kind(tx: Reader, path: str, now: str) -> dict[str, dict[str,
 
 
 def read_recent_pairs(tx: Reader, now: str, most: int) -> dict[tuple[str, str], float]:
-    """The pairs that met most lately, both kinds together."""
+    """The ``most`` pairs recorded last, with the weights of both kinds added."""
     rows = tx.all("SELECT a, b, weight, at FROM note_pairs ORDER BY at DESC, a, b, how LIMIT ?", (most,))
     found: dict[tuple[str, str], float] = defaultdict(float)
     for a, b, weight, at in rows:

@@ -1,4 +1,4 @@
-"""What the graph was at the end of each day: figures that no file tells any more on the next one."""
+"""Figures of the graph at the end of each day, which no file shows any more on the next one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from vaults.db.sql import Reader, Writer
 from vaults.graph import graph_clock
 
 REWRITE_AFTER_S = 3600.0
+"""Seconds after which today's figures may be written again."""
 
 DailyCounts = dict[str, int]
 """``notes``, ``links``, ``broken`` (links that mean no note), ``linked`` (notes another links to), ``tasks`` (open)."""
 
 
 def count_graph(tx: Reader) -> DailyCounts:
-    """As they are now. Nothing of a memory: all of a vault may read them."""
+    """The figures as they are now. Nothing about memories: everybody in a vault may read them."""
     links = tx.one("SELECT COUNT(*), COUNT(meant), COUNT(DISTINCT meant) FROM note_links WHERE target_key <> ''")
     written, whole, linked = (int(each) for each in links) if links else (0, 0, 0)
     return {
@@ -28,8 +29,8 @@ def count_graph(tx: Reader) -> DailyCounts:
 
 
 def is_due(tx: Reader) -> bool:
-    """Whether today is not written down yet, or was an hour ago or more and the graph has changed since. A vault that
-    never had notes has no days."""
+    """Whether today's figures are not stored yet, or were an hour ago or more and the graph has changed since. A vault
+    that never had notes has no days."""
     row = tx.one("SELECT value FROM vault_info WHERE key = 'day'")
     at, _, change = str(row[0]).partition(" ") if row else ("", "", "")
     now = clock.now()
@@ -39,7 +40,7 @@ def is_due(tx: Reader) -> bool:
 
 
 def write_today(tx: Writer) -> None:
-    """Write today down, or anew."""
+    """Store today's figures, replacing those of an earlier hour."""
     now = clock.now()
     tx.run(
         "INSERT INTO graph_days (day, counts) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET counts = excluded.counts",
@@ -53,7 +54,7 @@ def write_today(tx: Writer) -> None:
 
 
 def read_since(tx: Reader, day: str) -> dict[str, DailyCounts]:
-    """What is written down of the days from one on, and of the last one before it."""
+    """The stored figures of all days from ``day`` on, and of the last one before it."""
     before = tx.value("SELECT MAX(day) FROM graph_days WHERE day < ?", (day,))
     rows = tx.all("SELECT day, counts FROM graph_days WHERE day >= ? ORDER BY day LIMIT 4000", (before or day,))
     return {str(row[0]): {name: int(value) for name, value in json.loads(row[1]).items()} for row in rows}

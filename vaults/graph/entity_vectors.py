@@ -1,4 +1,4 @@
-"""What each note is about, as a vector of its names and beginning: rows, and the same in memory."""
+"""What each note is about, as a vector of its names and beginning: stored as rows, and held in memory."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ BODY_LENGTH = 500
 """Characters of a note's text that tell what it is about."""
 
 ALIASES, NAME = 20, 300
-"""Aliases that count, and characters of each name."""
+"""Aliases that are used, and characters of each name."""
 
 MIN_COSINE = 0.30
-"""Cosine from which two notes are about something alike."""
+"""Cosine from which two notes are about similar things."""
 
 BATCH = 64
-"""Notes whose vectors are made together."""
+"""Notes embedded in one call."""
 
 
 def compose_text(node: Node, body: str) -> str:
-    """What stands for a note: its name twice, its other names, its category, the beginning of its text."""
+    """The text that is embedded for a note: its title twice, its other names, its category, its beginning."""
     title = node.title[:NAME]
     others = [name[:NAME] for name in node.names[1 : ALIASES + 1]]
     return "\n".join(filter(None, (title, title, *others, node.category, " ".join(body.split())[:BODY_LENGTH])))
 
 
 def hash_text(text: str) -> str:
-    """By which it is known whether a text has changed."""
+    """A digest that tells whether a text has changed."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def read_model(tx: Reader) -> str | None:
-    """The model of this vault, once it has one."""
+    """The embedding model of this vault, once it has one."""
     found = tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     return str(found) if found is not None else None
 
@@ -51,14 +51,14 @@ _MISSING = (
 
 
 def is_due(tx: Reader) -> bool:
-    """Whether a note lacks its vector. Nothing is owed before the vault has a model."""
+    """Whether a note lacks its vector. Never before the vault has a model."""
     model = read_model(tx)
     return model is not None and tx.one(f"SELECT 1{_MISSING} LIMIT 1", (model,)) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class UnembeddedNote:
-    """A note without its vector. ``held``: the hash of the text of which it has one of this model."""
+    """A note without an up-to-date vector. ``held``: the hash of the text of its present vector, if of this model."""
 
     note: int
     source: str
@@ -67,24 +67,24 @@ class UnembeddedNote:
 
 
 def read_unembedded(tx: Reader, model: str, limit: int) -> list[UnembeddedNote]:
-    """Notes that lack their vector, in order."""
+    """Notes that lack an up-to-date vector, in order."""
     columns = "n.seq, n.hash, n.linked, CASE WHEN v.model = ? THEN v.text_hash END"
     rows = tx.all(f"SELECT {columns}{_MISSING} ORDER BY n.seq LIMIT ?", (model, model, limit))
     return [UnembeddedNote(int(row[0]), row[1], int(row[2]), row[3]) for row in rows]
 
 
 def confirm_vectors(tx: Writer, waited: Sequence[UnembeddedNote]) -> None:
-    """The text of these notes is the same as before: so is their vector."""
+    """Keep the vectors of notes whose embedded text is the same as before."""
     tx.many(
         "UPDATE entity_vectors SET source = ?, linked = ? WHERE note = ?",
         [(each.source, each.linked, each.note) for each in waited],
     )
 
 
-def store_vectors(tx: Writer, model: str, made: Sequence[tuple[UnembeddedNote, str, bytes]]) -> None:
-    """Store vectors: whose, the hash of their text, and they. A note that is gone is skipped."""
+def store_vectors(tx: Writer, model: str, vectors: Sequence[tuple[UnembeddedNote, str, bytes]]) -> None:
+    """Store vectors, given as note, hash of its text, and vector. A note that is gone is skipped."""
     change = int(tx.value("SELECT MAX(change) FROM entity_vectors") or 0)
-    for number, (each, text_hash, vector) in enumerate(made, change + 1):
+    for number, (each, text_hash, vector) in enumerate(vectors, change + 1):
         tx.run(
             "INSERT INTO entity_vectors (note, model, source, linked, text_hash, vector, change)"
             " SELECT seq, :model, :source, :linked, :text_hash, :vector, :change FROM notes WHERE seq = :note"
@@ -104,7 +104,7 @@ def store_vectors(tx: Writer, model: str, made: Sequence[tuple[UnembeddedNote, s
 
 
 def read_vector(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
-    """The vector of a note, if it is of this model and text."""
+    """The vector of a note, if it was made by this model from this text."""
     row = tx.one(
         "SELECT vector FROM entity_vectors WHERE note = ? AND model = ? AND text_hash = ?", (note, model, text_hash)
     )
@@ -113,7 +113,7 @@ def read_vector(tx: Reader, note: int, model: str, text_hash: str) -> bytes | No
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix:
-    """The vectors of one model: a row for each of ``notes``."""
+    """The vectors of one model in memory: a row for each of ``notes``."""
 
     model: str = ""
     change: int = 0
@@ -121,7 +121,7 @@ class VectorMatrix:
     rows: np.ndarray | None = None
 
     def likeness(self, vector: bytes) -> dict[int, float]:
-        """The cosine of each note with a vector of unit length, where it is 0.30 or more."""
+        """The cosine of each note with a vector of unit length, if it is ``MIN_COSINE`` or more."""
         import numpy as np
 
         if self.rows is None or len(vector) != self.rows.shape[1] * 4:
@@ -131,7 +131,7 @@ class VectorMatrix:
 
 
 def catch_up(tx: Reader, known: VectorMatrix) -> VectorMatrix:
-    """The vectors as they are now, from what is known of them: only what changed is read."""
+    """Bring ``known`` up to date; only what changed is read."""
     model = read_model(tx)
     if model is None:
         return VectorMatrix()
@@ -141,15 +141,15 @@ def catch_up(tx: Reader, known: VectorMatrix) -> VectorMatrix:
     if same and change == known.change and count == len(known.notes):
         return known
     first = known.change if same and change >= known.change else 0
-    held: dict[int, np.ndarray | None] = {}
+    vectors: dict[int, np.ndarray | None] = {}
     if first and known.rows is not None:
-        held.update(zip(known.notes, known.rows, strict=True))
+        vectors.update(zip(known.notes, known.rows, strict=True))
     for note, vector, of in tx.all("SELECT note, vector, model FROM entity_vectors WHERE change > ?", (first,)):
-        held[int(note)] = _to_row(vector) if of == model else None
-    if len(held) != count:
+        vectors[int(note)] = _to_row(vector) if of == model else None
+    if len(vectors) != count:
         living = {int(each[0]) for each in tx.all("SELECT note FROM entity_vectors")}
-        held = {note: row for note, row in held.items() if note in living}
-    return _stack(model, change, held)
+        vectors = {note: row for note, row in vectors.items() if note in living}
+    return _stack(model, change, vectors)
 
 
 def _to_row(vector: bytes) -> np.ndarray | None:
@@ -158,13 +158,13 @@ def _to_row(vector: bytes) -> np.ndarray | None:
     return np.frombuffer(vector, dtype="<f4") if vector else None
 
 
-def _stack(model: str, change: int, held: Mapping[int, np.ndarray | None]) -> VectorMatrix:
-    """One row a note, of zeros where it has no vector of the model: that is like nothing."""
+def _stack(model: str, change: int, vectors: Mapping[int, np.ndarray | None]) -> VectorMatrix:
+    """One row per note, zeros if it has no vector of the model: similar to nothing."""
     import numpy as np
 
-    width = max((row.shape[0] for row in held.values() if row is not None), default=0)
-    rows = np.zeros((len(held), width), dtype=np.float32)
-    for place, row in enumerate(held.values()):
+    width = max((row.shape[0] for row in vectors.values() if row is not None), default=0)
+    rows = np.zeros((len(vectors), width), dtype=np.float32)
+    for place, row in enumerate(vectors.values()):
         if row is not None and row.shape[0] == width:
             rows[place] = row
-    return VectorMatrix(model, change, tuple(held), rows)
+    return VectorMatrix(model, change, tuple(vectors), rows)

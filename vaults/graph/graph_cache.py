@@ -1,4 +1,4 @@
-"""The graph of one vault, kept in memory and caught up before each answer. It costs nothing until somebody asks."""
+"""Caches the graph of one vault, brought up to date before each answer. It costs nothing until somebody asks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from vaults.graph.suggestions.suggestion_cache import SuggestionCache
 
 
 class GraphCache:
-    """Safe from any thread, but for ``co_access`` and ``unchanged_s``, which are for the vault's loop."""
+    """The graph and what is derived from it. Thread-safe, except ``co_access`` and ``unchanged_s``, which belong to the
+    vault's event loop."""
 
     def __init__(self, db: Database) -> None:
         self.co_access = CoAccessRecorder(db)
@@ -30,19 +31,19 @@ class GraphCache:
             return self._graph
 
     def gazetteer(self, tx: Reader) -> Gazetteer:
-        """All names of notes as a transaction sees them. It is made anew only where a name changed."""
+        """All names of notes as a transaction sees them. Updated only if a name changed."""
         with self._turn:
             self._graph = catch_up(tx, self._graph)
             self._gazetteer = update_gazetteer(self._graph, self._gazetteer)
             return self._gazetteer
 
     def clear(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._graph, self._gazetteer = Graph(), Gazetteer()
         self.suggestions.clear()
 
     def unchanged_s(self, change: int, now: float) -> float:
-        """Seconds since the graph was first seen to be at this change of it; ``now`` by a clock nobody sets."""
+        """Seconds since the graph was first seen at this change; ``now`` is of a monotonic clock."""
         if self._changed[0] != change:
             self._changed = (change, now)
         return now - self._changed[1]

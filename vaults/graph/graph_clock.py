@@ -1,4 +1,4 @@
-"""The number of the graph's newest change. Whoever keeps a picture of the graph catches up by it."""
+"""The number of the graph's newest change, by which caches of the graph catch up."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def read_latest(tx: Reader) -> int:
 
 
 def advance(tx: Writer) -> int:
-    """Begin another change; its number."""
+    """Begin another change and return its number."""
     if not tx.run("UPDATE graph_clock SET last = last + 1"):
-        # Dropped with all that is derived: it goes on from a number no picture of the graph can know.
+        # The row was dropped with all derived data: continue from a number no cache of the graph can have seen.
         tx.run("INSERT INTO graph_clock VALUES (?)", (time.time_ns() // 1_000_000,))
     return read_latest(tx)
 
 
 def mark_changed(tx: Writer, notes: Iterable[int]) -> None:
-    """Something of these notes changed that the graph shows: links, names, category."""
+    """Record that something of these notes changed that the graph shows: links, names, category."""
     number = advance(tx)
     tx.many("UPDATE notes SET linked = ? WHERE seq = ?", [(number, each) for each in notes])

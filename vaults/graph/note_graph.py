@@ -1,4 +1,4 @@
-"""The graph of notes: who links to whom, and by what names each note goes. Pure but for reading its rows."""
+"""The graph of notes: which links to which, and the names each note goes by. Pure except for reading its rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vaults.graph import graph_clock
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A note as the graph shows it. ``number``: its row."""
+    """A note in the graph. ``number``: its row."""
 
     number: int
     path: str
@@ -31,20 +31,19 @@ class Node:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything it is called, its title first."""
+        """All its names, its title first."""
         return tuple(dict.fromkeys((self.title, self.stem, *self.aliases)))
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All notes by number, and the notes each links to and is linked from, itself left out. A link counts once, however
-    often it is made. ``change``: the newest it knows of; ``named``: the newest that concerned a name."""
+    """All notes by number, and their links, without those to themselves. A repeated link counts once."""
 
-    change: int = 0
-    named: int = 0
+    change: int = 0  # the newest change it knows
+    named: int = 0  # the newest change that concerned a name
     nodes: Mapping[int, Node] = field(default_factory=dict)
-    out: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    into: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # the notes each links to
+    into: Mapping[int, frozenset[int]] = field(default_factory=dict)  # the notes that link to each
 
     def at(self, path: str) -> Node | None:
         """The note at a path."""
@@ -55,17 +54,17 @@ NO_NOTES: frozenset[int] = frozenset()
 
 
 def read_category(frontmatter: Mapping[str, Any]) -> str:
-    """What kind of thing a note is about, as it says itself; '' where it does not."""
+    """The kind of thing a note is about, as its frontmatter says; '' if it does not."""
     for field_name in ("category", "type"):
-        said = frontmatter.get(field_name)
-        if isinstance(said, str) and said.strip():
-            return said.strip()[:100]
+        category = frontmatter.get(field_name)
+        if isinstance(category, str) and category.strip():
+            return category.strip()[:100]
     return ""
 
 
 def catch_up(tx: Reader, known: Graph) -> Graph:
-    """The graph as it is now, from what is known of it. Takes as long as what changed is large, but for a look at how
-    many notes there are and a copy of what was known."""
+    """Bring ``known`` up to date. Linear in what changed, apart from a count of the notes and a copy of what was
+    known."""
     now = graph_clock.read_latest(tx)
     if now == known.change:
         return known
@@ -110,13 +109,13 @@ def _find_removed(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, both ways, while they are changed; a note without any stands in neither."""
+    """Links in both directions, while they are changed; a note without any is in neither."""
 
     out: dict[int, frozenset[int]]
     into: dict[int, frozenset[int]]
 
     def lead(self, number: int, targets: frozenset[int]) -> None:
-        """Make these what a note links to."""
+        """Make ``targets`` the notes that a note links to."""
         before = self.out.get(number, NO_NOTES)
         _put_side(self.out, number, targets)
         for target in targets - before:
@@ -139,7 +138,7 @@ def _put_side(side: dict[int, frozenset[int]], number: int, others: frozenset[in
 
 
 def read_node(tx: Reader, number: int) -> Node:
-    """A note as the graph shows it, from its row. Raises ``KeyError`` where there is none."""
+    """A note of the graph, from its row. Raises ``KeyError`` if there is none."""
     row = tx.one(f"{_NODES} WHERE seq = ?", (number,))
     if row is None:
         raise KeyError(number)
@@ -149,7 +148,7 @@ def read_node(tx: Reader, number: int) -> Node:
 def _node(row: tuple[Any, ...]) -> Node:
     number, path, title, aliases, frontmatter = row
     others = () if aliases == "[]" else tuple(json.loads(aliases))
-    # Few notes say what they are of, and to read what all of them say takes longer than all else.
+    # Few notes have a category, and parsing the frontmatter of all would take longer than everything else.
     category = read_category(json.loads(frontmatter)) if _has_category(frontmatter) else ""
     return Node(int(number), path, title, others, category)
 
@@ -158,6 +157,6 @@ _has_category = re.compile('"(?:category|type)"').search
 
 
 def _read_targets(tx: Reader, note: int) -> frozenset[int]:
-    """What a note links to, but for itself."""
+    """The notes that a note links to, except itself."""
     rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = ? AND meant IS NOT NULL", (note,))
     return frozenset(int(row[0]) for row in rows) - {note}

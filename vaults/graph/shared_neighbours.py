@@ -1,5 +1,5 @@
 """How near notes are that share neighbours, after Adamic and Adar (Friends and neighbors on the web, 2003): each shared
-one counts 1 / ln of its own neighbours, so that a hub says little. Pure."""
+one counts 1 / ln of the number of its own neighbours, so that a hub says little. Pure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from vaults.graph.note_graph import Graph
 from vaults.graph.traversal import find_neighbours
 
 MAX_NEIGHBOURS = 1_000
-"""Neighbours from which a note says nothing of any two of them."""
+"""Neighbours above which sharing a note says nothing about two of them."""
 
 SMALL_DEGREE = 60
-"""The same where all pairs of a vault are looked at."""
+"""The same limit for a search over all pairs of a vault."""
 
 MAX_PAIRS = 2_000_000
-"""Pairs looked at then, those of the least crowded notes first."""
+"""Pairs examined in that search, those around the least linked notes first."""
 
 
 def weigh_neighbour(neighbours: int) -> float:
-    """What a shared neighbour with so many neighbours counts."""
+    """The weight of a shared neighbour that has so many neighbours."""
     return 1.0 / math.log(max(2, neighbours))
 
 
 def find_shared_neighbours(graph: Graph, one: int, other: int) -> dict[int, float]:
-    """The neighbours two notes share, either way, and what each counts."""
+    """The neighbours two notes share, in either direction, and the weight of each."""
     both = find_neighbours(graph, one) & find_neighbours(graph, other)
     return {each: weigh_neighbour(len(find_neighbours(graph, each))) for each in both - {one, other}}
 
@@ -45,8 +45,8 @@ def score_near_notes(graph: Graph, note: int) -> dict[int, float]:
 
 
 def find_nearest_pairs(graph: Graph, within: Collection[int], most: int) -> list[tuple[int, int, float]]:
-    """Pairs of notes that share neighbours and do not link each other, nearest first, two of ``within``.
-    Takes a good part of a second where there are tens of thousands of links."""
+    """Pairs of notes in ``within`` that share neighbours and do not link each other, nearest first. Takes a good part
+    of a second with tens of thousands of links."""
     import numpy as np
 
     firsts, seconds, worths, looked = [], [], [], 0

@@ -1,4 +1,4 @@
-"""Ways through the graph, in whole steps at a time. Pure; each is linear in the links it may pass."""
+"""Paths through the graph, found breadth-first. Pure; each search is linear in the links it may follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_neighbours(graph: Graph, note: int, direction: Direction = "both") -> f
 
 
 def find_rings(graph: Graph, start: int, depth: int, direction: Direction) -> list[set[int]]:
-    """The notes at each number of steps, from the start itself to ``depth``; fewer where there are no more."""
+    """The notes at each distance, from the start itself to ``depth``; fewer rings if there are no more notes."""
     sides, seen, found = _sides(graph, direction), {start}, [{start}]
     while len(found) <= depth:
         ring = _next_ring(sides, found[-1]) - seen
@@ -39,8 +39,8 @@ def _next_ring(sides: LinkSides, notes: set[int]) -> set[int]:
 
 
 def find_shortest_path(graph: Graph, start: int, end: int, depth: int, direction: Direction) -> list[int] | None:
-    """The shortest way between two notes, both ends with it; of several always the same, as long as the graph is. None
-    where there is none of ``depth`` steps. From both ends at once, a step at whichever has fewer notes to step from."""
+    """The shortest path between two notes, both included; of several always the same, as long as the graph is. None if
+    there is none of at most ``depth`` steps. Searches from both ends, extending whichever has the smaller front."""
     if start == end:
         return [start]
     sides, against = _sides(graph, direction), _REVERSED[direction]
@@ -68,7 +68,7 @@ _REVERSED: Mapping[Direction, Direction] = {"out": "in", "in": "out", "both": "b
 
 
 def _trace_back(graph: Graph, found: list[set[int]], end: int, direction: Direction) -> list[int]:
-    """A way to a note in the last ring, from the first one; of several the one whose notes come first by path, looking
+    """A path from the first ring to a note in the last one; of several the one whose notes come first by path, looking
     back from the end."""
     way = [end]
     for ring in reversed(found[:-1]):
@@ -78,7 +78,7 @@ def _trace_back(graph: Graph, found: list[set[int]], end: int, direction: Direct
 
 
 def find_cycle(graph: Graph, start: int, within: frozenset[int]) -> list[int] | None:
-    """The shortest way along links from a note back to it that stays within some notes; its first note stands once."""
+    """The shortest path along links from a note back to itself, within some notes; the start is listed once."""
     seen, found = {start}, [{start}]
     while start not in (ring := _next_ring((graph.out,), found[-1]) & within):
         ring -= seen

@@ -1,8 +1,8 @@
 r"""Fences, headings, comments and HTML that stand on lines of their own, as CommonMark reads them.
 
-One regular expression stops at the lines that may begin one; the rest of the text is passed over in C. The text
-comes with a ``\n`` in front and one behind, its line endings all ``\n``; a line is named by the position of the ``\n``
-before it, which is its offset in the note.
+One regular expression stops at the lines that may begin one; the rest of the text is skipped in C. The text comes with
+a ``\n`` in front and one behind, and all its line endings are ``\n``; a line is identified by the position of the
+``\n`` before it, which is its offset in the note.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFINITION = re.compile(r" {0,3}\[[^\]\n]++\]:[ \t]*+\S++[ \t]*+$")
 
 @dataclass(slots=True)
 class BlockSpans:
-    r"""Spans of the text. ``headings``: level, the ``\\n`` before the first line, the one behind the last."""
+    r"""Spans of the text. ``headings``: level, the ``\\n`` before the first line, the one after the last."""
 
     fences: list[tuple[int, int]] = field(default_factory=list)
     comments: list[tuple[int, int]] = field(default_factory=list)
@@ -34,12 +34,12 @@ class BlockSpans:
 
 
 def find_blocks(text: str, start: int) -> BlockSpans:
-    """What the lines after the line ending at ``start`` are."""
+    """Find the blocks after the line ending at ``start``."""
     return _BlockReader(text, start).read()
 
 
 class _BlockReader:
-    """Reads candidates in order; each handler says from where to go on."""
+    """Reads candidates in order; each handler returns where to continue."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
@@ -64,7 +64,7 @@ class _BlockReader:
         return self._text.index("\n", position + 1)
 
     def _entered(self, found: re.Match[str]) -> bool:
-        """Whether the line's leaf may be a block of its own; what it lies in is then open."""
+        """Whether the line may begin a block of its own; its containers are open then."""
         if found.end(1) == found.start() + 1:
             self._open.clear(found.start())
             return True
@@ -87,7 +87,7 @@ class _BlockReader:
         return len(self._text) - 1
 
     def _end_within(self, position: int, closes: Callable[[str], bool]) -> int:
-        """The end of a block that lies in containers: where it closes, or where the first of them ends."""
+        """The end of a block inside containers: where it closes, or where the first of them ends."""
         depth, last = len(self._open.stack), len(self._text) - 1
         while position < last:
             line = self._open.line(position)
@@ -126,7 +126,7 @@ class _BlockReader:
         return end
 
     def _percent(self, found: re.Match[str]) -> int:
-        """A comment that begins a line may go on over blank lines; one that never ends is no comment."""
+        """A comment that begins a line may continue across blank lines; one that never ends is no comment."""
         text, begin, line_end = self._text, found.start(6), self._line_end(found.start())
         close = text.find("%%", begin + 2) if self._percents else -1
         if close < 0:
@@ -155,7 +155,7 @@ class _BlockReader:
         return end
 
     def _begins_block(self, found: re.Match[str]) -> bool:
-        """A lone tag does not cut into a paragraph."""
+        """Whether a lone tag begins a block: it may not interrupt a paragraph."""
         above = self._text.rfind("\n", 0, found.start())
         if above < self._start or self._text[above : found.start()].isspace():
             return True

@@ -10,12 +10,12 @@ from vaults.markdown.lines import ChunkedSearch
 TextSpans = list[tuple[int, int]]
 
 _RUN = re.compile(r"``*+")
-# First the code most notes have, single backticks in one line with none between them: nothing is left to look for then.
+# The usual case first, single backticks on one line with none between them: it needs no further search.
 # Patterns begin with what they look for, so that the search for it runs in C.
 _CODE = r"(?<=[^\\]`)([^`\n]++`(?!`))|(?<=`)(`*+)"
 _CODE_EVENT = re.compile(rf"`(?:{_CODE})")
 _EVENT = re.compile(rf"[`<%](?:{_CODE}|(?<=<)(!--)|(?<=%)(%))")
-# Where a paragraph surely ends: nothing that begins inside one goes on beyond.
+# Where a paragraph surely ends: nothing that begins inside it continues beyond.
 PARAGRAPH_END = r"\n(?=[ \t>]*+(?:\n|#{1,6}[ \t]|(?:[-+*]|[0-9]{1,9}[.)])[ \t]|\0))"
 _PARAGRAPH_END = re.compile(PARAGRAPH_END)
 
@@ -23,7 +23,7 @@ _PARAGRAPH_END = re.compile(PARAGRAPH_END)
 def find_code_and_comments(text: str, blocks: TextSpans, edges: list[int]) -> tuple[TextSpans, TextSpans]:
     """Code and comments, each in order, of a text whose fences are blanked out.
 
-    ``blocks``: the comments known already; ``edges``: ends of headings, which nothing crosses, in order.
+    ``blocks``: the comments already known; ``edges``: ends of headings, which nothing crosses, in order.
     """
     if "<!--" in text or "%%" in text:
         return _InlineReader(text, blocks, edges).read(_EVENT)
@@ -68,7 +68,7 @@ class _InlineReader:
         return self._blocks[known][1] if known >= 0 else 0
 
     def _limit(self, at: int, comment_end: int) -> int:
-        """Where what begins at ``at`` has to be over."""
+        """Where a span that begins at ``at`` must have ended."""
         if at < comment_end:
             return min(comment_end, self._paragraph_end(at))
         return min(self._edges[bisect_left(self._edges, at)], self._paragraph_end(at))
@@ -80,7 +80,7 @@ class _InlineReader:
         return self._break
 
     def _span(self, start: int, end: int, comment_end: int) -> int | None:
-        """Code from the run at ``start`` to the next as long; a backslash before it makes its first backtick text."""
+        """Code from the run at ``start`` to the next of equal length; a backslash before it escapes one backtick."""
         before = self._text[max(0, start - 8) : start]
         escaped = (len(before) - len(before.rstrip("\\"))) % 2
         limit = self._limit(start, comment_end)

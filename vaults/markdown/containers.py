@@ -1,10 +1,10 @@
 r"""Which quotes and list items a line lies in.
 
-Most lines need no answer: a heading or fence that starts in the first column stands in no container. So the blocks
-ask only for the lines that may, and :class:`Containers` reads forward to them from the last place where nothing was
-open. Every line is read at most once: linear.
+Most lines need no answer: a heading or fence that starts in the first column is in no container. So ``blocks`` asks
+only about lines that may be in one, and :class:`Containers` reads forward to them from the last place where nothing
+was open. Every line is read at most once: linear.
 
-Positions are those of the ``\n`` before a line in a text that was given one in front and one behind.
+Positions are those of the ``\n`` before a line, in a text with one ``\n`` added in front and one behind.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from __future__ import annotations
 import re
 
 MAX_DEPTH = 100
-"""Containers in each other; what is deeper is text. Unbounded, each blank line below a deep list costs its depth."""
+"""Nesting of containers; deeper ones are text. Without a bound, each blank line below a deep list costs its depth."""
 
 QUOTE = 0
-"""In a stack: a quote. Any other number is a list item: the columns its content is indented by."""
+"""In a stack: a quote. Any other number is a list item, by the columns its content is indented by."""
 
 _MARKER = re.compile(r"([-+*]|([0-9]{1,9})[.)])(?= |$)")
 _RULE = re.compile(r"(?:(?:- *+){3,}+|(?:\* *+){3,}+|(?:_ *+){3,}+)$")
 _UNDERLINE = re.compile(r"(?:-++|=++) *+$")
 _ATX = re.compile(r"#{1,6}(?: |$)")
-# After a blank line, a line that neither is indented nor opens a container has closed all of them.
+# After a blank line, a line that is neither indented nor opens a container closes all of them.
 _CLEAR = re.compile(r"\n[ \t]*+\n(?![ \t\n>\-+*0-9])")
 
 
 class Containers:
-    """A reader of lines that knows what is open: ``stack`` (outermost first), and whether a ``paragraph`` is."""
+    """Reads lines and tracks what is open: ``stack`` (outermost first), and the start of a ``paragraph``."""
 
     __slots__ = ("_bare", "_text", "paragraph", "position", "stack")
 
     def __init__(self, text: str, position: int) -> None:
         self._text = text
-        self._bare = 0  # how deep the item is that the last line opened without content, if it did
+        self._bare = 0  # depth of an item that the last line opened without content; 0: none
         self.clear(position)
 
     def clear(self, position: int) -> None:
-        """Nothing is open at the line that starts at ``position``."""
+        """Start over: nothing is open at the line that starts at ``position``."""
         self.stack: list[int] = []
         self.paragraph: int | None = None
         self.position = position
@@ -59,13 +59,13 @@ class Containers:
             self.position = end
 
     def line(self, position: int) -> str:
-        """The line, tabs as the blanks they stand for."""
+        """The line, its tabs expanded."""
         return self._text[position + 1 : self._text.index("\n", position + 1)].expandtabs(4).rstrip(" ")
 
     def enter(self, position: int, mark: str) -> bool:
-        """Read the line at ``position``, where ``mark`` may begin a block that cuts into a paragraph: whether it does.
+        """Read the line at ``position``; whether ``mark`` in it begins a block that may interrupt a paragraph.
 
-        It does not where it is code by its indent, or where what stands before it opens no container.
+        It does not if its indent makes it code, or if the text before it opens no container.
         """
         self.read_to(position)
         line = self.line(position)
@@ -82,7 +82,7 @@ class Containers:
         return True
 
     def continues_paragraph(self, position: int, mark: str) -> bool:
-        """Whether an open paragraph goes on in the line at ``position``, if what begins with ``mark`` is its text."""
+        """Whether the line at ``position`` continues an open paragraph, if what begins with ``mark`` is its text."""
         self.read_to(position)
         if self.paragraph is None:
             return False
@@ -108,7 +108,7 @@ class Containers:
         return len(self.stack), at
 
     def _opened(self, line: str, at: int, matched: int) -> tuple[int, bool]:
-        """Containers that begin in this line; the first closes those the line does not continue."""
+        """Open the containers that begin on this line; the first closes those the line does not continue."""
         opened, paragraph = False, self.paragraph is not None and matched == len(self.stack)
         while len(self.stack) < MAX_DEPTH:
             indent = _indent_width(line, at)
@@ -168,7 +168,7 @@ class Containers:
         self.paragraph = None
 
     def _leaf(self, *, opened: bool, matched: int, paragraph: int | None) -> None:
-        """Text: it goes on with an open paragraph, also lazily, or else is ``paragraph``, or code by its indent."""
+        """Text: it continues an open paragraph, even lazily, or begins ``paragraph``, or its indent makes it code."""
         if self.paragraph is not None:
             return
         if not opened:
@@ -189,7 +189,7 @@ def _skip_quote_mark(line: str, at: int) -> int:
 
 
 def _content_column(line: str, found: re.Match[str]) -> int:
-    """The column where an item's content starts: one blank after the marker where it is empty or starts with code."""
+    """The column where an item's content starts: one blank after the marker if it is empty or starts with code."""
     blanks = _indent_width(line, found.end())
     return found.end() + (blanks if 1 <= blanks <= 4 and found.end() + blanks < len(line) else 1)
 

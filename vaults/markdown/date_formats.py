@@ -1,9 +1,9 @@
 """Dates as note names and templates spell them: the tokens of moment.js that Obsidian's users write. Pure.
 
 Supported: ``YYYY YY Q M MM MMM MMMM D DD Do d ddd dddd H HH h hh m mm s ss A a w ww W WW gg gggg GG GGGG`` and
-``[literal]``. Names are English. Weeks are ISO weeks whichever letter asks for them: a pattern then means the same
-day in every country. For the same reason ``YYYY`` beside a week, in a pattern without month or day, is the year the
-week belongs to: ``YYYY-[W]ww`` of 1 January 2027 is ``2026-W53``, not a week 53 that 2027 does not have.
+``[literal]``. Names are English. Weeks are ISO weeks with every letter, so that a pattern means the same day in every
+country. For the same reason ``YYYY`` beside a week, in a pattern without month or day, is the year the week belongs
+to: ``YYYY-[W]ww`` of 1 January 2027 is ``2026-W53``, not a week 53 that 2027 does not have.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MONTHS = (
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 MAX_FORMAT = 200
-"""Characters: a longer pattern is no date."""
+"""Characters of a pattern: a longer one is no date."""
 
-# What moment.js itself takes for a token, longest first; letters it does not know stand for themselves.
+# What moment.js itself takes for a token, longest first; other letters stand for themselves.
 _TOKEN = re.compile(
     r"\[([^\]]*)\]|(Y{4,6}|YY|Mo|M{1,4}|Do|DDDo|D{1,4}|do|d{1,4}|wo|ww?|Wo|WW?|Qo?|g{4,5}|gg|G{4,5}|GG"
     r"|hh?|HH?|kk?|mm?|ss?|S{1,9}|ZZ?|zz?|LTS|LT|L{1,4}|l{1,4}|N{1,5}|y{1,4}|[XxAaEe])|(.)",
@@ -100,21 +100,21 @@ def format_date(pattern: str, moment: date) -> str:
 def parse_date(pattern: str, text: str) -> date | None:
     """The first day of the day, week, month, quarter or year that ``format_date`` spells as ``text``, or None.
 
-    Whatever the pattern says of the date is checked: a weekday that is not the date's makes it no date. A pattern
-    that tells no year names no day. Raises ``InvalidArgument`` for a pattern that is none.
+    Everything the pattern says about the date is checked: with a weekday that is not the date's there is no date. A
+    pattern without a year names no day. Raises ``InvalidArgument`` for an invalid pattern.
     """
     found = _compile_reader(pattern).fullmatch(text)
     if found is None:
         return None
-    said = found.groupdict()
+    parts = found.groupdict()
     try:
-        day = _first_day(said)
+        day = _first_day(parts)
     except ValueError:  # 30 February, week 53 of a year that has 52, year 0
         return None
     if day is None:
         return None
     at = datetime(day.year, day.month, day.day)  # noqa: DTZ001
-    return day if all(_SPELL[token](at) == spelt for token, spelt in said.items() if token not in _CLOCK) else None
+    return day if all(_SPELL[token](at) == spelt for token, spelt in parts.items() if token not in _CLOCK) else None
 
 
 def to_literal_pattern(text: str) -> str:
@@ -141,7 +141,7 @@ def _split_pattern(pattern: str) -> tuple[PatternPiece, ...]:
 
 @lru_cache(maxsize=256)
 def _compile_reader(pattern: str) -> re.Pattern[str]:
-    """An expression with a group per token. A token said twice is one group: that also bounds the backtracking."""
+    """A regular expression with a group per token. A repeated token refers to its group, which bounds backtracking."""
     parts, seen = [], set()
     for token, text in _split_pattern(pattern):
         if token is None:
@@ -154,33 +154,33 @@ def _compile_reader(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _first_day(said: dict[str, str]) -> date | None:
-    """What the groups of ``_compile_reader`` come to. Raises ``ValueError`` for a day that no calendar has."""
-    year, month, day = _year(said, "YYYY", "YY"), _month(said), _number(said, "DD", "D", "Do")
+def _first_day(parts: dict[str, str]) -> date | None:
+    """The first day that the groups of ``_compile_reader`` name. Raises ``ValueError`` for one no calendar has."""
+    year, month, day = _year(parts, "YYYY", "YY"), _month(parts), _number(parts, "DD", "D", "Do")
     if year and month and day:
         return date(year, month, day)
-    week = _number(said, "WW", "W", "ww", "w")
-    if week and (week_year := _year(said, "GGGG", "gggg", "GG", "gg") or year):
+    week = _number(parts, "WW", "W", "ww", "w")
+    if week and (week_year := _year(parts, "GGGG", "gggg", "GG", "gg") or year):
         return date.fromisocalendar(week_year, week, 1)
-    quarter = _number(said, "Q")
+    quarter = _number(parts, "Q")
     return date(year, month or (quarter * 3 - 2 if quarter else 1), 1) if year else None
 
 
-def _number(said: dict[str, str], *tokens: str) -> int | None:
-    spelt = next((said[token] for token in tokens if token in said), None)
+def _number(parts: dict[str, str], *tokens: str) -> int | None:
+    spelt = next((parts[token] for token in tokens if token in parts), None)
     return int(spelt.rstrip("stndrh")) if spelt else None
 
 
-def _year(said: dict[str, str], *tokens: str) -> int | None:
-    year = _number(said, *tokens)
-    return year + 2000 if year is not None and not any(len(token) == 4 and token in said for token in tokens) else year
+def _year(parts: dict[str, str], *tokens: str) -> int | None:
+    year = _number(parts, *tokens)
+    return year + 2000 if year is not None and not any(len(token) == 4 and token in parts for token in tokens) else year
 
 
-def _month(said: dict[str, str]) -> int | None:
+def _month(parts: dict[str, str]) -> int | None:
     for token, length in (("MMMM", None), ("MMM", 3)):
-        if token in said:
-            return [name[:length] for name in MONTHS].index(said[token]) + 1
-    return _number(said, "MM", "M")
+        if token in parts:
+            return [name[:length] for name in MONTHS].index(parts[token]) + 1
+    return _number(parts, "MM", "M")
 
 
 def _ordinal(day: int) -> str:

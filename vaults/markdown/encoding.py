@@ -1,4 +1,4 @@
-"""Bytes of a note to text and back, exactly."""
+"""Decodes the bytes of a note and encodes them again, exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NotText(ValueError):
-    """The bytes are no UTF-8 text. ``reason`` is short and says nothing of the content."""
+    """The bytes are not UTF-8 text. ``reason`` is short and reveals nothing of the content."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -18,7 +18,7 @@ class NotText(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NoteSource:
-    """A note's text as it stands in the file, line endings and all; ``bom`` tells whether a byte order mark led it."""
+    """A note's text exactly as in the file, line endings included. ``bom``: a byte order mark stood before it."""
 
     text: str
     bom: bool
@@ -39,7 +39,7 @@ def decode(data: bytes) -> NoteSource:
 
 
 def encode(source: NoteSource) -> bytes:
-    """The bytes of the file. Text with a lone surrogate, which no file can hold, raises :class:`NotText`."""
+    """The bytes of the file. Raises :class:`NotText` for a lone surrogate, which no file can hold."""
     try:
         data = source.text.encode()
     except UnicodeEncodeError:
@@ -48,7 +48,7 @@ def encode(source: NoteSource) -> bytes:
 
 
 def dominant_newline(text: str) -> str:
-    r"""The line ending most lines have: ``\n`` (also without any), ``\r\n`` or ``\r``."""
+    r"""The most frequent line ending: ``\n`` (also if there is none), ``\r\n`` or ``\r``."""
     pairs = text.count("\r\n")
     lone = text.count("\r") - pairs
     plain = text.count("\n") - pairs
@@ -58,7 +58,7 @@ def dominant_newline(text: str) -> str:
 
 
 def to_lf_same_length(text: str) -> str:
-    r"""``text`` with every line ending a ``\n``, and as long as it was, so that offsets hold.
+    r"""``text`` with ``\n`` for every line ending, at the same length, so that offsets hold.
 
     A ``\r\n`` becomes a blank and a ``\n``.
     """

@@ -1,4 +1,4 @@
-"""Which of many words are spelled most like some."""
+"""Finds the strings most similar to a given one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SimilarityScorer = Callable[..., float]
 def find_nearest(
     wanted: str, choices: Sequence[str], scorer: SimilarityScorer, *, limit: int, least: float
 ) -> list[tuple[str, float, int]]:
-    """The ``limit`` choices of at least ``least`` of 100, best first: choice, score and place. One after the other, and
-    not in one call for all: while such a call compares thousands, no other thread runs."""
+    """The best ``limit`` choices with at least ``least`` of 100 points, best first: choice, score and index. Compared
+    one by one: no other thread runs during one call for thousands."""
     from rapidfuzz.process import extract_iter
 
     found = extract_iter(wanted, choices, scorer=scorer, score_cutoff=least)

@@ -26,8 +26,8 @@ _LONE_TAG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HtmlBlock:
-    """``ends``: whether a line of it, without what it lies in, is the last. ``cuts``: may follow a paragraph's line at
-    once. ``code``: what is in it is no Markdown at all.
+    """A kind of HTML block. ``ends``: whether a line, without its containers' marks, is the last one. ``cuts``: may
+    interrupt a paragraph. ``code``: its content is not Markdown.
     """
 
     ends: Callable[[str], bool]
@@ -46,7 +46,7 @@ _LONE = HtmlBlock(lambda line: not line.strip(), cuts=False)
 
 
 def match_html_block(text: str, at: int) -> HtmlBlock | None:
-    """What begins at the ``<`` at ``at``, which is the first of its line; None where it is a paragraph's text."""
+    """The block that begins with the ``<`` at ``at``, the first of its line; None if it is a paragraph's text."""
     following = text[at + 1]
     if following == "?":
         return _INSTRUCTION

@@ -1,4 +1,4 @@
-"""Going through a note line by line and piece by piece."""
+"""Searching a note in chunks, and counting its lines."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import re
 from collections.abc import Iterator
 
 CHUNK_SIZE = 128 * 1024
-"""Characters searched at once: no other thread runs while an expression is at work, nor does the event loop."""
+"""Characters searched at once: no other thread runs while a regular expression works, nor does the event loop."""
 
 CHUNK_OVERLAP = 32 * 1024
-"""Characters that are looked at beyond a piece: of what begins in it, that much is sure to be found."""
+"""Characters read beyond a chunk: a match that begins in it is found for sure up to this length."""
 
 
 class ChunkedSearch:
-    """Searches a long text piece by piece, and finds what a search of all of it would, but for what is longer than
-    ``CHUNK_OVERLAP`` and does not end at every place."""
+    """Searches a long text in chunks. Finds what a search of the whole text would, except matches longer than
+    ``CHUNK_OVERLAP`` that could not have ended earlier."""
 
     __slots__ = ("_end", "_pattern", "_text", "_turn")
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
         self._pattern = pattern
         self._text = text
-        self._turn = 0  # from here on the next piece is searched
+        self._turn = 0  # where the next chunk starts
         self._end = 0
 
     def search(self, at: int) -> re.Match[str] | None:
-        """The first match from ``at`` on, which must not go back."""
+        """The first match from ``at`` on. ``at`` must not decrease from call to call."""
         while True:
             if at >= self._turn:
                 self._go_on(at)
@@ -45,14 +45,14 @@ class ChunkedSearch:
             self._end = self._text.rfind("\n", self._turn, most) + 1 or most
 
     def _whole(self, found: re.Match[str]) -> re.Match[str]:
-        """The match, which the end of the piece may have cut off."""
+        """The match, matched again if the end of the chunk may have cut it off."""
         if found.end() < self._end or self._end == len(self._text):
             return found
         return self._pattern.match(self._text, found.start()) or found
 
 
 def iter_matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
-    """As ``pattern.finditer``, in pieces. No match may be empty."""
+    """As ``pattern.finditer``, in chunks. No match may be empty."""
     if len(text) - start <= CHUNK_SIZE + CHUNK_OVERLAP:
         yield from pattern.finditer(text, start)
         return
@@ -64,7 +64,7 @@ def iter_matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterato
 
 
 class LineCounter:
-    r"""Counts on from one offset to the next, so that all of them together cost one pass.
+    r"""Counts lines from one offset to the next, so that all lookups together cost one pass.
 
     ``lines`` is a note with a ``\n`` in front, its line endings ``\n``; offsets are the note's.
     """
@@ -78,7 +78,7 @@ class LineCounter:
         self._start = 0
 
     def line(self, offset: int) -> int:
-        """The line of ``offset``, from 1. Offsets must not go back."""
+        """The line of ``offset``, from 1. Offsets must not decrease."""
         passed = self._lines.count("\n", self._at, offset + 1)
         if passed:
             self._line += passed
@@ -87,5 +87,5 @@ class LineCounter:
         return self._line
 
     def line_start(self) -> int:
-        """Where the line asked for last starts."""
+        """Where the line asked about last starts."""
         return self._start

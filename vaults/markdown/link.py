@@ -1,4 +1,4 @@
-"""What a link is."""
+"""A link in a note."""
 
 from __future__ import annotations
 
@@ -14,31 +14,28 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as written. Offsets are of the note: ``start``/``end`` all of it (an embed's ``!`` included),
-    ``target_start``/``target_end`` its ``target``, which a rename replaces; in a link to the note itself that is empty.
-    ``heading`` or ``block``: what follows ``#`` or ``#^``. ``line`` counts from 1.
-    """
+    """A link as written, with offsets in the note."""
 
     kind: LinkKind
-    line: int
-    start: int
+    line: int  # from 1
+    start: int  # of all of it, an embed's ``!`` included
     end: int
-    target: str
+    target: str  # what a rename replaces; empty in a link to the note itself
     target_start: int
     target_end: int
-    heading: str
-    block: str
+    heading: str  # what follows ``#``
+    block: str  # what follows ``#^``
     alias: str
     embed: bool
 
     @property
     def page(self) -> str:
-        """The target as a name: a Markdown link's ``%20`` and backslashes read."""
+        """The target as a name: a Markdown link's ``%20`` and backslashes decoded."""
         return unescape_target(self.target) if self.kind == "markdown" else self.target
 
 
 def unescape_target(written: str) -> str:
-    """A destination as a name: backslashes before punctuation away, percent-encoding read where it is UTF-8."""
+    """A destination as a name: backslashes before punctuation removed, percent-encoding decoded as UTF-8."""
     if "\\" in written:
         written = _ESCAPE.sub(r"\1", written)
     return unquote(written) if "%" in written else written

@@ -2,8 +2,8 @@
 
 A wiki link's name is tried, whatever its case, as a path from the vault's root, as a path from the source's folder, as
 the end of exactly one note's path, as exactly one note's title, and as exactly one note's alias. The first step that
-knows a note decides: an end that fits several notes is ambiguous and means none of them, and no title is asked after.
-A Markdown link is a path from the source's folder, then one from the root, and no guess beyond.
+knows a note decides: an end that fits several notes is ambiguous and means none of them, and titles are not tried.
+A Markdown link is a path from the source's folder, then one from the root, and nothing else is tried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SUFFIXES = (".md", ".markdown")
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """A note a link may mean: its vault-relative path and the names it goes by."""
+    """A note that a link may mean: its vault-relative path and its names."""
 
     path: str
     title: str | None = None
@@ -28,7 +28,7 @@ class LinkTarget:
 
 
 def fold_name(name: str) -> str:
-    """A name as names are compared: in one normal form, without case."""
+    """A name in the form in which names are compared: normalised, without case."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
@@ -43,7 +43,7 @@ def name_key(target: str) -> str:
 
 
 class TargetResolver:
-    """Notes that links may mean, made ready to be asked for many of them."""
+    """Resolves many links among the same candidates."""
 
     __slots__ = ("_candidates", "_places", "_unique")
 
@@ -51,12 +51,12 @@ class TargetResolver:
         self._candidates = candidates
         paths = [candidate.path for candidate in sorted(candidates, key=_rank_candidate, reverse=True)]
         places = {form: path for path in paths for form in (fold_name(_strip_suffix(path)), fold_name(path))}
-        # Of two that differ in case alone, the one spelt so.
+        # Of two paths that differ in case alone, the exact spelling wins.
         self._places = places | {form: path for path in paths for form in (_strip_suffix(path), path)}
         self._unique: dict[str, str | None] = {}
 
     def resolve(self, target: str, source: str) -> str | None:
-        """The path of the note that a wiki link's name means; None: none, or several. An empty one means the source."""
+        """The path of the note that a wiki link's name means; None: none, or several. An empty one is the source."""
         name = target.strip()
         if not name:
             return source
@@ -117,7 +117,7 @@ def _relative_paths(wanted: str, source: str) -> str | None:
 
 
 def _contained_path(path: str) -> str | None:
-    """The path without ``.`` and ``..``; None where it leaves the vault."""
+    """The path without ``.`` and ``..``; None if it leaves the vault."""
     if path and path[0] != "." and path[-1] not in "./" and "/." not in path and "//" not in path:
         return path  # as most are
     plain = posixpath.normpath(path)

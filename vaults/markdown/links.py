@@ -1,4 +1,4 @@
-"""Links of a note to notes and files: wiki links, Markdown links and definitions, links in frontmatter."""
+"""Finds a note's links to notes and files: wiki links, Markdown links and definitions, links in frontmatter."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _WIKI = re.compile(
 
 
 def find_links(scan: Scan, text: str) -> list[Link]:
-    """Every link, in order. Code hides a link; a comment does not, for a renamed note is renamed there too."""
+    """Every link, in order. Code hides a link; a comment does not, because a rename applies there too."""
     found: list[Link] = []
-    # What is blanked out is of code: between backticks it may stand in a link's heading or words, and hides what is
-    # in it, a bracket or a bar.
+    # Only code is blanked out: a code span may stand in a link's heading or words, and hides a bracket or bar in it.
     if scan.body_start:
         found += _wiki_links(scan.lines[: scan.body_start + 1], scan.lines, text, "frontmatter")
     found += _wiki_links(scan.linked, scan.lines, text, "wiki")
@@ -71,7 +70,7 @@ def _wiki_links(readable: str, lines: str, text: str, kind: LinkKind) -> list[Li
 
 
 def split_anchor(anchor: str) -> tuple[str, str]:
-    """Heading and block id of what follows the first ``#``."""
+    """Heading and block id in the text after the first ``#``."""
     heading, mark, block = anchor.rpartition("^")
     if mark and not heading.rstrip("#").strip():
         return "", block.strip()

@@ -12,7 +12,7 @@ from vaults.markdown.scan import Scan
 TextSpan = tuple[int, int]
 
 MAX_ALIAS = 1000
-"""Characters kept of a link's text. Images nest, and each would hold the text of all within."""
+"""Characters kept of a link's text. Images nest, and each would hold the text of all inside it."""
 
 _BRACKET = re.compile(rf"\\.|!\[|\[|\]|{PARAGRAPH_END}")
 _TITLE = r"\"(?:[^\"\\\n]++|\\.|\n(?![ \t]*+\n))*+\"|'(?:[^'\\\n]++|\\.|\n(?![ \t]*+\n))*+'|\((?:[^()\\\n]++|\\.)*+\)"
@@ -34,12 +34,12 @@ def find_inline_links(scan: Scan, text: str) -> list[Link]:
 
 
 def find_inline_link_spans(scan: Scan) -> list[TextSpan]:
-    """All of them, those that lead elsewhere too. Offsets are of ``scan.linked``."""
+    """The spans of all inline links, external ones included. Offsets are in ``scan.linked``."""
     return [whole for whole, _, _ in _pair_brackets(scan)]
 
 
 def _pair_brackets(scan: Scan) -> list[tuple[TextSpan, TextSpan, TextSpan]]:
-    """Each whole link, its target and its text. Brackets are paired only where a paragraph leads to ``](``: linear."""
+    """Each whole link, its target and its text. Brackets are paired only up to a ``](`` in a paragraph: linear."""
     linked = scan.linked
     found: list[tuple[TextSpan, TextSpan, TextSpan]] = []
     pairs = _BracketPairs(linked)
@@ -59,7 +59,7 @@ def _pair_brackets(scan: Scan) -> list[tuple[TextSpan, TextSpan, TextSpan]]:
 
 
 def find_definitions(scan: Scan, text: str) -> list[Link]:
-    """``[label]: target`` on a line of its own, which no paragraph's line stands above. Footnotes are none."""
+    """``[label]: target`` on a line of its own that does not follow a paragraph's line. Footnotes do not count."""
     lines, found, last = scan.lines, [], -1
     for match in iter_matches(_DEFINITION, scan.linked, scan.body_start):
         start = match.start()
@@ -71,13 +71,13 @@ def find_definitions(scan: Scan, text: str) -> list[Link]:
 
 
 class _BracketPairs:
-    """Pairs brackets, reading on from one ``](`` to the next. What is no image holds no link."""
+    """Pairs brackets, reading on from one ``](`` to the next. Links hold no links, except images."""
 
     def __init__(self, linked: str) -> None:
         self._linked = linked
         self._at = 0
         self._open: list[int] = []
-        self._dead = 0  # openers below this depth, images apart, lie around a link
+        self._dead = 0  # openers below this depth enclose a link, so only images among them count
 
     def opener(self, at: int) -> int | None:
         """The bracket (or its ``!``) that the ``]`` at ``at`` closes, if a link may start there."""
@@ -91,7 +91,7 @@ class _BracketPairs:
         return opener
 
     def close(self, after: int, *, image: bool) -> None:
-        """A link ended at ``after``."""
+        """Record that a link ended at ``after``."""
         self._at = after
         if not image:
             self._dead = len(self._open)

@@ -1,4 +1,4 @@
-"""A note's text read into its parts. Pure, linear in the text, and never raising on any."""
+"""Parses a note's text into its parts. Pure, linear in the text, and raises on no text."""
 
 from __future__ import annotations
 
@@ -56,18 +56,16 @@ class Callout:
 
 @dataclass(frozen=True, slots=True)
 class ParsedNote:
-    """``title``: the frontmatter's, else the heading of level 1 that the body begins with.
-
-    ``frontmatter`` holds what JSON can.
-    ``frontmatter_error`` says why it could not be read (it is empty then) or which keys stand there twice.
-    ``created``: the frontmatter's ``created`` or ``date``, as written.
-    """
+    """The parts of a note."""
 
     title: str | None
+    """The frontmatter's, else the only heading of level 1 if the body begins with it."""
     aliases: tuple[str, ...]
     tags: tuple[str, ...]
     frontmatter: dict[str, Any]
+    """Values that JSON can hold."""
     frontmatter_error: str | None
+    """Why the frontmatter could not be read (it is empty then), or which of its keys are repeated."""
     body_start: int
     headings: tuple[Heading, ...]
     links: tuple[Link, ...]
@@ -75,6 +73,7 @@ class ParsedNote:
     blocks: tuple[BlockAnchor, ...]
     callouts: tuple[Callout, ...]
     created: str | None
+    """The frontmatter's ``created`` or ``date``, as written."""
 
 
 _BLOCK = re.compile(r"\^(?<=\s\^)([A-Za-z0-9-]++)[ \t]*+(?=\n)")
@@ -82,7 +81,7 @@ _CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
 
 
 def parse(text: str) -> ParsedNote:
-    """What the note says, and where. Offsets are of ``text``."""
+    """Parse a note. Offsets are in ``text``."""
     with heap.pause_full_collections(len(text)):
         return _parse(text)
 
@@ -102,7 +101,7 @@ def _parse(text: str) -> ParsedNote:
 
 
 def parse_outline(text: str) -> ParsedNote:
-    """Frontmatter and headings as ``parse`` reads them, and nothing of what stands in the lines: a tenth of its time.
+    """Frontmatter and headings as ``parse`` reads them, without links, tasks and the like: a tenth of its time.
     ``tags`` are those of the frontmatter alone."""
     lines = f"\n{to_lf_same_length(text)}\n"
     body_start = find_body_start(text, lines)
@@ -132,7 +131,7 @@ def _parse_outline(found: Scan, text: str) -> ParsedNote:
 
 
 def _text(value: Any) -> str | None:
-    """A scalar as text; nothing for what is empty, a list or a mapping."""
+    """A scalar as text; None for an empty value, a bool, a list or a mapping."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     return str(value).strip() or None
@@ -147,12 +146,12 @@ def _headings(found: Scan, text: str) -> Iterator[Heading]:
 
 
 def _end(text: str, start: int, end: int) -> int:
-    r"""Without the first character of a ``\r\n``, which stands as a blank in the lines."""
+    r"""``end`` without the first character of a ``\r\n``, which ``Scan.lines`` shows as a blank."""
     return end - 1 if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n" else end
 
 
 def heading_text(written: str) -> str:
-    """The words of a heading as it is written: without ``#`` before and behind, or the line below."""
+    """The words of a heading as written, without ``#`` before and after, or the underline."""
     written = written.strip(" \t\n")
     if not written.startswith("#") or "\n" in written:
         return " ".join(line.strip(" \t") for line in written.split("\n")[:-1])
@@ -163,7 +162,7 @@ def heading_text(written: str) -> str:
 
 def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
     if not headings or headings[0].level != 1 or any(each.level == 1 for each in headings[1:]):
-        return None  # one of several is a section of a note that is called as its file
+        return None  # with several, each is a section, and the note is named by its file
     before = found.lines[found.body_start + 1 : headings[0].start + 1]
     return headings[0].text or None if not before.strip() else None
 

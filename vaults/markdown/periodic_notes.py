@@ -1,7 +1,7 @@
 """Daily, weekly, monthly, quarterly and yearly notes: where a vault keeps them, and the words that mean them. Pure.
 
-A vault's own habit counts: the folder and the spelling that most of its notes share, the one with the latest note when
-two are even. What Obsidian was told in its settings counts more. Where there is neither, the defaults.
+Obsidian's own settings decide; without them the vault's habit, that is the folder and the spelling that most of its
+notes share, of equals the one with the latest note; else the defaults.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PeriodKind = Literal["daily", "weekly", "monthly", "quarterly", "yearly", "memor
 
 @dataclass(frozen=True, slots=True)
 class PeriodicPattern:
-    """``format`` spells the whole path without ``.md``, folders included, in the tokens of ``dates``."""
+    """``format`` spells the whole path without ``.md``, folders included, in the tokens of ``date_formats``."""
 
     format: str
     template: str | None = None
@@ -54,7 +54,7 @@ _NAMES: Mapping[PeriodKind, tuple[str, ...]] = {
     "quarterly": ("YYYY-[Q]Q", "YYYY [Q]Q", "YYYY[Q]Q", "YYYY/[Q]Q", "[Q]Q YYYY"),
     "yearly": ("YYYY",),
 }  # fmt: skip
-"""Spellings of names, folders in front where the name alone says too little. Earlier ones win when all else is even."""
+"""Spellings of names, with folders where the name alone says too little. Earlier ones win between equals."""
 
 _FOLDERS = (
     "YYYY", "YYYY-MM", "MM", "MM-MMMM", "MM MMMM", "MM-MMM", "MM MMM", "MMMM", "MMM", "M", "DD",
@@ -87,7 +87,7 @@ _MEANT: Mapping[PeriodKind, tuple[str, ...]] = {
 def infer_patterns(paths: Iterable[str], obsidian: str | None = None) -> dict[PeriodKind, PeriodicPattern]:
     """A pattern for every kind, in time linear in the number of paths.
 
-    ``obsidian`` is the text of ``.obsidian/daily-notes.json``; nonsense in it is passed over.
+    ``obsidian`` is the text of ``.obsidian/daily-notes.json``; invalid settings are ignored.
     """
     votes: dict[tuple[PeriodKind, str], list[date]] = {}
     found: dict[PeriodKind, PeriodicPattern] = dict(DEFAULTS)
@@ -97,7 +97,7 @@ def infer_patterns(paths: Iterable[str], obsidian: str | None = None) -> dict[Pe
             found["memory"] = PeriodicPattern(to_literal_pattern(stem), notes=1)
         for kind, spelling, day in _spellings(stem):
             votes.setdefault((kind, spelling), []).append(day)
-    # Sorted by what counts least first, so the best of each kind is written last.
+    # Sorted from worst to best, so the best of each kind is written last.
     for (kind, spelling), days in sorted(votes.items(), key=lambda vote: (len(vote[1]), max(vote[1]), _rank(vote[0]))):
         found[kind] = PeriodicPattern(spelling, notes=len(days))
     return {**found, **_daily_from_settings(obsidian)}
@@ -106,15 +106,15 @@ def infer_patterns(paths: Iterable[str], obsidian: str | None = None) -> dict[Pe
 def periodic_path(kind: PeriodKind, day: date, pattern: PeriodicPattern | None = None) -> str:
     """The vault path of the note of ``kind`` that ``day`` falls into. Raises ``InvalidArgument``.
 
-    The path is not contained yet: a pattern out of settings may hold anything.
+    The path is not checked to stay in the vault: a pattern from settings may hold anything.
     """
     return format_date((pattern or DEFAULTS[kind]).format, day) + ".md"
 
 
 def parse_alias(text: str, today: date) -> tuple[PeriodKind, date] | None:
-    """What ``@daily``, ``@weekly:2026-W47``, ``@yesterday``, ``@memory`` … mean; None when ``text`` is no such word.
+    """What ``@daily``, ``@weekly:2026-W47``, ``@yesterday``, ``@memory`` … mean; None if ``text`` is no such word.
 
-    The date may be any day of the period, or the period itself. Raises ``InvalidArgument`` for one that cannot be read.
+    The date may be any day of the period, or the period itself. Raises ``InvalidArgument`` for an unreadable one.
     """
     match = _ALIAS.fullmatch(text.strip())
     meant = _ALIASES.get(match[1].lower()) if match else None
@@ -155,7 +155,7 @@ def _shape(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _shapes() -> dict[str, list[tuple[PeriodKind, str]]]:
-    """Which spellings may have made a name, by its outline: most names of a vault need no further look."""
+    """Spellings by the shape of the names they make: most names of a vault fit none and need no further check."""
     month = [date(2026, 1, day) for day in range(1, 32)]
     found: dict[str, list[tuple[PeriodKind, str]]] = {}
     for kind, spellings in _NAMES.items():
@@ -172,7 +172,7 @@ def _rank(vote: tuple[PeriodKind, str]) -> int:
 
 
 def _daily_from_settings(obsidian: str | None) -> dict[PeriodKind, PeriodicPattern]:
-    """The daily pattern of Obsidian's settings; its own defaults stand in for what they leave out."""
+    """The daily pattern of Obsidian's settings, with Obsidian's defaults for what they leave out."""
     if not obsidian or len(obsidian) > MAX_SETTINGS:
         return {}
     try:
@@ -188,6 +188,6 @@ def _daily_from_settings(obsidian: str | None) -> dict[PeriodKind, PeriodicPatte
     pattern = PeriodicPattern("/".join([*parts, spelling.strip("/") or "YYYY-MM-DD"]), template or None)
     try:
         periodic_path("daily", date.min, pattern)
-    except InvalidArgument:  # a token we cannot spell: better the vault's habit than a wrong name
+    except InvalidArgument:  # an unsupported token: better the vault's habit than a wrong name
         return {}
     return {"daily": pattern}

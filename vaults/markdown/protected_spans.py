@@ -1,8 +1,8 @@
-r"""Where in a note no link may be set: what is no prose, what is a link already, and what a bracket would turn into
+r"""Where in a note no link may be set: what is not prose, what is a link already, and what a bracket would turn into
 something else.
 
-Everything is found by expressions that stop at what they look for, so that all of it is linear. Protecting too much
-costs a link; too little breaks a note: what is in doubt is protected.
+Everything is found by regular expressions that stop at what they look for, so that all of it is linear. Protecting too
+much costs a link; too little breaks a note: in doubt, text is protected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PARAGRAPH = r"\n(?![ \t>]*+\n)"  # a line ending that no blank line follows
 _LABEL = rf"[^\[\]\n]++|{_PARAGRAPH}"
 _CONTAINERS = r"[ \t]*+(?:(?:>|[-+*]|[0-9]{1,9}[.)])[ \t]++|>)*+"
 
-# Each with what the text must hold for it to be worth a look.
+# Each with a string that the text must hold for the pattern to be worth trying.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("#", re.compile(rf"\n{_CONTAINERS}#{{1,6}}+(?=[ \t])[^\n]*+")),  # headings, those in lists and quotes too
     ("#", TAG),
@@ -51,17 +51,18 @@ _INDENTED = re.compile(r"\n[ \t]*+(?=\n(?: {4}|\t))")
 _TABLE = re.compile(r"\n[ \t>]*+\|?+(?=[^\n|]*+\|)[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+(?::?+-++:?+[ \t]*+)?+)*+(?=\n)")
 _EMPTY_LINE = re.compile(r"\n[ \t>]*+(?=\n)")
 _BEFORE = 64
-"""Characters looked back over for the beginning of an address."""
+"""Characters searched backwards for the beginning of an address."""
 
 
 def find_protected(text: str) -> list[TextSpan]:
-    """Spans of ``text``, in order and apart, in which no link may be set: frontmatter, code, comments, headings, links
-    of every kind, HTML, addresses, footnotes, formulas, templates, tags. Pure, linear, raises on no text."""
+    """Spans of ``text``, in order and without overlap, in which no link may be set: frontmatter, code, comments,
+    headings, links of every kind, HTML, addresses, footnotes, formulas, templates, tags. Pure, linear, raises on no
+    text."""
     return find_protected_in_scan(scan(text), text)
 
 
 def find_protected_in_scan(found: Scan, text: str) -> list[TextSpan]:
-    """As ``find_protected``, of a text that is scanned already."""
+    """As ``find_protected``, for a text already scanned."""
     spans = [(each.start, each.end) for each in found.stretches()]
     spans += [(start, end) for _, start, end in found.headings]
     spans += [(each.start, each.end) for each in find_links(found, text)]
@@ -84,7 +85,7 @@ def find_protected_in_scan(found: Scan, text: str) -> list[TextSpan]:
 
 
 def find_tables(found: Scan) -> list[TextSpan]:
-    r"""Spans of tables, in order, in which a ``|`` within a link is written ``\|``."""
+    r"""Spans of tables, in order: in them a ``|`` within a link is written ``\|``."""
     seen, spans, last = found.visible, [], -1
     for match in iter_matches(_TABLE, seen) if "|" in seen else ():
         if match.start() > last:
@@ -95,7 +96,7 @@ def find_tables(found: Scan) -> list[TextSpan]:
 
 
 def merge_spans(spans: Iterable[TextSpan], length: int) -> list[TextSpan]:
-    """Spans in order, those that touch or overlap made one, within a text of a length."""
+    """Spans in order, cut to ``length``; those that touch or overlap are merged."""
     whole: list[TextSpan] = []
     for first, last in sorted(spans):
         start, end = max(first, 0), min(last, length)
@@ -108,7 +109,7 @@ def merge_spans(spans: Iterable[TextSpan], length: int) -> list[TextSpan]:
 
 
 def overlaps_any(spans: Sequence[TextSpan], start: int, end: int) -> bool:
-    """Whether one of some united spans shares a character with this one."""
+    """Whether one of some merged spans shares a character with ``start`` … ``end``."""
     at = bisect_right(spans, (start, start)) - 1
     if at >= 0 and spans[at][1] > start:
         return True
@@ -127,13 +128,13 @@ def _find_addresses(seen: str) -> Iterator[TextSpan]:
 
 
 def _run_length(pattern: re.Pattern[str], seen: str, end: int) -> int:
-    """How many characters before ``end`` belong to it."""
+    """How many characters before ``end`` match ``pattern``."""
     match = pattern.search(seen[max(0, end - _BEFORE) : end])
     return match.end() - match.start() if match else 0
 
 
 def _find_html_links(seen: str) -> Iterator[TextSpan]:
-    """HTML links with their text."""
+    """HTML links, their text included."""
     if "<" not in seen:
         return
     ends = [match.end() for match in iter_matches(_ANCHOR_END, seen)]
@@ -166,7 +167,7 @@ _LINE = re.compile(r"\n(?:( {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))|( {4}|\t)|([
 
 
 def _find_indented_code(seen: str) -> Iterator[TextSpan]:
-    """Code by its indent alone: after a blank line, where no list is open that it could belong to."""
+    """Code by its indent alone: after a blank line, unless it could belong to an open list."""
     if ChunkedSearch(_INDENTED, seen).search(0) is None:
         return
     listing, blank, coding = False, True, False

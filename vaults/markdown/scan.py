@@ -1,6 +1,6 @@
 r"""What each stretch of a note is: frontmatter, code, comment, or text to read.
 
-Three strings as long as the note hold what the readers look at, so that no reader has to know what protects what:
+Three strings as long as the note hold what the parsers read, so that no parser has to know what hides what:
 
 - ``lines``: the note between two line endings, every line ending in it a ``\n``. Its offset *i* is the note's *i* - 1.
 - ``linked``: frontmatter and code blanked out by :data:`FILL`. Comments stay: a link in one follows a renamed note.
@@ -9,7 +9,7 @@ Three strings as long as the note hold what the readers look at, so that no read
 Rules that differ from CommonMark, all deliberately:
 
 - Text that is code only by its indent counts as text. It is most often a list nested deeper than its parents say.
-- HTML comments inside a paragraph end before a blank line or are none, as in CommonMark; ``%% … %%`` likewise, but for
+- HTML comments inside a paragraph end before a blank line or are none, as in CommonMark; so does ``%% … %%``, except
   one that begins a line, which may hold blank lines. A ``%%`` that is never closed is text.
 """
 
@@ -32,7 +32,7 @@ StretchKind = Literal["frontmatter", "code", "comment"]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Offsets in the note. Code in a comment or frontmatter is listed beside it."""
+    """A stretch by offsets in the note. Code in a comment or frontmatter is listed as well."""
 
     kind: StretchKind
     start: int
@@ -41,18 +41,18 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """See the module. ``headings``: level, offset of the first line's start, offset of the last line's end."""
+    """A scanned note; for the three strings see the module."""
 
     lines: str
     linked: str
     visible: str
     body_start: int
-    headings: Sequence[tuple[int, int, int]]
+    headings: Sequence[tuple[int, int, int]]  # level, offset of the first line's start, offset of the last line's end
     code: Sequence[tuple[int, int]]
     comments: Sequence[tuple[int, int]]
 
     def stretches(self) -> list[Stretch]:
-        """What is not plain text, in order of its start."""
+        """All stretches that are not plain text, in order of their start."""
         found = [Stretch("code", start, end) for start, end in self.code]
         found += [Stretch("comment", start, end) for start, end in self.comments]
         if self.body_start:
@@ -66,7 +66,7 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """What the stretches of ``text`` are. Pure, linear, raises on no text."""
+    """Find the stretches of ``text``. Pure, linear, raises on no text."""
     lines = f"\n{to_lf_same_length(text)}\n"
     body_start = find_body_start(text, lines)
     found = find_blocks(lines, body_start)
@@ -86,7 +86,7 @@ def scan(text: str) -> Scan:
 
 
 def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """``text`` with what lies in ``spans``, which are in order and apart, replaced by :data:`FILL`."""
+    """``text`` with ``spans``, which are in order and do not overlap, replaced by :data:`FILL`."""
     parts: list[str] = []
     at = 0
     for start, end in spans:

@@ -1,4 +1,4 @@
-"""Sections of a note, and finding one by what a caller calls it."""
+"""Sections of a note, and finding one by the name a caller gives."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vaults.markdown.parser import Heading, ParsedNote
 
 MAX_CLOSEST = 5
 MAX_LISTED = 50
-"""Headings an error names at most."""
+"""Most similar headings, and headings in all, that an error names."""
 
 MAX_COMPARED, MAX_HEADINGS = 300, 5_000
-"""Characters of a heading, and headings, that are compared with one that is not there."""
+"""Characters of a heading, and headings, that are compared with one that was not found."""
 
 _MARKS = re.compile(r"[*_`~=\[\]]+")
 _ARROW = re.compile(r"[ \t]+[>›][ \t]+")  # the second is how search hits write it
@@ -25,7 +25,7 @@ _LEVEL = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it, to the next heading of its level or a higher one.
+    """A heading and what stands under it, up to the next heading of its level or a higher one.
 
     Offsets: ``start`` of the heading's line, ``body_start`` of the line after it, ``end`` where the next begins.
     """
@@ -71,9 +71,9 @@ def list_sections(text: str, note: ParsedNote) -> list[Section]:
 
 
 def find_section(text: str, note: ParsedNote, wanted: str) -> Section:
-    """The first section called ``wanted`` (:func:`all_matching`). Raises :class:`NotFound` with the closest headings.
+    """The first section called ``wanted`` (:func:`find_sections`). Raises :class:`NotFound` with the closest headings.
 
-    A read may take the first of several; a write asks for :func:`find_one`.
+    A read may take the first of several; a write uses :func:`find_only_section`.
     """
     return _find_or_raise(text, note, wanted)[0]
 
@@ -94,8 +94,8 @@ def find_only_section(text: str, note: ParsedNote, wanted: str) -> Section:
 def find_sections(text: str, note: ParsedNote, wanted: str) -> list[Section]:
     """The sections called ``wanted``, by the first reading of it that fits any.
 
-    Readings: the heading's text as written; ``## Text`` at that level; ``Parent > Text``, where headings between may be
-    left out. Each is tried exactly, then without regard to case, runs of blanks and emphasis marks.
+    Readings: the heading's text as written; ``## Text`` at that level; ``Parent > Text``, where headings in between may
+    be left out. All are tried exactly first, then ignoring case, runs of blanks and emphasis marks.
     """
     wanted = wanted.strip()
     for form in (str.strip, normalize_heading):
@@ -138,7 +138,7 @@ def _match_path(note: ParsedNote, wanted: str, form: Callable[[str], str]) -> li
 
 
 def _lies_under(above: Sequence[str], parents: Sequence[str]) -> bool:
-    """Whether ``parents`` are among ``above``, in that order."""
+    """Whether ``above`` holds all ``parents``, in that order."""
     rest = iter(above)
     return all(any(name == parent for name in rest) for parent in parents)
 

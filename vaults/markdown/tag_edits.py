@@ -1,6 +1,6 @@
-"""A tag called otherwise throughout a note, those below it too: in the text and in frontmatter. Pure.
+"""Renames a tag throughout a note, with those nested below it: in the text and in frontmatter. Pure.
 
-What is renamed is what counts as a tag: never a heading's ``#``, and nothing in code, comments, links or addresses.
+Only what counts as a tag is renamed: never a heading's ``#``, and nothing in code, comments, links or addresses.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from vaults.markdown.scan import scan
 from vaults.markdown.tags import TAG, find_tag_spans, is_tag
 
 TAG_KEYS = ("tags", "tag")
-"""Where frontmatter holds tags."""
+"""Frontmatter keys that hold tags."""
 
 _WORD = re.compile(r"[^,\s]+")
 
 
 def is_valid_tag(tag: str) -> bool:
-    """Whether a text, without ``#``, is one tag as a note may hold it."""
+    """Whether ``tag``, without ``#``, is one tag that a note may hold."""
     found = TAG.fullmatch(f"#{tag}")
     return found is not None and is_tag(tag) and not tag.startswith("/") and not tag.endswith("/") and "//" not in tag
 
 
 def rename_tag_in_note(note: str, old: str, new: str) -> str:
-    """The note with ``#old`` as ``#new`` and ``#old/x`` as ``#new/x``, whatever the case of ``old``. Raises
+    """The note with ``#old`` renamed to ``#new`` and ``#old/x`` to ``#new/x``, ignoring the case of ``old``. Raises
     ``Conflict`` for frontmatter that cannot be edited safely."""
     parts = old.lower().split("/")
     text = _rename_in_text(note, parts, new)
@@ -60,7 +60,7 @@ def _rename_marked(word: str, parts: list[str], new: str) -> str:
 
 
 def rename_tag_word(word: str, parts: list[str], new: str) -> str:
-    """A tag as written, without ``#``, with ``new`` for the parts it begins with; ``parts`` are in lower case."""
+    """A tag as written, without ``#``, with ``new`` in place of ``parts`` (lower case) if it begins with them."""
     bare = word.lstrip("/")
     own = bare.split("/")
     if [each.lower() for each in own[: len(parts)]] != parts:

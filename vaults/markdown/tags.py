@@ -1,4 +1,4 @@
-"""Tags in the text and in frontmatter, and other frontmatter that is one name or a list of them."""
+"""Tags in the text and in frontmatter, and other frontmatter that is a name or a list of names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from vaults.markdown.lines import iter_matches
 from vaults.markdown.link import Link
 
-# What Obsidian takes for a tag, and general punctuation with all but the slash and the dash of ASCII's ends it.
-# The `#` comes first so that the search for it runs in C; what may stand before it is looked at behind.
+# What Obsidian takes for a tag, except that general punctuation and ASCII's, but for slash and dash, end it.
+# The `#` comes first so that the search for it runs in C; a look-behind checks what may stand before it.
 TAG = re.compile(
     r"#(?<![^\s(,;]#)([^\s\x00-\x20!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u200c\u200e-\u206f\u2e00-\u2e7f]++)"
 )
 
 
 def find_inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
-    """The tags of the text outside links, as written, without ``#``. ``visible`` has a line ending in front."""
+    """The tags in the text outside links, as written, without ``#``. ``visible`` begins with an added line ending."""
     if "#" not in visible:
         return []
     if not links:
@@ -26,7 +26,7 @@ def find_inline_tags(visible: str, links: Sequence[Link]) -> list[str]:
 
 
 def find_tag_spans(visible: str, links: Sequence[Link]) -> list[tuple[int, int]]:
-    """Where the tags of ``find_inline_tags`` stand in the note, without ``#``, slashes and all."""
+    """Where the tags of ``find_inline_tags`` stand in the note, without ``#``, with all slashes."""
     return [(match.start(1) - 1, match.end(1) - 1) for match in _iter_tags(visible, links)]
 
 
@@ -41,12 +41,12 @@ def _iter_tags(visible: str, links: Sequence[Link]) -> Iterator[re.Match[str]]:
 
 
 def is_tag(word: str) -> bool:
-    """Numbers alone are none: ``#12`` is an issue."""
+    """Whether a word after ``#`` is a tag. A number is not: ``#12`` is an issue."""
     return not word.replace("/", "").isdigit() and word.strip("/") != ""
 
 
 def parse_tags(value: Any) -> list[str]:
-    """Tags of frontmatter: a list, or text that parts them by commas or blanks, with ``#`` or without."""
+    """Tags in frontmatter: a list, or text separated by commas or blanks, with ``#`` or without."""
     items = value if isinstance(value, list) else [value]
     words = [word for item in items if isinstance(item, str) for word in re.split(r"[,\s]+", item)]
     return [word for word in (word.lstrip("#").strip("/") for word in words) if word and is_tag(word)]
@@ -60,7 +60,7 @@ def parse_names(value: Any) -> list[str]:
 
 
 def drop_case_duplicates(words: Iterable[str]) -> tuple[str, ...]:
-    """Each once, whatever its case, in the first spelling and order."""
+    """Each word once, ignoring case, in its first spelling and order."""
     seen: dict[str, str] = {}
     for word in words:
         seen.setdefault(word.casefold(), word)

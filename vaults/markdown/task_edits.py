@@ -1,7 +1,7 @@
-"""One task of a note: found by its line or its words, its status set. Pure, linear.
+"""Sets the status of one task of a note, found by its line or its words. Pure, linear.
 
-Only the one character between the brackets changes. What a task is, ``find_tasks`` says: an edit finds those that a
-list of the note's tasks shows, and no others.
+Only the character between the brackets changes. ``find_tasks`` decides what a task is: an edit finds exactly the tasks
+that a list of the note's tasks shows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vaults.markdown.scan import scan
 from vaults.markdown.tasks import Task, find_tasks
 
 STATUSES = {"open": " ", "done": "x", "cancelled": "-", "in_progress": "/"}
-"""Names a status may be given by, beside the character itself."""
+"""Names of statuses; the character itself is accepted as well."""
 
 MAX_LISTED = 5
 """Tasks that an error names."""
@@ -27,7 +27,7 @@ _BOX = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?\[.\](?=\s|$)")
 
 
 def split_box(words: str) -> tuple[str, str]:
-    """What a task says, without the box it was copied with, and that box, '' for none."""
+    """The words of a task without the box they were copied with, and that box, '' for none."""
     found = _BOX.match(words)
     return (words[found.end() :].strip(), found[0]) if found else (words, "")
 
@@ -37,10 +37,10 @@ def set_task_status(
 ) -> tuple[str, int]:
     """The text with one task's status changed, and the task's line (from 1).
 
-    Found by ``line``, by ``match`` (its whole text, else a part that no other task has; case and blanks do not matter),
-    or by both, which must then agree. ``status`` is a character or a name of ``STATUSES``; without it a done task is
-    opened and any other done. Raises ``InvalidArgument``, ``NotFound`` with the closest tasks, and ``Conflict`` when
-    several tasks fit or when the line now holds another.
+    The task is found by ``line``, by ``match`` (its whole text, else a part that no other task has; case and blanks do
+    not matter), or by both, which must then agree. ``status`` is a character or a name of ``STATUSES``; without it a
+    done task is opened and any other is done. Raises ``InvalidArgument``, ``NotFound`` with the closest tasks, and
+    ``Conflict`` if several tasks fit or the line now holds another.
     """
     if line is None and not (match and match.strip()):
         raise InvalidArgument("line", "or text must be given: which task is meant")
@@ -102,7 +102,7 @@ def _find_closest(known: Sequence[Task], words: str) -> list[Task]:
 
 
 def _normalize(text: str) -> str:
-    """For comparing: without the markup a whole line was copied with, without case, one blank between words."""
+    """For comparing: without list markup that was copied along, without case, one blank between words."""
     return " ".join(_MARKUP.sub("", text, count=1).split()).casefold()
 
 

@@ -29,19 +29,16 @@ class HeadingSpan(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """``start``/``end``: its line, without the line ending. ``indent``: columns before its mark, quote marks left out.
-    ``status``: the character in the box. ``text``: all behind it, as written. ``heading``: the one it is under, or "".
-    ``due``: ``YYYY-MM-DD`` as written.
-    """
+    """A task and where it stands."""
 
     line: int
-    start: int
-    end: int
-    indent: int
-    status: str
-    text: str
-    heading: str
-    due: str | None
+    start: int  # of its line
+    end: int  # of its line, without the line ending
+    indent: int  # columns before its mark, quote marks left out
+    status: str  # the character in the box
+    text: str  # all after the box, as written
+    heading: str  # the one it is under, or ""
+    due: str | None  # ``YYYY-MM-DD`` as written
     tags: tuple[str, ...]
 
     @property

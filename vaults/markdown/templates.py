@@ -1,8 +1,8 @@
 """Templates: text with ``{{variables}}``, filled in once. Pure.
 
-Nothing is evaluated, and a value that holds braces stays as it is: there is no second round. What is not known stays
-in the text and is named in the warnings, because a template that was written for another program may hold its
-commands. Output is bounded while it is built.
+Nothing is evaluated, and a value that holds braces stays as it is: there is no second pass. Unknown variables stay in
+the text and are named in the warnings, because a template written for another program may hold its commands. Output is
+bounded while it is built.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from vaults.errors import InvalidArgument, TooLarge
 from vaults.markdown.date_formats import format_date
 
 MAX_FILLED = 5_000_000
-"""Characters, as many as a note may have by default."""
+"""Characters of a filled template, as many as a note may have by default."""
 
 MAX_WARNINGS = 20
-"""Different unknown variables that are named; the rest are counted."""
+"""Unknown variables to name in warnings; the rest are counted."""
 
 DATES = {
     "date": "YYYY-MM-DD",
@@ -27,7 +27,7 @@ DATES = {
     "tomorrow": "YYYY-MM-DD",
     "week": "gggg-[W]ww",
 }
-"""Variables that tell the moment, and how they spell it when no pattern is given: ``{{date:DD.MM.YYYY}}``."""
+"""Variables for the moment, with their patterns where the template gives none, as in ``{{date:DD.MM.YYYY}}``."""
 
 _SHIFTS = {"yesterday": timedelta(days=-1), "tomorrow": timedelta(days=1)}
 
@@ -38,10 +38,10 @@ _VARIABLE = re.compile(r"\{\{[ \t]{0,8}([^\W\d][\w.-]{0,63})[ \t]{0,8}(?::([^{}\
 def fill_template(
     template: str, title: str, moment: datetime | date, variables: Mapping[str, str] | None = None
 ) -> tuple[str, list[str]]:
-    """The template with its variables replaced, and warnings. Names are taken as ``{{name}}`` spells them.
+    """The template with its variables replaced, and warnings. The caller's names are case-sensitive.
 
-    ``title``, those of ``DATES`` and the caller's ``variables``; the caller's win over both, but not over a date that
-    is asked for with a pattern. Raises ``TooLarge``, and ``InvalidArgument`` for a variable that is not text.
+    Variables are ``title``, those of ``DATES`` and the caller's ``variables``, which win over both, but not over a date
+    with a pattern. Raises ``TooLarge``, and ``InvalidArgument`` for a variable that is not text.
     """
     known = {"title": title, **(variables or {})}
     if odd := [name for name, value in known.items() if not isinstance(value, str)]:

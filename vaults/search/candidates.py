@@ -1,4 +1,4 @@
-"""Candidates by word and by meaning, each with what is known of it, and only those the caller may see."""
+"""Candidates by word and by meaning, each with its facts, and only those the caller may see."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ OWN_COLUMNS = "{title body labels}"
 """Columns that say what a passage itself holds."""
 
 SPARE_PASSAGES = 8
-"""Passages looked at beyond those wanted, for the few that are archived, expired or private."""
+"""Passages fetched beyond those wanted, to make up for the few that are archived, expired or private."""
 
 OVERFETCH = (1, 4, 16)
-"""Times as many nearest passages as wanted are looked at before a filter is asked for all it lets through."""
+"""Multiples of the wanted number of nearest passages to try before listing all that a filter lets through."""
 
 Scores: TypeAlias = dict[int, float]
 """Passage to one channel's score, higher is better, best first."""
@@ -52,7 +52,7 @@ PAIR_INDEX = TextIndex("passages_pairs", "private_pairs", ())
 
 
 def find_by_word(tx: Reader, query: Query, limit: int, only: SearchFilter, weights: SearchSettings) -> SearchCandidates:
-    """The best ``limit`` passages by bm25 over the words, and over the pairs of scripts without spaces."""
+    """The best ``limit`` passages by bm25 over the words, and over character pairs of scripts without spaces."""
     found = _find_by_words(tx, query, limit, only, weights)
     pairs = unspaced_scripts.match_expression(query.unspaced) if query.unspaced and query.must is None else None
     if pairs is None:
@@ -66,7 +66,7 @@ def find_by_word(tx: Reader, query: Query, limit: int, only: SearchFilter, weigh
 
 @dataclass(frozen=True, slots=True)
 class _FtsMatch:
-    """What FTS5 is asked, and the phrases of it that are weighed. ``strict``: not any of these is enough."""
+    """An FTS5 expression and the phrases in it that bm25 weighs. ``strict``: holding one of these is not enough."""
 
     match: str
     phrases: tuple[str, ...]
@@ -88,8 +88,8 @@ def _find_by_words(
 
 
 def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, only: SearchFilter) -> SearchCandidates:
-    """Shared passages, and those that the caller keeps private: these stand apart, because what one keeps private may
-    not weigh in what another is told."""
+    """Rank shared passages and the caller's private ones. These have an index of their own, because one caller's
+    private text must not influence another's results."""
     found = _shared_candidates(tx, index, asked.match, limit, only)
     own = (
         private_text.score_own(tx, index, asked.phrases, only.viewer)
@@ -117,8 +117,7 @@ class _CandidateScope:
 def _own_candidates(
     tx: Reader, index: TextIndex, asked: _FtsMatch, scores: Scores, wanted: _CandidateScope
 ) -> dict[int, PassageFacts]:
-    """The best of the own passages that the filter lets through, and, where more is asked than any of the words, that
-    match."""
+    """The best of the caller's own passages that the filter lets through; of a strict expression, only matches."""
     best = list(_keep_best(scores, len(scores)))
     if asked.strict:
         rows = tx.all(f"SELECT rowid FROM {index.private} WHERE {index.private} MATCH ?", (asked.match,))
@@ -138,8 +137,8 @@ def _keep_best(scores: Scores, limit: int) -> Scores:
 
 
 def _shared_candidates(tx: Reader, index: TextIndex, match: str, limit: int, only: SearchFilter) -> SearchCandidates:
-    """The filter is applied after ranking where it rarely bites (that costs a fraction), before ranking where it
-    narrows, and again before ranking where it bit after all."""
+    """Rank shared passages. The filter runs after ranking where it rarely rejects anything (a fraction of the cost),
+    and before ranking where it is narrow, or where it rejected too much after all."""
     table = index.shared
     ranked = f"{index.score(table)} AS score FROM {table}"
     where, params = only.over_passages()
@@ -171,20 +170,19 @@ def _to_candidates(rows: list[Any], limit: int) -> SearchCandidates:
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """What to look for by meaning. ``must``: what operators require. ``known``: candidates whose facts are read.
-    ``floor``: the cosine below which nothing is looked for."""
+    """What to look for by meaning."""
 
     vector: np.ndarray
     limit: int
     only: SearchFilter
-    must: str | None
-    known: dict[int, PassageFacts]
-    floor: float = -1.0
+    must: str | None  # what operators require, as an FTS5 expression
+    known: dict[int, PassageFacts]  # candidates whose facts are already read
+    floor: float = -1.0  # the least cosine of interest
 
 
 def find_by_meaning(tx: Reader, index: VectorIndex, sought: VectorQuery) -> SearchCandidates:
-    """The nearest passages by cosine. A filter that lets few of the nearest through, and what operators require, are
-    asked first for everything they let through."""
+    """The nearest passages by cosine. Where a filter rejects most of the nearest, or operators require something, all
+    passages that qualify are listed first and only they are searched."""
     vector, limit, only, must = sought.vector, sought.limit, sought.only, sought.must
     for share in () if must is not None else OVERFETCH:
         over = limit * share + SPARE_PASSAGES

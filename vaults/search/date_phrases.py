@@ -1,8 +1,8 @@
-"""The time a question in English speaks of. Pure. Days are UTC days; weeks begin on Monday.
+"""The span of time an English question names. Pure. Days are UTC days; weeks begin on Monday.
 
-What could be something else is no date: "may" and "march" need a year, a day, or "in", "since" … before them, a year
-needs such a word, and so does a weekday. Own code, because libraries for this find one day where a range is meant and
-dates where there are none ("what may happen", "we", "8080")."""
+What could be something else is not taken for a date: "may" and "march" need a year, a day, or "in", "since" … before
+them; a year or a weekday needs such a word, too. Own code, because libraries for this find one day where a range is
+meant and dates where there are none ("what may happen", "we", "8080")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
 MAX_TEXT = 2_000
-"""Characters that are looked at; what is longer is no question but a pasted text."""
+"""Characters that are read; anything longer is a pasted text, not a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ _WITH: dict[DateKind, frozenset[str]] = {
     "day": frozenset(("on", "from", "since", "after", "before", "until", "till")),
     "period": frozenset(("in", "from", "during", "since", "after", "before", "until", "till")),
 }
-"""The words one of which has to stand before a date of a kind for it to be one."""
+"""Words of which one must stand before a date of this kind."""
 
 _BEFORE = re.compile(rf"(?:\b(?P<word>{'|'.join(sorted(_ANY | {'between'}))})\s+)?(?:\bthe\s+)?$", re.IGNORECASE)
 _TO = re.compile(r"\s+(?:and|to|until|till|through)\s+(?:the\s+)?", re.IGNORECASE)
@@ -84,7 +84,7 @@ _THINGS = "bytes|characters|chars|errors|files|items|lines|requests|rows|steps|t
 
 
 def _named_dates(text: str, now: datetime) -> Iterator[_NamedDate]:
-    """Dates in order; of those that overlap the one that begins first, of those the longest."""
+    """Dates in order; of overlapping ones the first to begin, then the longest."""
     every = [
         _NamedDate(match.start(), match.end(), span, kind)
         for pattern, meaning, kind in _RULES
@@ -217,7 +217,7 @@ DateReader: TypeAlias = Callable[[re.Match[str], datetime], TimeSpan]
 
 
 def _rule(pattern: str, meaning: DateReader, kind: DateKind = "sure") -> tuple[re.Pattern[str], DateReader, DateKind]:
-    """Whole words only, and no part of a path, a version or a longer number; an 's belongs to the date."""
+    """Matches whole words only, no part of a path, a version or a longer number; an 's belongs to the date."""
     whole = rf"(?<![\w/.\-])(?:{pattern})(?:['’]s)?(?![\w/\-]|\.\w)"
     return re.compile(whole, re.IGNORECASE), meaning, kind
 

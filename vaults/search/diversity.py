@@ -1,4 +1,4 @@
-"""Saying a thing once: of results with the same text only the best stays. Pure."""
+"""Deduplication: of results with the same text only the best stays. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class DroppedResult:
-    """A result left out for a better one, ``of``: it repeats its text, or ``of``'s parent has its share already."""
+    """A result dropped for a better one, ``of``: it repeats that one's text, or their parent has its share already."""
 
     item: int
     score: float
@@ -23,10 +23,10 @@ def drop_repeats(
     parent: Callable[[int], str | None] = lambda _: None,
     share: int | None = None,
 ) -> tuple[list[tuple[int, float]], list[DroppedResult]]:
-    """``ranked``, best first, without repeats; then what was left out. The order stays.
+    """``ranked``, best first, without repeats; then what was dropped. The order stays.
 
-    Items with an equal ``fingerprint`` say the same; an empty one equals none. With ``share``, no parent keeps more
-    than that many items; by default it may keep all, and ``parent`` is not asked.
+    Items with equal fingerprints repeat each other; an empty one equals none. With ``share``, no parent keeps more
+    than that many items; by default it may keep all, and ``parent`` is not called.
     """
     kept: list[tuple[int, float]] = []
     dropped: list[DroppedResult] = []

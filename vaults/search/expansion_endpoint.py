@@ -1,8 +1,8 @@
-"""Variants of a query from the one address the operator configured: a model that rephrases, behind plain HTTP.
+"""Variants of a query from the endpoint the operator configured: a model that rephrases, behind plain HTTP.
 
 ``POST {"query": "…"}`` as JSON, answered 200 with ``{"variants": ["…", …]}``. The only place where a search leaves
-the machine, and only when ``expansion.endpoint`` is set. A slow or broken endpoint costs one search its time-out,
-then none for ``PAUSE_S``.
+the machine, and only when ``expansion.endpoint`` is set. A slow or broken endpoint costs one search its time-out;
+then no search calls it for ``PAUSE_S``.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ MAX_VARIANTS = 2
 """Variants of one query at most."""
 
 CACHE_SIZE = 1024
-"""Answers held, least recently used first out."""
+"""Answers cached, least recently used first out."""
 
 PAUSE_S = 30.0
-"""Seconds for which an endpoint that failed is not asked."""
+"""Seconds for which an endpoint that failed is not called."""
 
 QUERY_LIMIT = 1_000
-"""Characters of a query that are sent; a pasted page needs no further words."""
+"""Characters of a query that are sent; a pasted page needs no expansion."""
 
 VARIANT_LIMIT = 500
-"""Characters of a variant; a longer one is left out."""
+"""Characters of a variant; a longer one is dropped."""
 
 SIZE_LIMIT = 64 * 1024
-"""Bytes of an answer, counted while it arrives. Compressed answers are refused: they count differently."""
+"""Bytes of an answer, counted as it arrives. Compressed answers are refused: their size is unknown before unpacking."""
 
 
 class ExpansionUnavailable(Exception):
-    """There are no variants. ``reason`` is plain words, safe for a warning; a search goes on without."""
+    """There are no variants. ``reason`` is plain words, safe for a warning; the search goes on without them."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class ExpansionUnavailable(Exception):
 
 
 class QueryExpander:
-    """Belongs to one event loop. ``url`` None: there is no endpoint, and every query simply has no variants."""
+    """Asks the endpoint, and caches its answers. Belongs to one event loop. With ``url`` None no query has variants."""
 
     def __init__(
         self, url: str | None, timeout_s: float, cache: int = CACHE_SIZE, *, clock: Callable[[], float] = time.monotonic
@@ -138,12 +138,12 @@ class QueryExpander:
 
 
 def usable_variants(document: object, query: str) -> tuple[str, ...]:
-    """What of an answer is used. Raises ExpansionUnavailable when it has not the agreed shape."""
-    told: object = document.get("variants") if isinstance(document, dict) else None
-    if not isinstance(told, list) or not all(isinstance(variant, str) for variant in told):
+    """The usable variants in an answer. Raises ExpansionUnavailable if it has not the agreed shape."""
+    variants: object = document.get("variants") if isinstance(document, dict) else None
+    if not isinstance(variants, list) or not all(isinstance(variant, str) for variant in variants):
         raise ExpansionUnavailable("the endpoint's answer has no list of variants")
     fresh: dict[str, str] = {query.casefold(): query}
-    for variant in told:
+    for variant in variants:
         text = _to_one_line(variant)
         if 0 < len(text) <= VARIANT_LIMIT:
             fresh.setdefault(text.casefold(), text)

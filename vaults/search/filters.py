@@ -1,4 +1,4 @@
-"""What a search may return, as SQL over ``passages p``, and a listing, over ``memories m``. All values are bound."""
+"""What a search or a listing may return, as SQL over ``passages p`` or ``memories m``. All values are bound."""
 
 from __future__ import annotations
 
@@ -17,23 +17,20 @@ _LIST_COLUMNS = {"kind": "kinds", "type": "types", "tier": "tiers", "workspace":
 _MODIFIED = (
     "COALESCE(CASE p.kind WHEN 'note' THEN (SELECT n.modified_at FROM notes n WHERE n.seq = p.item) END, p.modified_at)"
 )
-"""A note's passages keep the time they were cut at: an edit of a long note touches few of them."""
+"""A note's own time, because its passages keep the time they were split: editing a long note touches few of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """Everything that narrows a search. ``viewer`` is the principal's identity: private items of others never match.
-    ``now`` is the stored form of the present; what is expired never matches. ``fields`` pairs a field with the values
-    one of which it must have. ``as_of``: only passages numbered up to this; ``without``: no memory this principal
-    stored."""
+    """Everything that narrows a search."""
 
-    viewer: str
-    now: str
+    viewer: str  # the principal's identity: private items of others never match
+    now: str  # the present, in stored form: what is expired never matches
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each with the values of which it must have one
     thread: str | None = None
     applies_to: str | None = None
     workspaces: tuple[str, ...] = ()
@@ -46,17 +43,17 @@ class SearchFilter:
     modified_after: str | None = None
     modified_before: str | None = None
     include_archived: bool = False
-    as_of: int | None = None
-    without: str | None = None
+    as_of: int | None = None  # only passages numbered up to this
+    without: str | None = None  # no memory this principal stored
 
     @property
     def is_narrow(self) -> bool:
-        """Whether more is asked than what every search asks: then filter first, search after. Most of what a kind's
-        own search finds first is of that kind."""
+        """Whether this asks for more than every search does: then filter first, search after. Kinds do not count: most
+        of what a kind's own search finds first is of that kind."""
         return self.without is not None or bool(set(self.asked()) - {"kinds"})
 
     def asked(self) -> list[str]:
-        """The names of what is asked, as an answer that is empty for it names them."""
+        """The names of the filters in use, as an answer they left empty lists them."""
         named = [*_LIST_COLUMNS.values(), *_EQUAL_COLUMNS, "tags", "folder", "author", "since", "until"]
         found = [name for name in (*named, "modified_after", "modified_before") if getattr(self, name)]
         return found + (["where"] if self.fields else [])
@@ -88,7 +85,7 @@ class SearchFilter:
         return " AND ".join(clauses), params
 
     def over_memories(self) -> tuple[str, FilterParams]:
-        """A condition over alias ``m`` and its parameters. Kinds, collections and folders are not asked of memories."""
+        """A condition over alias ``m`` and its parameters. Kinds, collections and folders do not apply to memories."""
         params: FilterParams = {"viewer": self.viewer, "now": self.now}
         shared = "(m.visibility = 'shared' OR m.stored_by = :viewer)"
         clauses = [shared, "(m.expires_at IS NULL OR m.expires_at > :now)"]

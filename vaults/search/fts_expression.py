@@ -1,6 +1,6 @@
 """What a query requires, as an FTS5 expression built from quoted words. Pure.
 
-What cannot be said in FTS5 is never narrowed to something that can: it stops being required, with a warning."""
+What FTS5 cannot express is never narrowed to something it can: it stops being required, with a warning."""
 
 from __future__ import annotations
 
@@ -65,24 +65,22 @@ QueryToken: TypeAlias = Operand | Operator
 
 @dataclass(frozen=True, slots=True)
 class ParsedOperators:
-    """``operands`` that are looked for, in order, ``must`` as an FTS5 expression, ``warnings`` for the caller;
-    ``phrases``: what was quoted, and is not denied."""
+    """A query's operands and what its operators require."""
 
-    operands: tuple[Operand, ...]
-    must: str | None
+    operands: tuple[Operand, ...]  # what is looked for, in order; nothing that NOT excludes
+    must: str | None  # as an FTS5 expression
     warnings: tuple[str, ...]
-    phrases: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()  # what was quoted and is not excluded
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpressionPart:
-    """``fts`` is None where it has no form; ``exact`` is False where it lets more through than was asked for;
-    ``minus`` is what has to be absent."""
+    """A part of the query, as far as FTS5 can express it."""
 
-    fts: str | None
+    fts: str | None  # None: FTS5 cannot
     required: bool
-    exact: bool = True
-    minus: tuple[str, ...] = ()
+    exact: bool = True  # False: lets more through than was asked for
+    minus: tuple[str, ...] = ()  # what must be absent
 
     @property
     def whole(self) -> str | None:
@@ -102,7 +100,7 @@ def is_word(character: str) -> bool:
 
 
 def quote_words(word: str) -> str:
-    """A word, or words with spaces between that have to stand side by side, as FTS5 reads it literally."""
+    """A word, or adjacent words with spaces between, quoted so that FTS5 takes it literally."""
     return f'"{word}"'
 
 
@@ -117,7 +115,7 @@ def prefix_expression(prefix: str) -> str:
 
 
 def evaluate(tokens: Sequence[QueryToken]) -> ParsedOperators:
-    """Read tokens in which every operator has its operands and parentheses are balanced."""
+    """Evaluate tokens in which every operator has its operands and parentheses are balanced."""
     reader = _OperatorParser(_release_phrases(tokens))
     part = reader.level()
     must = part.whole if part.required else None
@@ -138,7 +136,7 @@ def evaluate(tokens: Sequence[QueryToken]) -> ParsedOperators:
 
 def _release_phrases(tokens: Sequence[QueryToken]) -> Sequence[QueryToken]:
     """Quotes in a sentence mark a title or a saying, which the answer need not repeat: among plain words, with no
-    other operator, a phrase ranks. Alone, or with operators, it is required."""
+    other operator, a phrase only ranks. Alone, or with operators, it is required."""
     operands = [token for token in tokens if isinstance(token, Operand)]
     plain = [operand for operand in operands if not operand.required and not operand.starred]
     telling = any(word not in STOPWORDS for operand in plain for word in operand.words)

@@ -1,4 +1,4 @@
-"""Joining the two channels. Pure."""
+"""Fusing the scores of the two channels. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fuse_reciprocal_ranks(keyword: ChannelScores, dense: ChannelScores) -> dict[
 
 
 def find_score_range(scores: ChannelScores) -> ScoreRange:
-    """Lowest and highest; of none, nothing."""
+    """Lowest and highest score; zeros if there is none."""
     return (min(scores.values()), max(scores.values())) if scores else (0.0, 0.0)
 
 

@@ -18,20 +18,22 @@ from vaults.search.passage_facts import ItemKey, PassageFacts
 from vaults.search.title_mentions import derive_names, find_mentioned, read_mention_text
 
 MAX_SEEDS = 4
-"""Results whose links count."""
+"""Top items whose links count."""
 
 NAMING_KINDS = frozenset({"memory", "note"})
+"""Kinds of items whose texts are searched for titles."""
+
 KINDS_READ_FOR_NAMES = frozenset({"memory"})
-"""Kinds of items whose texts are read for names; and those that are read even where notes link one another."""
+"""Those of them that are searched even where notes link one another."""
 
 BACKWARD_WEIGHT = 0.5
-"""Share of the lift for what points at a seed, beside what a seed points at."""
+"""Share of the lift for what points at a seed; what a seed points at gets all of it."""
 
 
 def lift_linked(
     tx: Reader, known: Mapping[int, PassageFacts], order: Sequence[tuple[int, float]], weight: float, hub: int
 ) -> Lift:
-    """What the first four items lift: ``weight`` times their score for what they link to, half of it for what links to
+    """Lifts by the first four items: ``weight`` times their score for what they link to, half of it for what links to
     them. ``order``: candidates, best first."""
     seeds = _choose_seeds(known, order)
     if not weight or not seeds:
@@ -56,8 +58,8 @@ def _choose_seeds(known: Mapping[int, PassageFacts], order: Sequence[tuple[int, 
 def _find_pairs(
     tx: Reader, known: Mapping[int, PassageFacts], seeds: Mapping[ItemKey, float], hub: int
 ) -> Iterator[tuple[ItemKey, ItemKey]]:
-    """Links with a seed at one end, from and to, but for those to a hub. Notes that link one another are not read for
-    names: their links say more, and reading costs as much as the rest of a search."""
+    """Links with a seed at one end, from and to, except those to a hub. Notes that link one another are not searched
+    for titles: their links say more, and reading costs as much as the rest of a search."""
     yield from _read_memory_relations(tx, seeds, hub)
     notes, kinds = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}, NAMING_KINDS
     if notes:
@@ -98,7 +100,7 @@ def _read_memory_note_links(
 def _read_note_links(
     tx: Reader, seeds: Mapping[ItemKey, float], notes: Collection[int], hub: int
 ) -> list[tuple[ItemKey, ItemKey]]:
-    """Links in the texts of notes, by the notes they mean. Nothing is asked where no seed is a note."""
+    """Links in the texts of notes, by the notes they mean. No query runs if no seed is a note."""
     pairs = adjacency.read_note_links(tx, [number for kind, number in seeds if kind == "note"], notes)
     hubs = adjacency.find_hubs(tx, {meant for _, meant in pairs}, hub)
     return [(("note", note), ("note", meant)) for note, meant in pairs if meant not in hubs]
@@ -107,8 +109,7 @@ def _read_note_links(
 def _find_mentions(
     tx: Reader, known: Mapping[int, PassageFacts], seeds: Mapping[ItemKey, float], kinds: Collection[str]
 ) -> Iterator[tuple[ItemKey, ItemKey]]:
-    """Who names whom, where one of them is a seed. Of items of these kinds, only texts that may hold a
-    name are read."""
+    """Which item names which, where one of them is a seed. Only texts of ``kinds`` that may hold a name are read."""
     names = _list_names(tx, known) if any(facts.item[0] in kinds for facts in known.values()) else {}
     if not names:
         return
@@ -125,7 +126,7 @@ def _find_mentions(
 
 
 def _list_names(tx: Reader, known: Mapping[int, PassageFacts]) -> dict[ItemKey, tuple[str, ...]]:
-    """What the candidates are called, as far as a text would call them so."""
+    """The names by which a text may mention each candidate."""
     titled = ", ".join(str(passage) for passage, facts in known.items() if facts.titled)
     if not titled:
         return {}
@@ -143,5 +144,5 @@ def _read_bodies(
 
 
 def _longest_word(name: str) -> str:
-    """The word of a name that is looked for first, because that is quick."""
+    """The word of a name to look for first, as a quick check."""
     return max(name.split(), key=len)

@@ -1,4 +1,4 @@
-"""Reading a question with the vault's own words at hand. No I/O but for looking words up."""
+"""Interpreting a question with the vault's vocabulary. No I/O except looking words up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaults.search.vocabulary import Vocabulary, VocabularyWord, find_named
 from vaults.settings import SearchSettings
 
 MIN_PASSAGES = 20
-"""Passages below which a share says nothing of a word."""
+"""Passages below which a word's share says nothing about it."""
 
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"\w+|\W+")
@@ -23,7 +23,7 @@ _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 
 
 def words_to_look_up(query: Query) -> tuple[str, ...]:
-    """The words of a query to look up: its terms, but for beginnings of words, and what is written as a name."""
+    """The words of a query to look up: its terms, except prefixes, and what is written as a name."""
     plain = (term for term in query.terms if term not in query.prefixes)
     return tuple(dict.fromkeys((*plain, *_capitalized_words(query.text))))
 
@@ -31,7 +31,7 @@ def words_to_look_up(query: Query) -> tuple[str, ...]:
 def interpret(
     vocabulary: Vocabulary, tx: Reader, query: Query, settings: SearchSettings, viewer: str = ""
 ) -> tuple[InterpretedQuestion, Mapping[str, VocabularyWord]]:
-    """The question as the vault understands it, as of this read, and the words it was read with."""
+    """The question as the vault understands it, as of this read, and what the vocabulary knows of its words."""
     known = vocabulary.look(tx, words_to_look_up(query), correct=settings.corrections, viewer=viewer)
     return interpret_known(query, known, vocabulary.passages, settings), known
 
@@ -39,10 +39,10 @@ def interpret(
 def interpret_known(
     query: Query, known: Mapping[str, VocabularyWord], passages: int, settings: SearchSettings
 ) -> InterpretedQuestion:
-    """What ``known`` says of the question. Pure.
+    """Interpret a question with ``known``, the vocabulary's entries for its words. Pure.
 
-    Kept from the model are words in a great share of the passages and the names of authors: they drown what is asked
-    about them, and are weighed as words and as lifts anyway. Kept from the index of a big vault are common words.
+    The model is not given words that a great share of the passages holds, nor names of authors: they drown what is
+    asked about them, and count as words and as lifts anyway. In a big vault, common words are not searched for.
     """
     telling = passages >= MIN_PASSAGES
     everywhere = {word for word, about in known.items() if telling and about.share > settings.frequent_share}
@@ -73,17 +73,17 @@ def _find_common(
 def _remove_words(text: str, silent: set[str]) -> str:
     if not silent:
         return text
-    told = "".join(part for part in _PARTS.findall(text) if part.lower() not in silent)
-    return told if any(word.lower() not in STOPWORDS for word in re.findall(r"\w+", told)) else text
+    left = "".join(part for part in _PARTS.findall(text) if part.lower() not in silent)
+    return left if any(word.lower() not in STOPWORDS for word in re.findall(r"\w+", left)) else text
 
 
 def _capitalized_words(text: str) -> list[str]:
-    """Words with a capital, but for the first, which has one anyway; in lower case."""
+    """Capitalised words, in lower case; not the first word, which has a capital anyway."""
     return [match.group().lower() for match in _CAPITAL.finditer(text[:2000]) if match.start() > 0][:48]
 
 
 def drop_operators(strict: InterpretedQuestion) -> InterpretedQuestion:
-    """The same words without what operators require: where nothing meets it, what comes near is worth more."""
+    """The same words without what operators require: when nothing satisfies it, near matches beat no answer."""
     query = parse_literal(strict.query.text)
-    said = "nothing has all that the quotes or operators ask for: searched for the words alone"
-    return replace(strict, query=replace(query, warnings=(*strict.query.warnings, said)))
+    warning = "nothing has all that the quotes or operators ask for: searched for the words alone"
+    return replace(strict, query=replace(query, warnings=(*strict.query.warnings, warning)))

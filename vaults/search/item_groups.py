@@ -1,4 +1,4 @@
-"""From ranked passages to ranked items, or to what items are part of. Pure."""
+"""From ranked passages to ranked items, or to the parents of items. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ GroupBy = Literal["item", "parent"]
 PassageOrder: TypeAlias = Sequence[tuple[int, float]]
 
 SUPPORTING_PASSAGES = 2
-"""Passages beside the best that speak for an item."""
+"""Passages after the best that add to an item's score."""
 
 
 def group_passages(
     order: PassageOrder, known: Mapping[int, PassageFacts], by: GroupBy, share: float
 ) -> list[tuple[int, float]]:
     """The best passage of each item, or parent, with the score of the whole: its best passage's, and a ``share`` of
-    the next two's, because what speaks three times of a thing is rather about it. ``order``: best first."""
+    the next two's, because what mentions a thing three times is more likely about it. ``order``: best first."""
     items = _group_by(order, lambda passage: known[passage].item, share)
     if by == "item":
         return items
@@ -28,7 +28,7 @@ def group_passages(
 
 
 def group_key(facts: PassageFacts, by: GroupBy) -> Hashable:
-    """What a passage is counted for: its item, or what that is part of."""
+    """What a passage counts towards: its item, or the item's parent."""
     return facts.parent or facts.item if by == "parent" else facts.item
 
 
@@ -53,8 +53,8 @@ def _group_by(order: PassageOrder, of: Callable[[int], Hashable], share: float) 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """Where the item (or parent) of a passage stands: ``rank`` from 1, ``score`` as ranked, ``best``: the passage that
-    stands for it."""
+    """Where the item (or parent) of a passage ranks: ``rank`` from 1, ``score`` as ranked, ``best``: the passage that
+    represents it."""
 
     rank: int
     score: float
@@ -62,7 +62,7 @@ class GroupPlace:
 
 
 def find_place(passage: int, items: PassageOrder, known: Mapping[int, PassageFacts], by: GroupBy) -> GroupPlace | None:
-    """The place of what a passage belongs to; None where that is not listed."""
+    """The place of the item (or parent) a passage belongs to; None if that is not listed."""
     for rank, (best, score) in enumerate(items, 1):
         if group_key(known[best], by) == group_key(known[passage], by):
             return GroupPlace(rank, score, best)
@@ -72,6 +72,6 @@ def find_place(passage: int, items: PassageOrder, known: Mapping[int, PassageFac
 def drop_repeated_items(
     order: PassageOrder, known: Mapping[int, PassageFacts]
 ) -> tuple[list[tuple[int, float]], list[DroppedResult]]:
-    """``order`` without items that repeat another's text, and those. The same words at two places of a conversation
-    are two things said: only what stands alone can repeat."""
+    """``order`` without items that repeat another's text, and those items. The same words at two places of a
+    conversation were said twice: only what stands alone can repeat."""
     return drop_repeats(order, lambda passage: known[passage].text_hash if known[passage].near is None else "")

@@ -1,4 +1,4 @@
-"""What moves a candidate beside its words and its meaning. Each is a pure function from facts to additions."""
+"""What moves a candidate besides its words and its meaning. Each is a pure function from facts to additions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lower_adversarial(known: KnownFacts, weight: float) -> Lift:
 
 
 def lift_thread(known: KnownFacts, words: Collection[str], weight: float) -> Lift:
-    """Up: all words of its thread's name stand in the question, but for those no question is searched for."""
+    """Up: all words of its thread's name, stop words aside, stand in the question."""
     asked = set(words)
     matches = {name: _stands_in(name, asked) for name in {facts.thread for facts in known.values()} if name}
     return {passage: weight for passage, facts in known.items() if facts.thread and matches[facts.thread]}

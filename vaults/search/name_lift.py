@@ -1,4 +1,4 @@
-"""Up goes a note that the question calls by its name: by its title, its file's name or an alias."""
+"""Lifts a note that the question names: by its title, its file's name or an alias."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vaults.search.title_mentions import MentionText, derive_names, find_mention
 
 
 def lift_named_notes(tx: Reader, known: Mapping[int, PassageFacts], text: str, weight: float) -> Lift:
-    """``weight`` for passages of notes that are named in the question. Asks nothing where no candidate is a note."""
+    """``weight`` for passages of notes named in the question. No query runs if no candidate is a note."""
     notes = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}
     if not weight or not notes or not text.strip():
         return {}
@@ -22,7 +22,7 @@ def lift_named_notes(tx: Reader, known: Mapping[int, PassageFacts], text: str, w
         for name in {name for each in note.names for name in derive_names(each)}:
             by_name[name].add(note.number)
     row = read_mention_text(text).row
-    # Who asks writes names as they come: in a question a word in lower case counts, too.
+    # People type questions without capitals: here a word in lower case counts, too.
     found = {
         note for name in find_mentioned(MentionText(row, frozenset(row.split())), by_name) for note in by_name[name]
     }

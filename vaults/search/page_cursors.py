@@ -1,7 +1,7 @@
-"""The next page of a search, while the vault changes under it.
+"""Paging through a search while the vault changes under it.
 
-A cursor says what was shown and how far the vault had grown: what was shown comes never again, what came since not at
-all, and of the rest nothing is skipped, however the ranking moves. It holds numbers, no text.
+A cursor records what was shown and how far the vault had grown: nothing shown comes again, nothing stored since comes
+at all, and nothing else is skipped, however the ranking moves. It holds numbers, no text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vaults.errors import InvalidArgument
 from vaults.search.passage_facts import ItemKey
 
 MAX_SHOWN = 2_000
-"""Items shown over all pages: a cursor stays small, and nobody reads on."""
+"""Items shown over all pages: keeps a cursor small, and nobody reads further."""
 
 MAX_CURSOR_CHARACTERS = 20_000
 """Characters of a cursor at most."""
@@ -27,14 +27,14 @@ _MAX_UNPACKED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SearchCursor:
-    """``question``: digest of what was asked; ``as_of``: the last passage there was; ``shown``: items so far."""
+    """``question``: digest of the question; ``as_of``: the last passage at the time; ``shown``: items so far."""
 
     question: str
     as_of: int
     shown: frozenset[ItemKey]
 
     def text(self) -> str:
-        """What the caller gets."""
+        """The encoded form, as the caller gets it."""
         kinds: dict[str, list[int]] = {}
         for kind, number in sorted(self.shown):
             kinds.setdefault(kind, []).append(number)
@@ -51,7 +51,7 @@ def next_cursor(
 
 
 def parse_cursor(text: str, question: str) -> SearchCursor:
-    """The cursor behind ``text``. Raises ``InvalidArgument`` for one that is none, or of another question."""
+    """Decode a cursor. Raises ``InvalidArgument`` if it is malformed or belongs to another question."""
     try:
         asked, as_of, kinds = json.loads(_unpack(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
         shown = frozenset((str(kind), _require_number(each)) for kind, numbers in kinds.items() for each in numbers)
@@ -66,7 +66,7 @@ def parse_cursor(text: str, question: str) -> SearchCursor:
 
 
 def _unpack(packed: bytes) -> bytes:
-    """The whole of it, or ``ValueError``: what is torn is none, and a bomb is not read to its end."""
+    """Decompress, or raise ``ValueError``: truncated data is refused, and a bomb is not read to its end."""
     stream = zlib.decompressobj()
     plain = stream.decompress(packed, _MAX_UNPACKED)
     if not stream.eof:

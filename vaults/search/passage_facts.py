@@ -1,4 +1,4 @@
-"""What a passage is, as ranking needs it: read once for each candidate, with the words or by number."""
+"""What ranking needs to know of a passage: read once for each candidate, by the word search or by number."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ WIDTH = COLUMNS.count(", ") + 1
 
 
 class PassageFacts(NamedTuple):
-    """A candidate. A tuple, because a search makes a hundred and a frozen dataclass costs four times as much.
-
-    ``near``: passages at -2, -1, +1, +2 of its sequence, 0 where there is none; None: it stands alone. ``titled``: its
-    item has a title of its own."""
+    """A candidate. A tuple, because a search makes a hundred and a frozen dataclass costs four times as much."""
 
     item: ItemKey
     traits: int
@@ -29,8 +26,8 @@ class PassageFacts(NamedTuple):
     thread: str | None
     parent: str | None
     at: str
-    near: tuple[int, ...] | None
-    titled: bool
+    near: tuple[int, ...] | None  # passages at -2, -1, +1, +2 of its sequence, 0 for a missing one; None: no sequence
+    titled: bool  # its item has a title of its own
     text_hash: str
 
     @property
@@ -45,7 +42,7 @@ class PassageFacts(NamedTuple):
 
 
 def from_row(row: Row) -> PassageFacts:
-    """A row that starts with ``COLUMNS``."""
+    """The facts in a row that starts with ``COLUMNS``."""
     near = tuple(map(int, row[8].split())) if row[8] else None
     return PassageFacts(
         (row[0], int(row[1])), row[2], row[3], row[4], row[5], row[6], row[7], near, bool(row[9]), row[10]
@@ -59,7 +56,7 @@ def read_facts(tx: Reader, passages: Collection[int], only: SearchFilter) -> dic
     numbers = list(passages)
     for start in range(0, len(numbers), 500):
         some = ", ".join(str(int(number)) for number in numbers[start : start + 500])
-        # The filter is a column here: as a condition it has SQLite walk one of the indexes it could use.
+        # The filter is a column: as a condition it would make SQLite walk one of the indexes that fit it.
         rows = tx.all(f"SELECT {COLUMNS}, p.seq, {where} FROM passages p WHERE p.seq IN ({some})", params)
         found.update((int(row[WIDTH]), from_row(row)) for row in rows if row[WIDTH + 1])
     return found

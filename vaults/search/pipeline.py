@@ -1,5 +1,4 @@
-"""From a question to ranked items. The stages stand in ``_search`` and ``_rank_candidates``, in order, and each is
-timed."""
+"""From a question to ranked items. ``_search`` and ``_rank_candidates`` run the stages in order; each is timed."""
 
 from __future__ import annotations
 
@@ -61,21 +60,20 @@ class SearchEngines:
 NO_VECTOR_WARNING = "the item that others should be like has no vector yet: these are found by its words"
 
 RankingReader: TypeAlias = Callable[[Reader, SearchRanking], T]
-"""Reads what is wanted of a ranking, in the transaction that completes it."""
+"""Reads what the caller needs of a ranking, in the transaction that completes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchRun:
-    """A search under way: the question as typed and as it was read, its vector, or a word on why there is none, and
-    other wordings."""
+    """A search under way."""
 
     engines: SearchEngines
     asked: SearchQuestion
-    query: Query
-    meant: InterpretedQuestion
+    query: Query  # as typed
+    meant: InterpretedQuestion  # as read with the vault's vocabulary
     timings: StageTimings
     vector: np.ndarray | None = None
-    warning: str | None = None
+    warning: str | None = None  # why there is no vector
     rephrased: QueryVariants = NO_VARIANTS
 
     @property
@@ -85,30 +83,29 @@ class _SearchRun:
 
 @dataclass(frozen=True, slots=True)
 class _KeywordPass:
-    """What one read of the database says before vectors are asked."""
+    """What one read of the database says before the vector search."""
 
-    version: int
+    version: int  # ``Reader.version`` of the read
     found: SearchCandidates
     meant: InterpretedQuestion
-    last_change: int
-    owed: bool
-    late: str | None
-    expires: str | None
+    last_change: int  # number of the newest change of a vector
+    owed: bool  # a passage that the viewer may see has no vector yet
+    late: str | None  # warning: the time limit cut the search short
+    expires: str | None  # when the next memory expires, in stored form
 
 
 async def search(
     engines: SearchEngines, asked: SearchQuestion, pick: RankingReader[T], timings: StageTimings | None = None
 ) -> T:
     """The best items for a question, as ``pick`` reads them. Never fails for want of a model: it answers by keyword
-    and says so. The same question again, with nothing committed in between, costs one read; with ``timings`` it is run
-    anew."""
+    and says so. A repeated question with no commit in between costs one read; with ``timings`` it always runs anew."""
     clock = timings or StageTimings(engines.observer)
     key = (replace(asked, only=replace(asked.only, now="")), engines.embedder.identity, engines.cross.identity)
-    kept = engines.rankings.get(key) if timings is None else None
-    if kept is not None and (kept.until is None or asked.only.now < kept.until):
+    cached = engines.rankings.get(key) if timings is None else None
+    if cached is not None and (cached.until is None or asked.only.now < cached.until):
         with clock.stage("fetch"):
             again = await engines.db.read(
-                lambda tx: (pick(tx, kept.ranking),) if tx.version() == kept.version else None
+                lambda tx: (pick(tx, cached.ranking),) if tx.version() == cached.version else None
             )
         if again is not None:
             return again[0]
@@ -121,8 +118,8 @@ async def search(
 async def _search(
     engines: SearchEngines, asked: SearchQuestion, pick: RankingReader[T], clock: StageTimings
 ) -> tuple[_KeywordPass, SearchRanking, T]:
-    """Read the question, find candidates by word and by meaning side by side, rank; deeper while too few items were
-    found, because many passages may belong to one."""
+    """Interpret the question, find candidates by word while its vector is computed, then by meaning, and rank. Search
+    deeper while too few items are found, because many passages may belong to one."""
     depth = max(engines.settings.candidates, asked.per_item * (asked.limit + len(asked.without))) * (
         2 if asked.group_by == "parent" else 1
     )
@@ -147,8 +144,8 @@ async def _search(
 
 
 def _interpret_with_known(engines: SearchEngines, query: Query) -> InterpretedQuestion:
-    """The question as it is read with the words at hand. The read that follows looks all of them up: a word that is
-    new and weighs differently has the model asked again, once in a vault's life."""
+    """Interpret the question with the words already cached. The read that follows looks all of them up: if a new word
+    changes what the model is given, the model is asked again, once in a vault's life."""
     vocabulary = engines.vocabulary
     return interpretation.interpret_known(
         query, vocabulary.known(interpretation.words_to_look_up(query)), vocabulary.passages, engines.settings
@@ -163,7 +160,7 @@ async def _search_by_word(run: _SearchRun, mode: SearchMode, depth: int) -> _Key
         wanted = mode != "semantic"
         strict = meant.query.must is not None
         found, late = NO_CANDIDATES, None
-        # By meaning alone, what operators require is a filter all the same: whether anything meets it says the index.
+        # In semantic mode operators still filter: one hit in the word index shows that something satisfies them.
         if wanted or strict:
             number = depth if wanted else 1
             found, late = find_by_word_in_time(tx, meant, known, number, asked.only, engines.settings)
@@ -182,7 +179,7 @@ async def _search_by_word(run: _SearchRun, mode: SearchMode, depth: int) -> _Key
 
 
 async def _add_vector_and_variants(run: _SearchRun) -> _SearchRun:
-    """With the question's vector, and beside it, where that is set up, with other wordings of it."""
+    """Add the question's vector and, at the same time, other wordings of it where an endpoint is configured."""
     engines, asked = run.engines, run.asked
     rephrasing = QueryRephraser(engines.expander, engines.db, engines.vocabulary, engines.embedder, engines.settings)
     if not rephrasing.wanted(asked):
@@ -219,7 +216,7 @@ async def _add_vector(run: _SearchRun) -> _SearchRun:
 async def _complete(
     run: _SearchRun, words: _KeywordPass, depth: int, pick: RankingReader[T]
 ) -> tuple[SearchRanking, T]:
-    """Search by meaning, rank, and pick: in one read, on one thread, unless a cross-encoder is asked in between."""
+    """Search by meaning, rank, and pick: in one read, on one thread, unless a cross-encoder reranks in between."""
     engines, model, index = run.engines, run.engines.embedder.identity, None
     if run.vector is not None and model is not None:
         index = await engines.projection.current(model, words.last_change)
@@ -245,7 +242,7 @@ async def _complete(
 def _rank_candidates(
     tx: Reader, run: _SearchRun, words: _KeywordPass, index: VectorIndex | None, depth: int
 ) -> SearchRanking:
-    """Candidates of both channels, their joint scores, what lifts them, and what a wider search adds."""
+    """Fuse the candidates of both channels, apply the lifts, and add what query expansion finds."""
     settings, meanings, vector = run.engines.settings, NO_CANDIDATES, run.vector
     if index is not None and vector is not None:
         with run.timings.stage("dense"):
@@ -278,21 +275,21 @@ def _rank_candidates(
 
 
 def _is_provisional(run: _SearchRun, words: _KeywordPass) -> bool:
-    """Whether the same question may be answered better although nothing was committed."""
-    missing = (run.warning, run.rephrased.warning, words.late)
-    return any(said is not None for said in missing) or (words.owed and run.vector is not None)
+    """Whether asking again may give a better answer even if nothing is committed in between."""
+    warnings = (run.warning, run.rephrased.warning, words.late)
+    return any(warning is not None for warning in warnings) or (words.owed and run.vector is not None)
 
 
 def _collect_warnings(run: _SearchRun, words: _KeywordPass) -> tuple[str, ...]:
-    said = [*words.meant.query.warnings]
+    warnings = [*words.meant.query.warnings]
     if words.meant.common:
-        said.append(f"too common here to be searched for: {', '.join(words.meant.common)}")
+        warnings.append(f"too common here to be searched for: {', '.join(words.meant.common)}")
     if run.rephrased.warning is not None:
-        said.append(run.rephrased.warning)
+        warnings.append(run.rephrased.warning)
     if words.late is not None:
-        said.append(words.late)
+        warnings.append(words.late)
     if run.warning is not None:
-        said.append(run.warning)
+        warnings.append(run.warning)
     elif words.owed and run.vector is not None:
-        said.append("some texts have no vector yet: those are found by keyword only")
-    return tuple(said)
+        warnings.append("some texts have no vector yet: those are found by keyword only")
+    return tuple(warnings)

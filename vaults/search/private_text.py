@@ -1,6 +1,6 @@
-"""What the caller keeps private, by word, weighed by words of what the caller may see: shared text, and the own.
+"""Keyword scores of the caller's private text, its words weighed by what the caller may see: shared text and their own.
 
-Private text of everybody stands in one index, whose bm25 weighs a word by all rows that hold it, and so would tell one
+Everybody's private text shares one index, whose bm25 weighs a word by all rows that hold it, and so would tell one
 person what others wrote. That bm25 is taken apart here: how often a word stands in a passage is the passage's own. The
 score is then put together again as SQLite would do it over shared text and the caller's own alone.
 """
@@ -22,7 +22,7 @@ _PHRASE = re.compile(r'(?:\w+ : )?"[^"]*"\*?')
 
 @dataclass(frozen=True, slots=True)
 class TextIndex:
-    """Two full-text tables of the same columns, of shared and of private passages, and bm25's weights of these."""
+    """Two full-text tables of shared and of private passages, with the same columns, and these columns' weights."""
 
     shared: str
     private: str
@@ -35,25 +35,25 @@ class TextIndex:
 
 @dataclass(frozen=True, slots=True)
 class OwnScores:
-    """Scores of the caller's own passages. ``scale``: what scores of shared passages are multiplied by to stand beside
-    them, because their words are rarer, or commoner, when the own text counts too."""
+    """Scores of the caller's own passages. ``scale``: the factor that makes scores of shared passages comparable,
+    because their words are rarer, or commoner, when the caller's text counts too."""
 
     scores: dict[int, float]
     scale: float
 
 
 def split_phrases(expression: str) -> list[str]:
-    """The words and phrases that bm25 adds up for an expression."""
+    """The words and phrases of an expression, whose scores bm25 adds up."""
     return list(dict.fromkeys(_PHRASE.findall(expression)))
 
 
 def has_private_passages(tx: Reader, viewer: str) -> bool:
-    """Whether the caller has anything private at all. One step in an index."""
+    """Whether the caller has any private passage. One step in an index."""
     return tx.one("SELECT 1 FROM passages WHERE owner = ? LIMIT 1", (viewer,)) is not None
 
 
 SMALL_OWN_TEXT = 10
-"""Times as much shared text as own from which words that the own text lacks are not counted in the shared one."""
+"""Ratio of shared passages to own ones above which words missing in the own text are not counted in the shared text."""
 
 
 def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) -> OwnScores | None:
@@ -61,19 +61,19 @@ def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str)
     own = _OwnText.of(tx, index, viewer)
     shared, scores = read_text_size(tx, index.shared), dict[int, float]()
     times = {phrase: own.times(tx, phrase) for phrase in phrases}
-    lengths = own.lengths(tx, {passage for held in times.values() for passage in held})
+    lengths = own.lengths(tx, {passage for hits in times.values() for passage in hits})
     if not lengths:
         return None
     both = shared.with_more(len(own.passages), sum(lengths.values()) / len(lengths))
     alone = together = 0.0
-    for phrase, held in times.items():
-        if not held and len(own.passages) * SMALL_OWN_TEXT < shared.rows:
+    for phrase, hits in times.items():
+        if not hits and len(own.passages) * SMALL_OWN_TEXT < shared.rows:
             continue
         among = _count_rows_with(tx, index.shared, phrase)
-        weight = both.weight(among + len(held))
+        weight = both.weight(among + len(hits))
         if among:
             alone, together = alone + shared.weight(among), together + weight
-        for passage, score in held.items():
+        for passage, score in hits.items():
             count = own.everybody.times(score, lengths[passage])
             scores[passage] = scores.get(passage, 0.0) + weight * both.grown(count, lengths[passage])
     return OwnScores(scores, together / alone if alone else 1.0)
@@ -81,35 +81,35 @@ def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str)
 
 @dataclass(frozen=True, slots=True)
 class TextSize:
-    """How much text bm25 goes by."""
+    """The amount of text that bm25 computes with."""
 
     rows: int
     words: float
 
     def with_more(self, rows: int, words: float) -> TextSize:
-        """With so many more rows of so many words each."""
+        """The size with ``rows`` more rows of ``words`` words each."""
         return TextSize(self.rows + rows, self.words + rows * words)
 
     def weight(self, holding: int) -> float:
-        """What a word counts that so many of the rows hold."""
+        """The weight (idf) of a word that ``holding`` of the rows hold."""
         return max(math.log((self.rows - holding + 0.5) / (holding + 0.5)), 0.0) or _LEAST
 
     def spread(self, length: int) -> float:
         return _K1 * (1 - _B + _B * length * self.rows / self.words)
 
     def grown(self, times: float, length: int) -> float:
-        """What standing in a row so often, in its columns by weight, multiplies a word by."""
+        """What a word's weight is multiplied by for standing ``times`` in a row, each column by its weight."""
         return times * (_K1 + 1) / (times + self.spread(length))
 
     def times(self, score: float, length: int) -> float:
-        """The other way round: from ``grown`` to how often, which is a sum of columns' weights. Rounded, so that
-        nothing is left of the rows that went into the score."""
+        """The inverse of ``grown``: how often, as a sum of columns' weights. Rounded, so that nothing is left of the
+        rows that went into the score."""
         return round(score * self.spread(length) / (_K1 + 1 - score), 6)
 
 
 @dataclass(frozen=True, slots=True)
 class _OwnText:
-    """What one caller keeps private: its passages, among private text of ``everybody``."""
+    """The passages one caller keeps private, and the size of ``everybody``'s private text, of which they are part."""
 
     index: TextIndex
     passages: frozenset[int]
@@ -121,7 +121,7 @@ class _OwnText:
         return cls(index, frozenset(row[0] for row in rows), read_text_size(tx, index.private))
 
     def times(self, tx: Reader, phrase: str) -> dict[int, float]:
-        """What standing there so often adds, to a word that weighs nothing yet, in each of the own passages."""
+        """By own passage: the phrase's score there without the phrase's weight (``grown``)."""
         table = self.index.private
         rows = tx.all(f"SELECT rowid, {self.index.score(table)} FROM {table} WHERE {table} MATCH ?", (phrase,))
         weight = self.everybody.weight(len(rows))
@@ -140,7 +140,7 @@ def _count_rows_with(tx: Reader, table: str, phrase: str) -> int:
 
 
 def read_text_size(tx: Reader, table: str) -> TextSize:
-    """A table's rows and words, from the record that FTS5 keeps of them for bm25."""
+    """A table's rows and words, from the record FTS5 keeps of them for bm25."""
     rows, *words = _decode_varints(tx.value(f"SELECT block FROM {table}_data WHERE id = 1") or b"") or [0]
     return TextSize(rows, sum(words))
 

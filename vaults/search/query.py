@@ -1,4 +1,4 @@
-"""What the caller typed, read: terms that rank, and what every hit has to satisfy. FTS5 sees only quoted words."""
+"""What the caller typed, parsed: terms that rank, and what every hit must satisfy. FTS5 sees only quoted words."""
 
 from __future__ import annotations
 
@@ -11,58 +11,61 @@ from vaults.search.fts_expression import Operand, prefix_expression, quote_words
 from vaults.search.stopwords import STOPWORDS
 
 MAX_TERMS = 48
-"""Distinct terms searched for; what a pasted page has beyond that adds cost, not hits."""
+"""Distinct terms searched for; further ones of a pasted page add cost, not hits."""
 
 MAX_QUERY = 10_000
-"""Characters of a query that are looked at."""
+"""Characters of a query that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """``text`` as given, ``terms`` lower-cased without stop words (all of them if there is nothing else) and without
-    what NOT takes away. ``must``: an FTS5 expression over the word index, where operators were used. ``unspaced``:
-    what the words are not split in, for ``unspaced_scripts.match_expression``. ``prefixes``: those of ``terms`` that
-    only begin a word. ``phrases``: words that rank higher side by side."""
+    """A parsed query."""
 
     text: str
+    """As given."""
     terms: tuple[str, ...]
+    """Lower-case, without what NOT excludes and without stop words, unless there is nothing else."""
     must: str | None = None
+    """What operators require, as an FTS5 expression over the word index."""
     unspaced: tuple[str, ...] = ()
+    """Runs of scripts without spaces, for ``unspaced_scripts.match_expression``."""
     warnings: tuple[str, ...] = ()
     prefixes: frozenset[str] = frozenset()
+    """Those of ``terms`` that only begin a word."""
     phrases: tuple[str, ...] = ()
+    """Words that rank higher side by side."""
 
     @property
     def match(self) -> str | None:
-        """An FTS5 expression of quoted terms joined by OR, or None when there is nothing to look for."""
+        """An FTS5 expression of quoted terms joined by OR; None if there is nothing to look for."""
         forms = (prefix_expression(term) if term in self.prefixes else quote_words(term) for term in self.terms)
         return " OR ".join((*forms, *map(quote_words, self.phrases))) or None
 
 
 def parse_query(text: str) -> Query:
-    """Read a query with operators (``vaults.search.syntax``). Any text is valid; wordless text has no terms."""
+    """Parse a query with operators (``vaults.search.syntax``). Any text is valid; wordless text has no terms."""
     found = syntax.read_operators(text[:MAX_QUERY])
     return replace(_build_query(text, found.operands, found.must, found.warnings), phrases=found.phrases)
 
 
 def parse_literal(text: str) -> Query:
-    """Read a query in which nothing is an operator."""
+    """Parse a query in which nothing is an operator."""
     return _build_query(text, [Operand((word,)) for word in split_words(text[:MAX_QUERY])])
 
 
 def correct_terms(query: Query, meant: Mapping[str, str]) -> Query:
-    """The query with words of the vault, as they are written there, beside misspelled terms, and a warning that says
-    so. What operators require stays as it was typed."""
+    """Add to misspelled terms the words of the vault they were ``meant`` to be, and a warning that says so. What
+    operators require stays as typed."""
     changed = {term: meant[term] for term in query.terms if term in meant}
     if not changed:
         return query
-    said = ", ".join(f'"{term[:40]}" (searched: "{found[:40]}")' for term, found in changed.items())
+    slips = ", ".join(f'"{term[:40]}" (searched: "{found[:40]}")' for term, found in changed.items())
     both = (each for term in query.terms for each in (term, changed.get(term, term).lower()))
     return replace(
         query,
         terms=tuple(dict.fromkeys(both)),
         prefixes=query.prefixes - changed.keys(),
-        warnings=(*query.warnings, f"taken for a slip: {said}"),
+        warnings=(*query.warnings, f"taken for a slip: {slips}"),
     )
 
 

@@ -1,7 +1,7 @@
-"""Searching for more than was asked: wordings from an endpoint, words of the first results. Off unless set up.
+"""Query expansion: other wordings from an endpoint, and words of the first results. Off unless configured.
 
 Both lift candidates and bring in further ones; neither lowers any. What the question itself found keeps its score, so
-its own words go on dominating, and ``lifts`` says of each hit how much it owes to them.
+its own words go on dominating, and ``lifts`` says of each hit how much it owes to expansion.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from vaults.index.vector_index import VectorIndex
 
 VARIANT_WEIGHT = 0.5
-"""What a variant's joint score counts, the question's own counting 1."""
+"""Weight of a variant's joint score; the question's own weighs 1."""
 
 FEEDBACK_WEIGHT = 0.15
-"""What the keyword score with words of the first results counts. With 0.3 nDCG@10 falls on all five judged sets, by up
-to 0.008; with this by 0.004 at most, for more found in ten on two of them and less on two. Hence off by default."""
+"""Weight of the keyword score with words of the first results. With 0.3, nDCG@10 falls on all five judged sets, by up
+to 0.008; with 0.15 by 0.004 at most, while recall@10 rises on two sets and falls on two. Hence off by default."""
 
 FEEDBACK_PASSAGES = 5
-"""Passages whose texts give further words."""
+"""Top passages whose texts supply further words."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVariant:
-    """Another wording as it was read, and its vector, where there is one."""
+    """Another wording, interpreted, and its vector, if there is one."""
 
     meant: InterpretedQuestion
     vector: np.ndarray | None
@@ -59,12 +59,12 @@ class QueryVariants:
 
 
 NO_VARIANTS = QueryVariants()
-"""No wordings: nobody was asked."""
+"""No wordings: the endpoint was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRephraser:
-    """What other wordings are got and read with."""
+    """Fetches other wordings of a question and interprets them."""
 
     expander: QueryExpander
     db: Database
@@ -73,7 +73,7 @@ class QueryRephraser:
     settings: SearchSettings
 
     def wanted(self, asked: SearchQuestion) -> bool:
-        """Whether there is anybody to ask about this question."""
+        """Whether there is an endpoint, and a text to reword."""
         return self.expander.configured and asked.like is None
 
     async def of(self, text: str, mode: SearchMode) -> QueryVariants:
@@ -101,7 +101,7 @@ class QueryRephraser:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScope:
-    """Where to look, and how far: what the first search had too."""
+    """Where to search, and how deep: the same as for the first search."""
 
     asked: SearchQuestion
     depth: int
@@ -143,7 +143,7 @@ def _add_feedback(tx: Reader, found: SearchRanking, most: int, reach: ExpansionS
 
     def rarity(word: str) -> float:
         share = reach.vocabulary.look(tx, [word], correct=False)[word].share
-        # What stands in the caller's own private text alone is as rare as what one shared passage holds.
+        # A word only in the caller's own private text is as rare as one that a single shared passage holds.
         return math.log(SHARE_CAP / (share or 1 / (reach.vocabulary.passages + 1)))
 
     query = found.meant.query
@@ -164,7 +164,7 @@ def _add_feedback(tx: Reader, found: SearchRanking, most: int, reach: ExpansionS
 def _find_by_word(
     tx: Reader, meant: InterpretedQuestion, found: SearchRanking, reach: ExpansionScope
 ) -> SearchCandidates:
-    """What operators of the question itself require is required of every wording."""
+    """What operators of the question itself require, every wording must satisfy."""
     query = replace(meant.query, must=found.meant.query.must)
     return find_by_word(tx, query, reach.depth, reach.asked.only, reach.settings)
 

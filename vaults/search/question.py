@@ -21,63 +21,56 @@ RerankMode = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class SearchQuestion:
-    """What to look for. ``limit``: items wanted. ``like``: an item whose meaning is looked for instead of the text's.
-    ``recent``: what happened lately counts for more. ``without``: items that were shown already. ``per_item``:
-    candidates of a channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""
+    """What to look for."""
 
     text: str
     mode: SearchMode
     only: SearchFilter
-    limit: int
+    limit: int  # items wanted
     group_by: GroupBy = "item"
     rerank: RerankMode = "auto"
-    recent: bool = False
-    like: ItemKey | None = None
-    without: frozenset[ItemKey] = frozenset()
+    recent: bool = False  # recent events count for more
+    like: ItemKey | None = None  # search for this item's meaning instead of the text's
+    without: frozenset[ItemKey] = frozenset()  # items already shown
     per_item: int = 5
+    """Candidates per channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterpretedQuestion:
-    """A question as it was read: its terms, what goes to the model, and the names it speaks of. ``common``: words not
-    searched for because most of a big vault holds them."""
+    """A question as read with the vault's vocabulary."""
 
     query: Query
-    told: str
-    names: frozenset[str] = frozenset()
-    common: tuple[str, ...] = ()
-    passages: int = 0
+    told: str  # the text the model embeds
+    names: frozenset[str] = frozenset()  # people and things it names
+    common: tuple[str, ...] = ()  # words not searched for, because much of a big vault holds them
+    passages: int = 0  # shared passages of the vault
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRanking:
-    """Everything a search found, and why in this order. ``fused`` is the joint score before ``lifts``; ``order`` holds
-    passages after them, best first; ``items`` the best passage of each item (or parent) with its score, best first,
-    without the ``repeats``. ``expanded``: what was searched for beside the question, other wordings and then words of
-    first results; what that added is in ``lifts``. ``mode`` is what could really be done. ``full``: a channel gave all
-    it was asked for. ``provisional``: something was not to be had that may be back in a moment. ``top``: what scores
-    are divided by to lie in 0…1, the same on every page."""
+    """Everything a search found, and why in this order."""
 
     meant: InterpretedQuestion
-    mode: SearchMode
+    mode: SearchMode  # what could really be done
     facts: Mapping[int, PassageFacts]
     words: SearchCandidates
     meanings: SearchCandidates
-    fused: Scores
+    fused: Scores  # joint scores before ``lifts``
     lifts: Mapping[str, Lift]
-    order: list[tuple[int, float]]
-    items: list[tuple[int, float]]
+    order: list[tuple[int, float]]  # passages after ``lifts``, best first
+    items: list[tuple[int, float]]  # best passage and score of each item (or parent), best first, without ``repeats``
     repeats: list[DroppedResult] = field(default_factory=list)
-    opinions: Mapping[int, float] = field(default_factory=dict)
-    expanded: tuple[str, ...] = ()
+    opinions: Mapping[int, float] = field(default_factory=dict)  # the cross-encoder's scores
+    expanded: tuple[str, ...] = ()  # other wordings, then words of the first results; their share is in ``lifts``
     warnings: tuple[str, ...] = ()
-    full: bool = False
-    provisional: bool = False
+    full: bool = False  # a channel gave as many as it was asked for
+    provisional: bool = False  # something was unavailable that may be back in a moment
     spans: Mapping[str, ScoreRange] = field(default_factory=dict)
-    top: float = 1.0
+    top: float = 1.0  # divisor that brings scores into 0…1, the same on every page
 
     def trim_to(self, items: int) -> SearchRanking:
-        """What is needed to show the first ``items`` again: all that is said of them, and how many more there are."""
+        """What is needed to show the first ``items`` again: their scores and facts, and how many more there are."""
         shown = [passage for passage, _ in self.items[:items]]
 
         def part(scores: Mapping[int, float]) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""The middle of the pipeline: joint scores, lifts, a cross-encoder's opinion, one place for each item."""
+"""The middle of the pipeline: joint scores, lifts, reranking by a cross-encoder, one place for each item."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fuse(words: SearchCandidates, meanings: SearchCandidates, mode: SearchMode, 
 
 
 def apply_lifts(tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
-    """With everything that moves a candidate beside its words and meaning; what lifts it already stays. Links come
+    """Apply everything that moves a candidate besides its words and meaning; lifts it already has stay. Links come
     last: they lift by what is on top by then."""
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
@@ -52,32 +52,32 @@ def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> 
 
 
 def needs_rerank(cross: CrossEncoderService, asked: SearchQuestion) -> bool:
-    """Whether a cross-encoder has a say: when one is configured, unless the caller says no."""
+    """Whether a cross-encoder reranks: if one is configured, unless the caller says no."""
     return cross.configured and asked.rerank != "off" and bool(asked.text.strip())
 
 
 async def apply_rerank(db: Database, cross: CrossEncoderService, found: SearchRanking, head: int) -> SearchRanking:
-    """With the cross-encoder's opinion on the first candidates. One that fails costs its opinion, not the answer."""
+    """Apply the cross-encoder's scores to the first candidates. A failure costs the reranking, not the answer."""
     first = [passage for passage, _ in found.order[:head]]
     known = await db.read(lambda tx: read_texts(tx, first))
     try:
-        opinions = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
+        scores = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
     except EmbeddingUnavailable as failure:
         return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"), provisional=True)
-    said = dict(zip(first, opinions, strict=True))
-    return replace(found, order=rerank_blend.blend(found.order, said, head), opinions=said)
+    opinions = dict(zip(first, scores, strict=True))
+    return replace(found, order=rerank_blend.blend(found.order, opinions, head), opinions=opinions)
 
 
 def read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
-    """What stands in each of ``passages``, its title first."""
+    """The text of each of ``passages``, its title first."""
     numbers = ", ".join(map(str, passages))
     rows = tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})")
     return {int(seq): f"{title}\n{body}" if title else body for seq, title, body in rows}
 
 
 def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
-    """One place for each item, or parent, without repeats, and without what was shown already or is asked about. What
-    was shown still stands in for what repeats it."""
+    """One place for each item, or parent, without repeats, and without items already shown or asked about. An item
+    already shown still displaces its repeats."""
     order = [(passage, score) for passage, score in found.order if found.facts[passage].item != asked.like]
     items = item_groups.group_passages(order, found.facts, asked.group_by, settings.several)
     kept, repeats = item_groups.drop_repeated_items(items, found.facts)

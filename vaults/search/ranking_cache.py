@@ -1,4 +1,4 @@
-"""Rankings of the last questions, good until anybody commits anything a search reads."""
+"""Rankings of the last questions, valid until anything a search reads is committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_RANKINGS = 128
 
 @dataclass(frozen=True, slots=True)
 class CachedRanking:
-    """A ranking, the ``Reader.version`` it is of, and the moment the next memory expires, in stored form."""
+    """A ranking, the ``Reader.version`` it was made at, and the moment the next memory expires, in stored form."""
 
     version: int
     ranking: Any
@@ -21,13 +21,13 @@ class CachedRanking:
 
 
 class RankingCache:
-    """Least recently used first out. One per open vault, on the event loop."""
+    """Drops the least recently used first. One per open vault, on the event loop."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, CachedRanking] = OrderedDict()
 
     def get(self, key: Hashable) -> CachedRanking | None:
-        """What is kept, fresh or not: its version tells."""
+        """The ranking for a question, fresh or not: its version tells."""
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)

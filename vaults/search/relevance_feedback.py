@@ -12,16 +12,16 @@ MAX_WORDS = 5
 """Words added at most."""
 
 MAX_CHARACTERS = 4_000
-"""Of a text that are looked at."""
+"""Characters of a text that are read."""
 
 _MAX_LOOKUPS = 64
-"""Words whose rarity is asked for, most frequent first: each may be a look into the database."""
+"""Words whose rarity is looked up, most frequent first: each may cost a read of the database."""
 
 _SHORTEST_TEXT = 20
-"""Words a text counts for at least: the one word of a greeting is not all that a conversation is about."""
+"""Words a text counts as at least: the one word of a greeting is not all that a conversation is about."""
 
 _WORD = re.compile(r"(?<!\w)([^\W\d_]\w{2,29})(?:['’](\w+))?(?!\w)")
-"""Begins with a letter, three to thirty characters, and what follows an apostrophe."""
+"""A word of three to thirty characters that begins with a letter; then, as group 2, what follows an apostrophe."""
 
 
 def find_feedback_words(
@@ -35,8 +35,8 @@ def find_feedback_words(
     term frequency times informativeness in Bo1 (Amati, 2003). ``rarity`` is an idf over the vault; a word for which it
     is 0 or less is never chosen.
 
-    Left out: stop words, numbers, the query's words and plain inflections of them or of each other, and, where there
-    are two texts or more, words that only one of them has: those say what that text is about, not the query.
+    Left out: stop words, numbers, the query's words and plain inflections of them or of each other, and, if there are
+    two texts or more, words that only one of them has: those say what that text is about, not the query.
     """
     shares: defaultdict[str, float] = defaultdict(float)
     holders: Counter[str] = Counter()

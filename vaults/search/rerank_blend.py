@@ -1,4 +1,4 @@
-"""Joining the order of retrieval with a cross-encoder's opinion on its head. Pure."""
+"""Blending the order of retrieval with a cross-encoder's opinion on its head. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 BANDS = ((3, 0.75), (10, 0.60))
 REST_SHARE = 0.40
-"""Share of the retrieval score by rank in it, up to each rank, and beyond: what both channels put first is rarely
-wrong, and further down the model sees more than they do."""
+"""Share of the retrieval score up to each rank, and beyond the last: what both channels put first is rarely wrong, and
+further down the model sees more than they do."""
 
 MAX_RERANKED = 30
-"""Passages the model is asked about: what the pair of a query and a text costs is paid for each."""
+"""Passages the model scores: it runs once for each pair of query and text."""
 
 
 def retrieval_share(rank: int) -> float:
@@ -23,12 +23,13 @@ def blend(
 ) -> list[tuple[int, float]]:
     """Reorder the first ``head`` of ``retrieved`` (passage, score; best first) by both scores.
 
-    Both are min-max normalised over the head and mixed by ``retrieval_share``; the mix is put back on the range the
-    head's retrieval scores had. So the result holds the same passages, falls from first to last, what is below the
-    head keeps place and score, no score leaves its old bounds, and a model of the same opinion changes nothing. Where
-    all scores of the head were equal they stay so: the list's order, not the score, then says what the model thinks.
+    Both are min-max normalised over the head and mixed by ``retrieval_share``; the mix is scaled back to the range of
+    the head's retrieval scores. So the result holds the same passages, scores fall from first to last, passages below
+    the head keep place and score, no score leaves its old bounds, and a model that agrees changes nothing. If all
+    scores of the head were equal they stay so: then only the list's order says what the model thinks.
 
-    A passage of the head that ``reranked`` lacks keeps its own opinion; with no passage in it nothing changes.
+    A passage of the head that ``reranked`` lacks counts with its retrieval score alone; if it lacks all, nothing
+    changes.
     """
     top, rest = retrieved[: max(0, head)], retrieved[max(0, head) :]
     opinions = {passage: reranked[passage] for passage, _ in top if passage in reranked}

@@ -1,7 +1,7 @@
 """Neighbour-smoothed vectors: a short turn means what is said around it as well.
 
-Beside the cosine of the passage's own vector v stands that of v + s·v(±1) + s/2·v(±2), renormalised. It is worked out
-for the candidates from the vectors the index holds, so there is nothing that could fall behind its neighbours.
+The score is the mean of two cosines: of the passage's own vector v, and of v + s·v(±1) + s/2·v(±2), renormalised. It is
+computed for the candidates alone, from the vectors in the index, so nothing stored can fall behind its neighbours.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from vaults.index.vector_index import VectorIndex
 
 NEIGHBOUR_SHARES = (0.5, 1.0, 1.0, 0.5)
-"""How much of the weight a neighbour gets at -2, -1, +1, +2."""
+"""Share of the weight s that neighbours at -2, -1, +1, +2 get."""
 
 
 def smooth_scores(index: VectorIndex, vector: np.ndarray, found: SearchCandidates, weight: float) -> SearchCandidates:
-    """``found`` with the mean of both cosines as scores, best first; those that stand alone keep theirs."""
+    """``found`` with the mean of both cosines as scores, best first; passages of no sequence keep theirs."""
     near = {passage: facts.near for passage, facts in found.facts.items() if facts.near is not None}
     if not near or not weight:
         return found
@@ -36,8 +36,8 @@ def _scores(
 
     table = np.array([(passage, *around) for passage, around in near.items()], dtype=np.int64)
     ids, places = np.unique(table, return_inverse=True)
-    held = index.gather(ids)  # rows of zeros where there is no vector
-    rows = held[places.reshape(table.shape)]
+    vectors = index.gather(ids)  # rows of zeros where there is no vector
+    rows = vectors[places.reshape(table.shape)]
     own = rows[:, 0]
     steps = np.array(NEIGHBOUR_SHARES, dtype=np.float32) * weight
     mixed = own + np.einsum("n,pnd->pd", steps, rows[:, 1:])

@@ -1,4 +1,4 @@
-"""The part of a text that shows why it was found, and the words in it that were. Pure."""
+"""The part of a text that shows why it was found, and the words in it that matched. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SNIPPET_LENGTH = 700
 """Characters of a snippet."""
 
 MIN_KEPT_SHARE = 0.8
-"""A snippet ends with a whole word when that leaves this share of it."""
+"""Least share of a snippet to keep when it is cut back to a whole word."""
 
 MAX_MARKS = 400
-"""Matches of one text that are looked at."""
+"""Matches considered in one text."""
 
 _FENCE = re.compile(r"^[ \t>]{0,12}(`{3,8}|~{3,8})([^\n`]*)$", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
@@ -27,7 +27,7 @@ _WORD = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class _CodeFence:
-    """A block of code, its two fences included. ``end`` is the text's end when it is never closed."""
+    """A fenced code block, its fences included. ``end`` is the text's end if it is never closed."""
 
     start: int
     end: int
@@ -35,10 +35,10 @@ class _CodeFence:
 
 
 def make_snippet(text: str, terms: Sequence[str], length: int = SNIPPET_LENGTH) -> str:
-    """At most ``length`` characters that hold as many different ``terms`` as can be, close together.
+    """At most ``length`` characters that hold as many different ``terms`` as possible, close together.
 
-    Begins with the heading, paragraph, sentence or word before them, in this order of preference; … stands where text
-    was left out, and a block of code that had to be cut is closed.
+    Begins with the heading, paragraph, sentence or word before them, in this order of preference; … marks omitted text,
+    and a code block that was cut is closed.
     """
     if len(text) <= length:
         return text
@@ -51,32 +51,32 @@ def make_snippet(text: str, terms: Sequence[str], length: int = SNIPPET_LENGTH) 
 
 
 def find_highlights(text: str, terms: Sequence[str], limit: int = 20) -> list[str]:
-    """The different words of ``text``, as they stand there, that are a term or another form of it, in their order."""
+    """The different words of ``text``, as written there, that are a term or another form of it, in order."""
     found = dict.fromkeys(text[mark.start : mark.end] for mark in islice(find_marks(text, terms), MAX_MARKS))
     return list(found)[:limit]
 
 
 def _densest_stretch(found: Sequence[TermMark], span: int) -> tuple[int, int]:
-    """Where the stretch of at most ``span`` with the most different terms begins and ends: the tightest, then first."""
+    """Start and end of the stretch of at most ``span`` with the most different terms: the tightest, then the first."""
     best, stretch = (0, 0), (0, 0)
-    held: dict[int, int] = {}
+    counts: dict[int, int] = {}
     left = 0
     for mark in found:
-        held[mark.term] = held.get(mark.term, 0) + 1
-        while found[left] is not mark and (held[found[left].term] > 1 or mark.end - found[left].start > span):
-            held[found[left].term] -= 1
-            if not held[found[left].term]:
-                del held[found[left].term]
+        counts[mark.term] = counts.get(mark.term, 0) + 1
+        while found[left] is not mark and (counts[found[left].term] > 1 or mark.end - found[left].start > span):
+            counts[found[left].term] -= 1
+            if not counts[found[left].term]:
+                del counts[found[left].term]
             left += 1
         start = found[left].start
-        score = (len(held), -((mark.end - start) // 40))
+        score = (len(counts), -((mark.end - start) // 40))
         if not best[0] or score > best:
             best, stretch = score, (start, mark.end)
     return stretch
 
 
 def _find_start(text: str, first: int, last: int, room: int, fences: Sequence[_CodeFence]) -> int:
-    """A good place to begin, so that what stands from ``first`` to ``last`` still fits into ``room``."""
+    """A good place to begin, such that the text from ``first`` to ``last`` still fits into ``room``."""
     low = max(0, min(first - min(room // 2, room - (last - first)), len(text) - room))
     headings = [low + match.start() for match in _HEADING.finditer(text[low : first + 1])]
     headings = [
@@ -96,7 +96,7 @@ def _find_start(text: str, first: int, last: int, room: int, fences: Sequence[_C
 
 
 def _latest_start(places: Sequence[int], full: int) -> int:
-    """The last of ``places`` after which there is text enough, else the first of them."""
+    """The last of ``places`` with enough text after it, else the first of them."""
     return max((place for place in places if place <= full), default=places[0])
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 MIN_LETTERS = 4
-"""Letters a word and its stem need: among shorter ones everything is one letter from everything."""
+"""Letters a word and its stem need: among shorter ones everything is one slip from everything."""
 
 _LONG = 8
 """Letters from which two slips are forgiven instead of one."""
@@ -16,7 +16,7 @@ _LONG = 8
 
 _SYLLABLE = re.compile("[aeiouy][^aeiouy]")
 _ENDINGS = ("ation", "ations", "ments", "ment", "ness", "ting", "ning", "ring", "able", "ible", "ally", "ance", "ence")
-"""What stemming cuts off, unless there is a slip in it: then the stem is none, and the ending is set right first."""
+"""Endings that stemming cuts off. With a slip in one the stem comes out wrong, so the ending is mended first."""
 
 
 def stem(word: str) -> str:
@@ -28,7 +28,8 @@ def stem(word: str) -> str:
 
 
 def _to_fts5_stem(word: str) -> str:
-    """FTS5 has two rules that Porter added later (analogy → analog, incredibly → incredible), Snowball has not."""
+    """Apply two rules that Porter added later: FTS5 has them (analogy → analog, incredibly → incredible), Snowball
+    lacks them."""
     for ending, instead in (("logy", "log"), ("logies", "log"), ("bly", "ble")):
         if word.endswith(ending) and _SYLLABLE.search(word[: -len(ending)]):
             return word[: -len(ending)] + instead
@@ -36,9 +37,9 @@ def _to_fts5_stem(word: str) -> str:
 
 
 def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
-    """The stem in ``vocabulary`` that ``word``, which was found nowhere, was probably meant to be; None when nothing
-    is near enough, when the word is in the vocabulary, or when it is none to guess at (short, with digits or
-    non-ASCII letters). One slip is a letter missing, added, changed, or two neighbours swapped."""
+    """The stem in ``vocabulary`` that ``word``, which was found nowhere, was probably meant to be. None if nothing is
+    near enough, the word is in the vocabulary, or it is not one to guess at (short, with digits or non-ASCII letters).
+    One slip is a letter missing, added, changed, or two neighbours swapped."""
     from rapidfuzz.distance import OSA, JaroWinkler
     from rapidfuzz.process import extract_iter
 
@@ -46,7 +47,7 @@ def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
     wanted = stem(typed) if _is_plain(typed) and len(typed) >= MIN_LETTERS else ""
     if len(wanted) < MIN_LETTERS:
         return None
-    known = list(vocabulary)  # what is indexed is compared three times faster than what is iterated
+    known = list(vocabulary)  # rapidfuzz compares a list three times faster than an iterator
     slips = 2 if len(wanted) >= _LONG else 1
     near = dict.fromkeys(_mend_ending(typed).intersection(known), 1)
     for found, distance, _ in extract_iter(wanted, known, scorer=OSA.distance, score_cutoff=slips):

@@ -12,14 +12,14 @@ from vaults.observer import Observer
 
 @dataclass(slots=True)
 class StageTimings:
-    """Wall seconds by stage, told to the observer as they end. A stage that runs twice is added up."""
+    """Wall seconds by stage, reported to the observer as each ends. Runs of the same stage add up."""
 
     observer: Observer
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time what happens inside."""
+        """Time the block as a stage."""
         began = time.perf_counter()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Search operators, read by us and written as FTS5 in which every word is quoted. Pure; no text is an error.
+"""Search operators, parsed here and rewritten as FTS5 in which every word is quoted. Pure; no text is an error.
 
     "exact phrase"   two or more words in double quotes, side by side: required alone or beside an operator; in a
                      sentence it ranks
@@ -10,7 +10,7 @@
 
 AND and OR join the two operands beside them, AND before OR; NOT takes away from what it follows: in ``a OR b NOT c``
 from b, among plain words (``a b NOT c``) from all of them. Plain words side by side only rank, and so does everything
-that is none of the above or not where it can be one."""
+else, operators out of place included."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = {
 """What may stand before a colon, and the FTS5 column it means."""
 
 MAX_DEPTH = 8
-"""Parentheses within parentheses that are read."""
+"""Levels of nested parentheses that are read."""
 
 MAX_TOKENS = 600
 """Words, operators and parentheses that are read: more terms than are searched for, stop words or not."""
@@ -52,8 +52,8 @@ _TOO_MUCH = f"operators were not applied: they are read in up to {MAX_TOKENS} wo
 
 
 def read_operators(text: str) -> ParsedOperators:
-    """What the first ``MAX_TOKENS`` words and operators of ``text`` ask for, in time linear in its length. Operators
-    count in all of a text or not at all: half an expression means something else."""
+    """Parse the first ``MAX_TOKENS`` words and operators of ``text``, in time linear in its length. Operators count in
+    all of a text or not at all: half an expression means something else."""
     lexer = _lex(text)
     lexed = list(islice(lexer, MAX_TOKENS))
     pairs = _find_parentheses(text, lexed)
@@ -94,7 +94,7 @@ def _read_chunk(chunk: str) -> Iterable[QueryToken]:
 
 
 def _read_quoted(name: str | None, text: str) -> Iterable[Operand]:
-    """A phrase, or a single word in quotes, which is a word. After a column nobody knows it is words, too."""
+    """A phrase; a single word in quotes is just a word. After an unknown column it is plain words, too."""
     found = split_words(text)
     column = COLUMNS.get(name.lower()) if name else None
     if name and column is None:
@@ -105,7 +105,7 @@ def _read_quoted(name: str | None, text: str) -> Iterable[Operand]:
 
 
 def _find_parentheses(text: str, lexed: list[tuple[int, QueryToken]]) -> set[int]:
-    """Where parentheses stand that group: not unbalanced or empty ones, nor those of a call like f(x)."""
+    """Indexes of the parentheses that group: not unbalanced or empty ones, nor those of a call like f(x)."""
     kept, opened, seen = set[int](), list[tuple[int, int]](), 0
     for index, (_, item) in enumerate(lexed):
         if item == "(":
@@ -154,7 +154,7 @@ def _may_begin_operand(items: Sequence[QueryToken | None]) -> bool:
 
 
 def _warn_unknown_columns(text: str) -> tuple[str, ...]:
-    """A word on fields that do not exist, but not for addresses, times, paths and code that have colons, too."""
+    """A warning about fields that do not exist; none for addresses, times, paths and code, which have colons, too."""
     names = dict.fromkeys(
         found["name"].lower()
         for found in _NAMED.finditer(text)

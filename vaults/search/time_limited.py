@@ -1,4 +1,4 @@
-"""Search by word within a time, for vaults so big that a few common words could take seconds."""
+"""Search by word with a time limit, for vaults so big that a few common words could take seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vaults.search.vocabulary import BIG_VAULT, VocabularyWord
 from vaults.settings import SearchSettings
 
 RAREST = 2
-"""Words searched for alone where all of them took too long."""
+"""Rarest words to search for alone if all words took too long."""
 
 TIMED_OUT_WARNING = "keyword search took too long in so big a vault and is left out"
 
@@ -27,25 +27,25 @@ def find_by_word_in_time(
     only: SearchFilter,
     settings: SearchSettings,
 ) -> tuple[SearchCandidates, str | None]:
-    """What ``find_by_word`` finds. In a vault of more than ``BIG_VAULT`` passages it has ``keyword_ms`` for that, and
-    as long again for the rarest words alone; then there is a word on what is missing."""
+    """What ``find_by_word`` finds, and a warning if that is not all. In a vault of more than ``BIG_VAULT`` passages it
+    has ``keyword_ms``, and as long again for the rarest words alone."""
     if meant.passages <= BIG_VAULT:
         return find_by_word(tx, meant.query, limit, only, settings), None
     attempts: list[tuple[Query, str | None]] = [(meant.query, None)]
     if (rarest := _keep_rarest(meant.query, known)) is not None:
-        said = f"keyword search took too long in so big a vault: searched for {' and '.join(rarest.terms)} alone"
-        attempts.append((rarest, said))
-    for query, said_of_it in attempts:
+        reduced = f"keyword search took too long in so big a vault: searched for {' and '.join(rarest.terms)} alone"
+        attempts.append((rarest, reduced))
+    for query, warning in attempts:
         try:
             with tx.within(settings.keyword_ms / 1000):
-                return find_by_word(tx, query, limit, only, settings), said_of_it
+                return find_by_word(tx, query, limit, only, settings), warning
         except TimeoutError:
             continue
     return NO_CANDIDATES, TIMED_OUT_WARNING
 
 
 def _keep_rarest(query: Query, known: Mapping[str, VocabularyWord]) -> Query | None:
-    """The same with its rarest words only. None where that would be another question: operators ask for all."""
+    """The query with its rarest words only; None where that asks something else: operators require all words."""
     whole = [term for term in query.terms if term in known and term not in query.prefixes and known[term].share]
     if query.must is not None or not whole or (len(query.terms) <= RAREST and len(whole) == len(query.terms)):
         return None

@@ -1,4 +1,4 @@
-"""Titles mentioned in a text: how titles are compared, which may stand in a text, and which do. Pure.
+"""Titles mentioned in a text: how titles are compared, which can be recognised, and which occur. Pure.
 
 A name is a title in its normal form: its words, case-folded, with one space between. A name of several words counts in
 any case; a name of one word only where it is capitalised (or linked), because most of those are common words.
@@ -16,10 +16,10 @@ from functools import lru_cache
 from vaults.search.stopwords import STOPWORDS
 
 MAX_WORDS = 6
-"""Words of a name that is looked for: nobody repeats a longer title in a sentence."""
+"""Words of a name to look for: nobody repeats a longer title in a sentence."""
 
 MIN_LENGTH = 4
-"""Characters of a name."""
+"""Characters of a name to look for."""
 
 _WORD = re.compile(r"[^\W_]+")
 # A word, or a place no name reaches across: the end of a sentence (not "St. Louis") or of a paragraph, a table's bar.
@@ -34,8 +34,8 @@ def normalize_title(title: str) -> str:
 
 @lru_cache(4096)
 def derive_names(title: str) -> tuple[str, ...]:
-    """What a title may be called by: itself and, for "Mercury (planet)", its bare form. Empty for one
-    that cannot be told in a text: wordless, too short or too long, a stop word."""
+    """The names of a title: itself and, for "Mercury (planet)", its bare form. Empty if it cannot be recognised in a
+    text: wordless, too short or too long, a stop word."""
     return tuple(
         dict.fromkeys(
             name for name in (normalize_title(title), normalize_title(_strip_qualifier(title))) if _is_telling(name)
@@ -44,7 +44,7 @@ def derive_names(title: str) -> tuple[str, ...]:
 
 
 def _strip_qualifier(title: str) -> str:
-    """A title without the qualifier in brackets at its end. By hand: an expression tries each blank before it."""
+    """A title without the qualifier in brackets at its end. By hand: a regular expression tries every blank before."""
     text = title.rstrip()
     start = text.rfind("(")
     qualified = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
@@ -53,15 +53,15 @@ def _strip_qualifier(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MentionText:
-    """A text as names are looked for in it: ``row`` holds its words in normal form, one space around each, a bar where
-    a sentence ends; ``telling`` those that count alone."""
+    """A text prepared for finding names: ``row`` holds its words in normal form, one space around each, a bar where a
+    sentence ends; ``telling`` the words that count as a name alone."""
 
     row: str
     telling: frozenset[str]
 
 
 def read_mention_text(text: str) -> MentionText:
-    """Read a text once, to look for many names. A word that also stands in lower case is a common one."""
+    """Prepare a text once, to find many names. A word that also stands in lower case is a common one."""
     tokens = _TOKEN.findall(_compose(text))
     row = [token.casefold() if token[0].isalnum() else "|" for token in tokens]
     capital = {low for token, low in zip(tokens, row, strict=True) if _is_capitalized(token)}
@@ -70,7 +70,7 @@ def read_mention_text(text: str) -> MentionText:
 
 
 def find_mentioned(words: MentionText, names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that stand in a text. Where two overlap, the longer counts."""
+    """The ``names`` that occur in a text. Of two that overlap, the longer counts."""
     found, row = [], words.row
     for name in sorted(names, key=lambda name: (-name.count(" "), -len(name))):
         if (here := f" {name} ") in row and (" " in name or name in words.telling):

@@ -16,11 +16,11 @@ def count_tokens(text: str) -> int:
 
 
 PIECE_CHARACTERS = 20_000
-"""Characters counted at a time: some have five tokens."""
+"""Characters counted at a time: some are five tokens."""
 
 
 def surely_fits(texts: Sequence[str], max_tokens: int) -> bool:
-    """Whether the texts fit without counting: a byte-level token is one byte at least."""
+    """Whether the texts fit, without counting: a byte-level token is one byte at least."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) <= max_tokens
 
 
@@ -29,7 +29,7 @@ QUICK_BYTES = 20_000
 
 
 def is_quick_to_count(texts: Sequence[str]) -> bool:
-    """Whether counting these would take no longer than going to another thread for it."""
+    """Whether counting these takes no longer than handing them to another thread."""
     return _encoding.cache_info().currsize > 0 and sum(map(len, texts)) <= QUICK_BYTES
 
 

@@ -1,7 +1,7 @@
-"""The vault's own words: how many passages hold one, who is called by it, and which one a slip was meant to be.
+"""The vault's own words: how many passages hold one, whose name it is, and which one a slip was meant to be.
 
-What is read is kept until the vault has changed noticeably: shares decide about words in a third of it. What is found
-nowhere is looked for each time, though: it may have been stored since, and is then no slip.
+Entries are cached until the vault has changed noticeably: shares only matter for words in a third of it. A word found
+nowhere is looked up each time, though: it may have been stored since, and is then no slip.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ EXACT_UP_TO = 2_000
 """Passages up to which any change counts; above, one in twenty."""
 
 MAX_WORDS = 20_000
-"""Words remembered at most."""
+"""Words cached at most."""
 
 MAX_STEMS_TRIED = 5
-"""Stems looked at for a slip, at most: the nearest may stand in what is private alone."""
+"""Stems tried for a slip, at most: the nearest may occur in private text alone."""
 
 PASSAGES_READ = 5
-"""Passages read for how a word is written."""
+"""Passages read to see how a word is written."""
 
 MAX_PREFIXES = 500
-"""Beginnings of words whose stems are remembered at most."""
+"""Prefixes whose stems are cached at most."""
 
 MAX_NAMES = 20
 """Authors and entities that one word may begin, at most."""
 
 BIG_VAULT = 100_000
-"""Passages above which no word's look-up may read as many rows as hold it: shares are sampled, and a slip is looked for
-among what begins with the same two letters instead of one, above four times as many with the same three."""
+"""Passages above which no look-up may read all rows that hold a word: shares are sampled, and a slip is compared with
+stems that begin with the same two letters instead of one, above four times as many with the same three."""
 
 EXACT_SHARE_UP_TO = 2_000
 """Passages of a big vault up to which a word's share is exact."""
 
 STRETCHES, STRETCH = 10, 2_000
-"""Where the share of a commoner word is taken: so many stretches, evenly spread, of so many passage numbers."""
+"""The sample for the share of a commoner word: so many stretches, evenly spread, of so many passage numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyWord:
     """``share`` of passages that hold it, 0…1, counted no further than ``SHARE_CAP``. ``names``: authors and entities
-    whose name it is or begins. ``meant``: the word it was probably a slip for, as it is written there, where no
-    shared passage holds it and no language has it."""
+    whose name it is or begins. ``meant``: the word it was probably a slip for, as the vault writes it, if no shared
+    passage and no known language has it."""
 
     share: float
     names: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ class VocabularyWord:
 
 
 SHARE_CAP = 0.5
-"""Share from which it does not matter how much more."""
+"""Share above which the exact figure does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CorpusSize:
-    """What shared text there is, in passages and in words, and the last change of any vector."""
+    """The amount of shared text, in passages and in words, and the last change of any vector."""
 
     passages: int
     words: int
@@ -78,7 +78,8 @@ class _CorpusSize:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """One per open vault. Filled in readers' threads, asked on the event loop; each entry is written once."""
+    """Caches what is known of words. One per open vault, filled in readers' threads, read on the event loop; each entry
+    is written once."""
 
     passages: int = 0
     _marks: _CorpusSize | None = None
@@ -86,24 +87,24 @@ class Vocabulary:
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def known(self, words: Collection[str]) -> dict[str, VocabularyWord]:
-        """What is kept of ``words``."""
-        held = self._words
-        return {word: held[word] for word in words if word in held}
+        """The cached entries of ``words``."""
+        cached = self._words
+        return {word: cached[word] for word in words if word in cached}
 
     def look(self, tx: Reader, words: Iterable[str], *, correct: bool, viewer: str = "") -> dict[str, VocabularyWord]:
-        """Everything of ``words``, as of this read. What ``viewer`` keeps private is no slip of theirs."""
+        """Look up all of ``words``, as of this read. A word in ``viewer``'s private text is no slip of theirs."""
         self._renew(tx)
         if len(self._words) > MAX_WORDS:
             self._words = {}
-        held, found = self._words, {}
+        cached, found = self._words, {}
         for word in words:
-            known = held.get(word)
+            known = cached.get(word)
             if known is None or ((known.meant or not known.share) and not _is_still_unknown(tx, word, known)):
                 known = self._read(tx, word, correct=correct)
-            # Names are looked up each time: they change with no word of any passage.
-            held[word] = replace(known, names=_find_names(tx, word))
+            # Names are looked up each time: they change without any change of a passage's words.
+            cached[word] = replace(known, names=_find_names(tx, word))
             own = known.meant is not None and _is_own(tx, quote_words(word), viewer)
-            found[word] = replace(held[word], meant=None) if own else held[word]
+            found[word] = replace(cached[word], meant=None) if own else cached[word]
         return found
 
     def clear(self) -> None:
@@ -112,8 +113,8 @@ class Vocabulary:
 
     def _renew(self, tx: Reader) -> None:
         size = read_text_size(tx, "passages_fts")
-        # Vectors that changed or went: a text that is changed or purged keeps none. Only shared text moves the shares
-        # of a bigger vault, so that when they are taken anew does not tell of what others store.
+        # The change of vectors stands for changed and purged text, which keeps none. In a bigger vault only shared text
+        # renews the shares, so that the time of a renewal does not tell what others store.
         marks = _CorpusSize(size.rows, int(size.words), embeddings.last_change(tx))
         if self._marks is None or (
             marks != self._marks if self.passages <= EXACT_UP_TO else marks.has_moved_from(self._marks)
@@ -136,9 +137,9 @@ class Vocabulary:
         )
 
     def _meant(self, tx: Reader, word: str) -> str | None:
-        """The word a slip was meant to be: of those that anybody may read, because the answer will name it."""
+        """The word a slip was meant to be, of words that anybody may read, because the answer will name it."""
         beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG_VAULT) + (self.passages > 4 * BIG_VAULT)])
-        own = spelling.stem(word)  # where it stands at all, it stands in what is private
+        own = spelling.stem(word)  # if it occurs at all, then in private text
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(MAX_STEMS_TRIED):
             found = spelling.correct_word(word, stems)
@@ -160,21 +161,21 @@ class Vocabulary:
 
 
 def _sample_share(tx: Reader, expression: str) -> float:
-    """The share of passages that hold it, by the same stretches of numbers each time: to within half a hundredth."""
+    """The share of passages that match, from the same stretches of numbers each time: to within half a hundredth."""
     newest = int(tx.value("SELECT MAX(id) FROM passages_fts_docsize"))
-    held = counted = 0
+    matched = counted = 0
     for number in range(STRETCHES):
         first = number * (newest - STRETCH) // (STRETCHES - 1)
         among = {"first": first, "last": first + STRETCH, "match": f"{OWN_COLUMNS} : {expression}"}
         counted += int(tx.value("SELECT COUNT(*) FROM passages_fts_docsize WHERE id > :first AND id <= :last", among))
-        held += int(
+        matched += int(
             tx.value(
                 "SELECT COUNT(*) FROM passages_fts"
                 " WHERE passages_fts MATCH :match AND rowid > :first AND rowid <= :last",
                 among,
             )
         )
-    return held / max(1, counted)
+    return matched / max(1, counted)
 
 
 def _count_passages_with(tx: Reader, expression: str, limit: int) -> int:
@@ -188,15 +189,15 @@ def _count_passages_with(tx: Reader, expression: str, limit: int) -> int:
 
 
 def _is_still_unknown(tx: Reader, word: str, known: VocabularyWord) -> bool:
-    """Whether a word that was found nowhere still is, and what it was taken for still is to be read."""
+    """Whether a word found nowhere still is nowhere, and the word it was taken for can still be read by anybody."""
     return not _is_shared(tx, quote_words(word)) and (
         known.meant is None or _is_shared(tx, quote_words(known.meant.lower()))
     )
 
 
 def _find_spelling(tx: Reader, found: str, typed: str) -> str | None:
-    """A word with that stem as people write it: of those in a few passages that anybody may read the one nearest to
-    what was typed."""
+    """A word with the stem ``found`` as people write it: the one nearest to what was typed, from a few passages that
+    anybody may read."""
     from rapidfuzz.distance import OSA
 
     rows = tx.all(
@@ -212,8 +213,8 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def _is_shared(tx: Reader, expression: str) -> bool:
-    """Whether a passage that is nobody's own holds it. What only private ones hold counts as nowhere for everybody:
-    whether a word is corrected must not tell of them."""
+    """Whether a passage that is nobody's own matches. A word that only private passages hold counts as found nowhere:
+    whether it is corrected must not tell of them."""
     return bool(
         tx.one(
             "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
@@ -234,8 +235,8 @@ def _is_own(tx: Reader, expression: str, viewer: str) -> bool:
 
 
 def _find_names(tx: Reader, word: str) -> tuple[str, ...]:
-    """Names that are this word or begin with it, of items that are nobody's own. Each is one step in an index, however
-    many passages carry it."""
+    """Names that are this word or begin with it, of items that are nobody's own. Each costs one step in an index,
+    however many passages carry it."""
     found: list[str] = []
     for column in ("author", "entity"):
         last = ""
@@ -255,8 +256,8 @@ def _find_names(tx: Reader, word: str) -> tuple[str, ...]:
 def find_named(
     words: Mapping[str, VocabularyWord], text: Collection[str], capitals: Collection[str]
 ) -> dict[str, frozenset[str]]:
-    """The names a question speaks of, each with the words it is called by there: all of its words stand in the
-    question, or its first one with a capital, as a person is called by the first name."""
+    """The names in a question, each with the words that name it there: all of its words stand in the question, or its
+    first one with a capital, as a person is called by the first name."""
     found: dict[str, frozenset[str]] = {}
     for word, known in words.items():
         for name in known.names:

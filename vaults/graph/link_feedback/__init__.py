@@ -1,1 +1,1 @@
-"""What people did with links: set, kept, removed, refused; and what follows for the next suggestions."""
+"""What people did with links (set, kept, removed, refused), and what suggestions learn from it."""

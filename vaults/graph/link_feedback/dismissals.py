@@ -1,5 +1,5 @@
-"""What somebody does not want proposed again: that two entities be merged, or that a name without a note be one. By the
-keys of names, so that it holds wherever a note is moved."""
+"""Proposals somebody does not want to see again: merging two entities, or writing a note for a name without one. Stored
+by the keys of names, so that they hold wherever a note is moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ DismissalKind = Literal["merge", "prospect"]
 
 
 def dismiss(tx: Writer, kind: DismissalKind, keys: tuple[str, str], who: str) -> bool:
-    """Propose it no more; whether it was, before. ``keys``: of a merge either way round; of a prospect with ''."""
+    """Stop proposing it; False if it was dismissed already. ``keys``: for a merge in any order, for a prospect its key
+    and ''."""
     a, b = _ordered(kind, keys)
     return bool(
         tx.run(
@@ -23,17 +24,17 @@ def dismiss(tx: Writer, kind: DismissalKind, keys: tuple[str, str], who: str) ->
 
 
 def restore(tx: Writer, kind: DismissalKind, keys: tuple[str, str]) -> bool:
-    """Take that back; whether there was anything to."""
+    """Undo a dismissal; False if there was none."""
     return bool(tx.run("DELETE FROM dismissals WHERE kind = ? AND a = ? AND b = ?", (kind, *_ordered(kind, keys))))
 
 
 def read_merges(tx: Reader) -> frozenset[tuple[str, str]]:
-    """Pairs of keys, each in order."""
+    """Dismissed merges, as pairs of keys in order."""
     return frozenset((a, b) for a, b in tx.all("SELECT a, b FROM dismissals WHERE kind = 'merge'"))
 
 
 def read_prospects(tx: Reader) -> frozenset[str]:
-    """Keys of names."""
+    """Keys of dismissed names."""
     return frozenset(a for (a,) in tx.all("SELECT a FROM dismissals WHERE kind = 'prospect'"))
 
 

@@ -1,8 +1,9 @@
-"""Links that were set by us: kept in mind, to learn from what people do with them.
+"""Links this server set: remembered, to learn from what people do with them.
 
-A link that is gone with an edit may only be on its way to another place: it counts as removed when it is still gone
-some time later, unless our own change was taken back or the note it led to is gone. One that outlasts some edits and a
-day counts for its entity. Of a long note, whose links are read later than its text, only the first is told, as undone.
+A link that disappears with an edit may only be on its way to another place: it counts as removed if it is still gone
+some time later, unless the server's own change was undone or the note it led to is gone. One that outlasts some edits
+and a day counts in favour of its entity. Of a long note, whose links are read later than its text, only a disappearance
+is noticed, as undone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from vaults.graph.links import link_history
 from vaults.markdown.link_resolution import name_key
 
 REMOVAL_GRACE_S = 60.0
-"""Seconds a link may be away: editors that save by themselves see a line between cut and paste."""
+"""Seconds a link may be missing: an editor that saves by itself may save between cut and paste."""
 
 LASTING_AFTER_EDITS, LASTING_AFTER_S = 5, 86_400.0
 """Edits of its note, and seconds, after which a link has proved good."""
@@ -32,19 +33,18 @@ LinkSource = Literal["auto", "accepted", "proactive"]
 
 @dataclass(frozen=True, slots=True)
 class LinkApplication:
-    """A link that was set. ``path``: the note it stands in; ``entity``: a name of what it leads to, or the key of one;
-    ``term``: the words it is on; ``who``: the principal; ``change``: the id in the journal."""
+    """A link that was set."""
 
-    path: str
-    entity: str
-    term: str
+    path: str  # of the note it stands in
+    entity: str  # a name of what it leads to, or the key of one
+    term: str  # the words it is on
     source: LinkSource
-    who: str
-    change: str | None = None
+    who: str  # the principal
+    change: str | None = None  # id in the journal
 
 
 def record_applications(tx: Writer, rows: Iterable[LinkApplication]) -> None:
-    """Keep links in mind that were just set. One that somebody agreed to counts for its entity at once."""
+    """Remember links that were just set. One that somebody accepted counts in favour of its entity at once."""
     now, agreed = clock.now(), []
     for each in rows:
         entity = name_key(each.entity)
@@ -70,7 +70,7 @@ def _is_recorded(tx: Reader, path: str, entity: str) -> bool:
 
 
 def _find_meant_path(tx: Reader, path: str, entity: str) -> str | None:
-    """The path of the note that a link by this name means in a note."""
+    """The path of the note that a link by this name in the note at ``path`` means."""
     found = tx.value(
         "SELECT n.path FROM notes s JOIN note_links l ON l.note = s.seq JOIN notes n ON n.seq = l.meant"
         " WHERE s.path = :path AND (l.target_key = :entity"
@@ -81,8 +81,8 @@ def _find_meant_path(tx: Reader, path: str, entity: str) -> str | None:
 
 
 def update_states(tx: Writer, note: int, path: str, edit: int | None) -> None:
-    """A note's links were read. ``edit``: the number of the change that was seen; None: the note is new, or was read
-    again."""
+    """Update the links set in a note after its links were read. ``edit``: the number of the edit that was seen; None:
+    the note is new, or was read again."""
     kept = tx.all(
         "SELECT seq, entity, meant, state FROM link_applications WHERE path = ? AND state IN ('standing', 'missing')",
         (path,),
@@ -122,12 +122,12 @@ def _is_standing(here: LinkKeys, entity: str, meant: str | None) -> bool:
 
 
 def has_pending(tx: Reader) -> bool:
-    """Whether links wait to be judged, now or when their time is over."""
+    """Whether links wait to be judged, now or after their grace period."""
     return tx.one("SELECT 1 FROM link_applications WHERE state IN ('missing', 'lasting') LIMIT 1") is not None
 
 
 def judge(tx: Writer) -> bool:
-    """Learn from links that are gone for good and from those that last; whether more of them can be judged now."""
+    """Learn from links that are gone for good and from those that last. True if more can be judged now."""
     due = tx.all(
         "SELECT seq, who, path, entity, meant, term, source, change, state FROM link_applications"
         " WHERE state IN ('missing', 'lasting') AND (state = 'lasting' OR gone <= ?) ORDER BY seq LIMIT ?",
@@ -150,8 +150,8 @@ def judge(tx: Writer) -> bool:
 
 
 def _fate(tx: Reader, row: Row, known: dict[str, LinkKeys | None]) -> Literal["standing", "removed", "undone"]:
-    """What became of a link that was not there any more. It may be there after all: the note it leads to may have got
-    its name, or its place, only after the link was read."""
+    """What became of a missing link. It may be there after all: the note it leads to may have got its name, or its
+    path, only after the link was read."""
     _, _, path, entity, meant, _, _, change, _ = row
     if path not in known:
         note = tx.value("SELECT seq FROM notes WHERE path = ?", (path,))
@@ -166,12 +166,12 @@ def _fate(tx: Reader, row: Row, known: dict[str, LinkKeys | None]) -> Literal["s
 
 
 def _has_target(tx: Reader, meant: str | None) -> bool:
-    """Whether what a link led to is still there; a name without a note always is."""
+    """Whether the note that a link led to still exists; a name without a note always does."""
     return meant is None or tx.one("SELECT 1 FROM notes WHERE path = ?", (meant,)) is not None
 
 
 def find_untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
-    """Those of some notes in which somebody did not want what was linked unasked."""
+    """Those of some notes in which somebody removed a link that was set unasked."""
     refused = (
         "SELECT 1 FROM link_applications"
         " WHERE path = ? AND source = 'proactive' AND state IN ('missing', 'removed', 'undone') LIMIT 1"
@@ -181,5 +181,5 @@ def find_untouchable(tx: Reader, paths: Sequence[str]) -> set[str]:
 
 def count_recent(tx: Reader, since: str) -> int:
     """In how many notes links were set unasked since a moment."""
-    said = "SELECT COUNT(DISTINCT path) FROM link_applications WHERE source = 'proactive' AND at >= ?"
-    return int(tx.value(said, (since,)))
+    query = "SELECT COUNT(DISTINCT path) FROM link_applications WHERE source = 'proactive' AND at >= ?"
+    return int(tx.value(query, (since,)))

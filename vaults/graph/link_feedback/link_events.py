@@ -1,4 +1,4 @@
-"""What happened to links, newest first: those that came and went, those we set, what was said of them."""
+"""What happened to links, newest first: those added and removed, those the server set, and feedback on them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """Where a page begins: below these rows of the three logs."""
+    """Where a page begins: below these row numbers of the three logs."""
 
     history: int
     applications: int
@@ -41,7 +41,7 @@ NEWEST = LogPosition(2**62, 2**62, 2**62)
 
 @dataclass(frozen=True, slots=True)
 class LinkEventPage:
-    """``next``: where the page after it begins; None where there is none."""
+    """A page of events. ``next``: where the next page begins; None for the last."""
 
     happenings: list[LinkEvent]
     next: LogPosition | None
@@ -50,8 +50,8 @@ class LinkEventPage:
 def read_page(
     tx: Reader, path: str | None, keys: Collection[str] | None, limit: int, below: LogPosition = NEWEST
 ) -> LinkEventPage:
-    """What happened to the links of a note, to links by some names, or to all. Each log is read in its own order, from
-    its end; between them time decides."""
+    """Events of the links of a note, of links by some names, or of all. Each log is read in its own order, from its
+    end; the logs are merged by time."""
     where, params = _to_condition(path, keys)
     logs = [
         [
@@ -69,21 +69,21 @@ def read_page(
         if not heads:
             return LinkEventPage(taken, None)
         number = max(heads)[1]
-        places[number], happening = logs[number][at[number]]
+        places[number], event = logs[number][at[number]]
         at[number] += 1
-        taken.append(happening)
+        taken.append(event)
     more = any(at[n] < len(log) or len(log) == limit for n, log in enumerate(logs))
     return LinkEventPage(taken, LogPosition(*places) if more else None)
 
 
 def _to_condition(path: str | None, keys: Collection[str] | None) -> tuple[str, dict[str, object]]:
     params: dict[str, object] = {"path": path} if path is not None else {}
-    said = ["path = :path"] if path is not None else []
+    clauses = ["path = :path"] if path is not None else []
     if keys is not None:
         named = {f"key{number}": key for number, key in enumerate(keys)}
-        said.append(f"entity IN ({', '.join(f':{name}' for name in named)})")
+        clauses.append(f"entity IN ({', '.join(f':{name}' for name in named)})")
         params |= named
-    return " AND ".join(said) or "TRUE", params
+    return " AND ".join(clauses) or "TRUE", params
 
 
 _HISTORY = "SELECT seq, at, path, target, added FROM link_history"
@@ -115,5 +115,5 @@ def _from_feedback(row: Row) -> NumberedEvent:
 
 
 def _display_name(who: str) -> str:
-    """A principal as people know it, without who vouches for it."""
+    """A principal as people know it, without its issuer."""
     return who.rpartition("|")[2]

@@ -1,4 +1,4 @@
-"""How the links of a vault are doing, in numbers."""
+"""Statistics of a vault's links."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from vaults.graph.link_feedback import link_trust
 from vaults.graph.links import unresolved_names
 
 MAX_STANDINGS = 5
-"""Entities told of each end."""
+"""Entities listed at each end of the ranking."""
 
 MAX_SUPPRESSIONS = 10
-"""Suppressions told."""
+"""Suppressions listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class LinkStats:
 
 
 def read_link_stats(tx: Reader) -> LinkStats:
-    """All of it."""
+    """Compute the statistics."""
     links = int(tx.value("SELECT COUNT(*) FROM note_links"))
     resolved = int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant IS NOT NULL"))
     lost, several = _count_unresolved(tx)
     fates = tx.all("SELECT source, state, COUNT(*) FROM link_applications GROUP BY source, state ORDER BY 1, 2")
-    held = [
+    suppressions = [
         Suppression(row[1], row[0], row[2], row[3] is None)
         for row in link_trust.read_suppressions(tx, limit=MAX_SUPPRESSIONS)
     ]
@@ -74,13 +74,13 @@ def read_link_stats(tx: Reader) -> LinkStats:
         best=_read_standings(tx, "mean > :start ORDER BY mean DESC"),
         worst=_read_standings(tx, "mean < :start ORDER BY mean"),
         suppressed=int(tx.value("SELECT COUNT(*) FROM link_suppressions")),
-        suppressions=held,
+        suppressions=suppressions,
         waiting=int(tx.value("SELECT COUNT(*) FROM proactive_queue")),
     )
 
 
 def _count_unresolved(tx: Reader) -> tuple[int, int]:
-    """Links that mean no note, files that are no notes left out, and those that fit several."""
+    """How many links mean no note, files that are not notes left out, and how many fit several."""
     rows = tx.all(
         "SELECT l.target, EXISTS (SELECT 1 FROM note_names k WHERE k.key = l.target_key), COUNT(*) FROM note_links l"
         " WHERE l.meant IS NULL AND l.target_key <> '' GROUP BY l.target, l.target_key"

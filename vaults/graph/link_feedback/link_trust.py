@@ -1,10 +1,10 @@
-"""What people think of links to an entity, by folder: how far suggestions of it are agreed with, and where they are not
+"""What people think of links to an entity, by folder: how often suggestions of it are accepted, and where they are not
 wanted any more.
 
-Each entity has a Beta posterior per folder, begun as four good links of five. In the vault as a whole (folder '') it
-counts what was observed, by half where that was in a folder; in a folder it begins at what the rest of the vault says
-and counts what was observed there. Nobody can flood it: one principal's word about an entity in a folder counts once a
-day for each verdict and, where others work in the vault too, never more than two observations in all.
+Each entity has a Beta posterior per folder, with a prior of four good links of five. For the vault as a whole (folder
+'') it counts all observations, those in a folder by half; for a folder, the prior is the mean of the rest of the vault,
+and what was observed there counts. Nobody can flood it: one principal's word about an entity in a folder counts once a
+day for each verdict and, if others work in the vault too, never more than two observations in all.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from vaults.db.sql import Reader, Writer
 from vaults.files.paths import parent_folder
 
 GOOD, BAD = 4.0, 1.0
-"""Observations a posterior begins with."""
+"""Good and bad observations of the prior."""
 
 PRIOR_MEAN = GOOD / (GOOD + BAD)
 
 MIN_OBSERVATIONS = 4.0
-"""Observations before an entity may be suppressed by what was learned."""
+"""Observations needed before an entity is suppressed by what was learned."""
 
 SUPPRESS, LIFT = 0.45, 0.55
-"""Below the first mean of a posterior an entity is suppressed, from the second on no longer."""
+"""Means of a posterior: below the first an entity is suppressed, from the second on no longer."""
 
 AFAR_WEIGHT = 0.5
-"""What an observation in one folder counts for the vault as a whole, and so for other folders."""
+"""Weight of an observation in one folder for the vault as a whole, and so for other folders."""
 
 MAX_PER_PRINCIPAL = 2.0
-"""Observations of one principal that count, for and against each, where it is not alone in the vault."""
+"""Observations of one principal that count, for and against each, if it is not alone in the vault."""
 
 MAX_POINTS = 5.0
 """Points for an entity whose links are all kept; as many against one that is about to be suppressed."""
 
 MAX_OBSERVATIONS = 5000
-"""Newest observations of an entity that are looked at."""
+"""Newest observations of an entity that are read."""
 
 SERVER_PRINCIPAL = "strongroom"
-"""Who stands for what the vault does by itself."""
+"""The principal of what the vault does by itself."""
 
 LinkVerdict = Literal["accepted", "rejected", "removed", "kept"]
 
@@ -52,19 +52,18 @@ _POSITIVE = frozenset({"accepted", "kept"})
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What became of one link or suggestion. ``entity``: a key of a name; ``path``: the note it is about; ``term``: the
-    words it was on."""
+    """What became of one link or suggestion."""
 
-    who: str
-    entity: str
-    path: str
+    who: str  # the principal
+    entity: str  # key of a name
+    path: str  # of the note that holds the link
     verdict: LinkVerdict
-    term: str | None = None
+    term: str | None = None  # the words it was on
 
 
 @dataclass(frozen=True, slots=True)
 class FolderTrust:
-    """For the notes of one folder: keys of entities not to be suggested, and points from -5 to 5 for those of which
+    """For the notes of one folder: keys of entities not to suggest, and points from -5 to 5 for those of which
     something is known."""
 
     suppressed: frozenset[str]
@@ -72,8 +71,8 @@ class FolderTrust:
 
 
 def read_trust(tx: Reader, folder: str) -> FolderTrust:
-    """What was learned that concerns a folder ('': the vault's own). The nearest folder above that knows of an entity
-    says it."""
+    """What was learned that applies to a folder ('': the vault's own). For each entity, the nearest folder upwards with
+    a posterior decides."""
     places = list_ancestors(folder)
     within = ", ".join("?" * len(places))
     suppressed = tx.all(f"SELECT entity FROM link_suppressions WHERE folder IN ({within})", places)
@@ -85,7 +84,7 @@ def read_trust(tx: Reader, folder: str) -> FolderTrust:
 
 
 def read_mean(tx: Reader, entity: str, folder: str) -> float:
-    """How far links to an entity are agreed with in a folder, 0 to 1: as ``read_trust`` takes it."""
+    """How often links to an entity are agreed with in a folder, 0 to 1; chosen as in ``read_trust``."""
     for place in list_ancestors(folder):
         found = tx.value("SELECT mean FROM link_trust WHERE entity = ? AND folder = ?", (entity, place))
         if found is not None:
@@ -96,7 +95,7 @@ def read_mean(tx: Reader, entity: str, folder: str) -> float:
 def read_suppressions(
     tx: Reader, entity: str | None = None, limit: int = 100
 ) -> list[tuple[str, str, str, str | None]]:
-    """Folder, entity, since when, and by whom (None: it was learned): of one entity or of all, newest first."""
+    """Suppressions of one entity or of all, newest first: folder, entity, since when, and by whom (None: learned)."""
     where, params = ("TRUE", [limit]) if entity is None else ("entity = ?", [entity, limit])
     rows = tx.all(
         f"SELECT folder, entity, at, who FROM link_suppressions WHERE {where} ORDER BY at DESC, entity, folder LIMIT ?",
@@ -114,23 +113,23 @@ def list_ancestors(folder: str) -> list[str]:
 
 
 def to_points(mean: float) -> float:
-    """What a posterior is worth to a suggestion: nothing where nobody said anything."""
+    """The points that a posterior's mean gives a suggestion: 0 for the prior."""
     reach = 1 - PRIOR_MEAN if mean > PRIOR_MEAN else PRIOR_MEAN - SUPPRESS
     return round(max(-MAX_POINTS, min(MAX_POINTS, MAX_POINTS * (mean - PRIOR_MEAN) / reach)), 2)
 
 
 def observe(tx: Writer, observations: Iterable[Observation]) -> int:
-    """Learn from what became of links; how many of them count."""
+    """Learn from what became of links. Returns how many observations count."""
     counted: set[str] = set()
     number, now = 0, clock.now()
     for each in observations:
         folder = parent_folder(each.path)
         of = {"entity": each.entity, "folder": folder, "who": each.who, "verdict": each.verdict, "day": now[:10]}
-        said = (
+        repeated = (
             "SELECT 1 FROM link_feedback WHERE entity = :entity AND folder = :folder AND who = :who"
             " AND verdict = :verdict AND at >= :day LIMIT 1"
         )
-        if tx.one(said, of) is not None:
+        if tx.one(repeated, of) is not None:
             continue
         _write_observation(tx, each, folder, WEIGHTS[each.verdict])
         counted.add(each.entity)
@@ -149,7 +148,7 @@ def _write_observation(tx: Writer, each: Observation, folder: str, weight: float
 
 
 def suppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
-    """Have an entity not suggested in a folder and below any more, because a person says so; whether that is new."""
+    """Stop suggesting an entity in a folder and below, because a person says so. False if that was said before."""
     row = {"entity": entity, "folder": folder, "at": clock.now(), "who": who}
     same = tx.one("SELECT who FROM link_suppressions WHERE entity = :entity AND folder = :folder", row)
     if same is not None and same[0] is not None:
@@ -164,8 +163,8 @@ def suppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
 
 
 def unsuppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
-    """Suggest an entity again in a folder; False where it was not suppressed in just that one. What was thought of it
-    there before does not count any more, so that it is learned anew."""
+    """Suggest an entity again in a folder; False if it was not suppressed in exactly that one. Earlier observations
+    there no longer count, so that it is learned afresh."""
     where = {"entity": entity, "folder": folder}
     if not tx.run("DELETE FROM link_suppressions WHERE entity = :entity AND folder = :folder", where):
         return False
@@ -175,27 +174,28 @@ def unsuppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
 
 
 def learn_entity(tx: Writer, entity: str) -> None:
-    """Work out anew what is thought of an entity, and where it is suppressed for that."""
+    """Recompute the posteriors of an entity, and where it is suppressed because of them."""
     found = _read_posteriors(tx, entity)
     tx.run("DELETE FROM link_trust WHERE entity = ?", (entity,))
     tx.many(
         "INSERT INTO link_trust (entity, folder, mean, weight) VALUES (?, ?, ?, ?)",
         [(entity, folder, each.mean, each.weight) for folder, each in found.items()],
     )
-    held = {row[0] for row in tx.all("SELECT folder FROM link_suppressions WHERE entity = ?", (entity,))}
+    suppressed = {row[0] for row in tx.all("SELECT folder FROM link_suppressions WHERE entity = ?", (entity,))}
     learned = tx.all("SELECT folder FROM link_suppressions WHERE entity = ? AND who IS NULL", (entity,))
     lifted = [folder for (folder,) in learned if folder not in found or found[folder].mean >= LIFT]
     tx.many("DELETE FROM link_suppressions WHERE entity = ? AND folder = ?", [(entity, each) for each in lifted])
     now = clock.now()
     tx.many(
         "INSERT INTO link_suppressions (entity, folder, at, who) VALUES (?, ?, ?, NULL)",
-        [(entity, folder, now) for folder, each in found.items() if each.unwanted and folder not in held],
+        [(entity, folder, now) for folder, each in found.items() if each.unwanted and folder not in suppressed],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Posterior:
-    """``spread``: whether it is of the folder's own notes, or, for the whole vault, of several folders."""
+    """What is thought of an entity. ``spread``: it may suppress, because it rests on the folder's own notes or, for the
+    whole vault, on more than one folder."""
 
     mean: float
     weight: float
@@ -211,10 +211,10 @@ VerdictTally = dict[tuple[str, bool], float]
 
 
 def _read_posteriors(tx: Reader, entity: str) -> dict[str, _Posterior]:
-    """What is thought of an entity in the vault as a whole ('') and in each folder of which something is known."""
+    """The posteriors of an entity for the vault as a whole ('') and for each folder with observations."""
     seen = _read_observed(tx, entity)
     if not seen:
-        return {"": _to_posterior((0.0, 0.0))}  # all of it was pardoned; the row tells that it was looked at
+        return {"": _to_posterior((0.0, 0.0))}  # all was pardoned; the row shows that it was computed
     alone = len({who for tally in seen.values() for who, _ in tally} - {SERVER_PRINCIPAL}) <= 1 and _has_one_principal(
         tx
     )
@@ -250,7 +250,7 @@ def _add_tallies(tallies: Iterable[VerdictTally]) -> VerdictTally:
 
 
 def _sum_weights(tally: VerdictTally, *, alone: bool) -> tuple[float, float]:
-    """Weights for and against, of each principal no more than its share."""
+    """Weights for and against, each principal's capped."""
     counted = {
         of: weight if alone or of[0] == SERVER_PRINCIPAL else min(weight, MAX_PER_PRINCIPAL)
         for of, weight in tally.items()
@@ -260,7 +260,7 @@ def _sum_weights(tally: VerdictTally, *, alone: bool) -> tuple[float, float]:
 
 
 def _read_observed(tx: Reader, entity: str) -> dict[str, VerdictTally]:
-    """By folder what was observed since it was last pardoned."""
+    """Observations by folder, since its last pardon."""
     rows = tx.all(
         "SELECT folder, who, verdict, weight FROM link_feedback WHERE entity = ? ORDER BY seq DESC LIMIT ?",
         (entity, MAX_OBSERVATIONS),
@@ -276,24 +276,24 @@ def _read_observed(tx: Reader, entity: str) -> dict[str, VerdictTally]:
 
 
 def _has_one_principal(tx: Reader) -> bool:
-    """Whether no more than one principal changes notes and has a say on links here: its links are its own."""
+    """Whether at most one principal edits notes and judges links here: then all links are its own."""
     return len(_read_two_principals(tx, "note_changes") | _read_two_principals(tx, "link_feedback")) <= 1
 
 
 def _read_two_principals(tx: Reader, table: str) -> set[str]:
-    """Two of the principals a table names, if it names so many."""
+    """Up to two principals that a table names."""
     first = tx.value(f"SELECT who FROM {table} WHERE who <> ? LIMIT 1", (SERVER_PRINCIPAL,))
     other = tx.value(f"SELECT who FROM {table} WHERE who <> ? AND who <> ? LIMIT 1", (SERVER_PRINCIPAL, first))
     return {each for each in (first, other) if each is not None}
 
 
 def needs_relearning(tx: Reader) -> bool:
-    """Whether what is derived here is gone."""
+    """Whether the posteriors are missing although there are observations."""
     some = tx.one("SELECT 1 FROM link_feedback WHERE weight > 0 LIMIT 1")
     return some is not None and tx.one("SELECT 1 FROM link_trust LIMIT 1") is None
 
 
 def relearn(tx: Writer) -> None:
-    """Work out everything anew."""
+    """Recompute the posteriors of all entities."""
     for (entity,) in tx.all("SELECT DISTINCT entity FROM link_feedback"):
         learn_entity(tx, entity)

@@ -1,4 +1,4 @@
-"""Notes that were changed and wait to be left alone, so that names in them may be linked."""
+"""Edited notes that wait until nobody edits them any more, so that names in them may be linked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vaults.db.sql import Reader, Writer
 
 
 def enqueue(tx: Writer, path: str) -> None:
-    """A note was changed just now: its time begins anew."""
+    """Queue a note that was edited just now; its waiting time starts again."""
     tx.run(
         "INSERT INTO proactive_queue (path, at) VALUES (:path, :at) ON CONFLICT (path) DO UPDATE SET at = excluded.at",
         {"path": path, "at": clock.now()},
@@ -15,13 +15,13 @@ def enqueue(tx: Writer, path: str) -> None:
 
 
 def read_due(tx: Reader, before: str, limit: int) -> list[tuple[str, str]]:
-    """Notes not changed since a moment, with when they were, the one that waits longest first."""
+    """Notes last edited before a moment, with the time of that edit, the longest waiting first."""
     rows = tx.all("SELECT path, at FROM proactive_queue WHERE at <= ? ORDER BY at, path LIMIT ?", (before, limit))
     return [(row[0], row[1]) for row in rows]
 
 
 def take(tx: Writer, path: str, at: str) -> bool:
-    """Take a note out; False where it was changed since."""
+    """Take a note out of the queue; False if it was edited since."""
     return tx.run("DELETE FROM proactive_queue WHERE path = ? AND at = ?", (path, at)) > 0
 
 
@@ -31,5 +31,5 @@ def has_entries(tx: Reader) -> bool:
 
 
 def clear(tx: Writer) -> None:
-    """None waits any more."""
+    """Empty the queue."""
     tx.run("DELETE FROM proactive_queue")

@@ -1,1 +1,1 @@
-"""Links as rows: what each means, how notes are linked, which names no note goes by."""
+"""Links as rows: which note each means, how notes are linked, which names no note goes by."""

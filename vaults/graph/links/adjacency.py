@@ -1,4 +1,4 @@
-"""How some notes hang together, read at once: what a search asks of the graph. Numbers are rows of their tables."""
+"""How some notes are connected, read at once: what a search asks of the graph. Numbers are rows of their tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NumberPair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NoteNames:
-    """A note and all it is called."""
+    """A note and all its names."""
 
     number: int
     names: tuple[str, ...]
@@ -23,7 +23,7 @@ class NoteNames:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourNote:
-    """A note beside another."""
+    """A note linked with another."""
 
     path: str
     title: str
@@ -31,7 +31,7 @@ class NeighbourNote:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNotes:
-    """Notes that link to one and notes it links to, the most central first; and how many there are of each."""
+    """Notes that link to a note and notes it links to, the most central first, and how many there are of each."""
 
     backlinks: tuple[NeighbourNote, ...] = ()
     outlinks: tuple[NeighbourNote, ...] = ()
@@ -56,7 +56,7 @@ def read_linked_notes(tx: Reader, notes: Collection[int], most: int) -> dict[int
 def _rank_linked(
     tx: Reader, own: str, other: str, notes: Collection[int], most: int
 ) -> dict[int, tuple[tuple[NeighbourNote, ...], int]]:
-    """The notes at the other end, and their number, by the note at this end."""
+    """By note at the ``own`` end: the notes at the other end, and how many there are."""
     pairs = f"SELECT DISTINCT {own} AS own, {other} AS other FROM note_links l WHERE {own} IN ({_join_numbers(notes)})"
     rows = tx.all(
         "SELECT own, path, title, times FROM (SELECT p.own, n.path, n.title,"
@@ -75,7 +75,7 @@ def _rank_linked(
 
 
 def read_note_links(tx: Reader, some: Collection[int], others: Collection[int]) -> list[NumberPair]:
-    """Which of ``some`` link to which of ``others`` and the other way round, each pair once: from, and to."""
+    """Links between ``some`` and ``others``, in either direction, each pair once: from, and to."""
     if not some or not others:
         return []
     one, other = _join_numbers(some), _join_numbers(others)
@@ -98,7 +98,7 @@ def find_hubs(tx: Reader, notes: Collection[int], most: int) -> set[int]:
 
 
 def read_memory_links(tx: Reader, memories: Collection[int], notes: Collection[int]) -> list[NumberPair]:
-    """Which of ``memories`` somebody linked to which of ``notes``. Who may see a memory is the caller's to know."""
+    """Which of ``memories`` somebody linked to which of ``notes``. The caller has to know who may see a memory."""
     if not memories or not notes:
         return []
     rows = tx.all(
@@ -109,7 +109,7 @@ def read_memory_links(tx: Reader, memories: Collection[int], notes: Collection[i
 
 
 def read_note_names(tx: Reader, notes: Collection[int]) -> list[NoteNames]:
-    """Title, file's name and aliases of ``notes``."""
+    """Title, file name and aliases of ``notes``."""
     if not notes:
         return []
     rows = tx.all(f"SELECT seq, title, path, aliases FROM notes WHERE seq IN ({_join_numbers(notes)})")

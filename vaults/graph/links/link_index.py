@@ -1,5 +1,5 @@
-"""The rows of links: as they are written, and the note each means. What one means is kept, and worked out again when a
-note that goes by its name comes, goes, or is called otherwise."""
+"""The rows of links: each as written, and the note it means. That note is stored, and resolved again when a note with
+the link's name is added, removed or renamed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkRow:
 
     @property
     def link(self) -> Link:
-        """As read from the text, but for where it stands in it."""
+        """The link as read from the text, without its position."""
         return _to_link(self.kind, self.target)
 
 
@@ -39,8 +39,8 @@ def _to_link(kind: LinkKind, target: str) -> Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkDifference:
-    """Keys of what a note links to now and did not, and the other way round. ``any``: some link is another, or means
-    another note."""
+    """Keys of names a note links to now and did not before, and the other way round. ``any``: some link changed, or
+    means another note."""
 
     added: set[str]
     removed: set[str]
@@ -52,38 +52,38 @@ _READ_COLUMNS = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
 
 
 def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere: bool) -> LinkDifference:
-    """Make these the links of a note, from the first that differs on: most edits change few or none. ``elsewhere``:
-    the note lies at another path than before, from which links may start. Whoever calls tells the graph of it: by
-    ``update_names``, or by ``changed``."""
+    """Store the links of a note, from the first that differs on: most edits change few or none. ``elsewhere``: the note
+    has moved, and links may be relative to its path. The caller must tell the graph, by ``update_names`` or by
+    ``mark_links_changed``."""
     rows: list[Row] = [
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
     ]
-    held = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
-    pairs = enumerate(zip(held, rows, strict=False))
-    same = next((place for place, (old, new) in pairs if old != new), min(len(held), len(rows)))
+    stored = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
+    pairs = enumerate(zip(stored, rows, strict=False))
+    same = next((place for place, (old, new) in pairs if old != new), min(len(stored), len(rows)))
     first = 0 if elsewhere else same
-    if len(held) > first:
+    if len(stored) > first:
         tx.run("DELETE FROM note_links WHERE note = ? AND ordinal >= ?", (note, first))
     meanings = LinkResolver(tx)
     tx.many(
         f"INSERT INTO note_links (note, ordinal, {_STORED_COLUMNS}, meant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(note, place, *rows[place], meanings.of(links[place], path, note)) for place in range(first, len(rows))],
     )
-    if len(held) == len(rows) == same and not elsewhere:
+    if len(stored) == len(rows) == same and not elsewhere:
         return LinkDifference(set(), set(), any=False)
-    before, after = {row[3] for row in held}, {row[3] for row in rows}
+    before, after = {row[3] for row in stored}, {row[3] for row in rows}
     return LinkDifference(after - before - {""}, before - after - {""})
 
 
 def mark_links_changed(tx: Writer, note: int) -> None:
-    """A note's links are others."""
+    """Tell the graph that a note's links changed."""
     graph_clock.mark_changed(tx, [note])
 
 
 def resolve_names(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> None:
-    """Work out anew what links by these names mean: notes that go by them came, went or moved. ``also``: notes of which
-    something else changed."""
+    """Resolve the links by these names again, because notes with these names were added, removed or moved. ``also``:
+    notes of which something else changed."""
     changed, sources = [], set(also)
     for key in keys:
         rows = tx.all(
@@ -104,7 +104,7 @@ def resolve_names(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> 
 
 
 def resolve_links_of(tx: Writer, note: int, path: str) -> None:
-    """Work out anew what a note's own links mean: it lies in another folder, from which they start."""
+    """Resolve a note's own links again, because it moved to another folder, to which they are relative."""
     meanings = LinkResolver(tx)
     rows = tx.all("SELECT ordinal, kind, target, meant FROM note_links WHERE note = ?", (note,))
     found = [
@@ -116,7 +116,7 @@ def resolve_links_of(tx: Writer, note: int, path: str) -> None:
 
 
 def read_backlinks(tx: Reader, note: int) -> list[LinkRow]:
-    """Links of other notes, and of itself, that mean this note, by their notes' paths."""
+    """All links that mean this note, its own included, by the paths of their notes."""
     rows = tx.all(
         f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note"
         " WHERE l.meant = ? AND l.target_key <> '' ORDER BY s.path, l.ordinal",
@@ -126,7 +126,7 @@ def read_backlinks(tx: Reader, note: int) -> list[LinkRow]:
 
 
 def read_links_by_name(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
-    """Links whose target goes by one of these names, whatever note they mean, by their notes' paths."""
+    """Links that give one of these names, whatever note they mean, by the paths of their notes."""
     rows = [
         row
         for each in sorted(set(keys))
@@ -143,31 +143,31 @@ def _to_link_row(row: Row) -> LinkRow:
 
 
 def is_due(tx: Reader) -> bool:
-    """Whether links of an earlier build wait to be understood."""
+    """Whether links stored by an earlier build still have to be resolved."""
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'links' AND value = 'owed'") is not None
 
 
 def read_target_keys(tx: Reader) -> list[str]:
-    """Every name that is linked to."""
+    """The keys of all names that are linked to."""
     return [row[0] for row in tx.all("SELECT DISTINCT target_key FROM note_links")]
 
 
 def mark_resolved(tx: Writer) -> None:
-    """Every link is understood."""
+    """Record that every link is resolved."""
     tx.run("DELETE FROM vault_info WHERE key = 'links'")
 
 
 def update_names(tx: Writer, note: int, keys: Iterable[str]) -> None:
-    """A note gained or lost these names."""
+    """Resolve links again after a note gained or lost these names."""
     resolve_names(tx, keys, [note])
 
 
 def forget_names(tx: Writer, keys: Iterable[str]) -> None:
-    """Notes that went by these names are gone."""
+    """Resolve links again after notes with these names were removed."""
     graph_clock.advance(tx)
     resolve_names(tx, keys)
 
 
 def read_name_keys(tx: Reader, notes: Iterable[int]) -> set[str]:
-    """The names some notes go by."""
+    """The keys of all names of some notes."""
     return {key for each in notes for key in note_names.read_keys(tx, each)}

@@ -1,4 +1,4 @@
-"""Links as rows, page by page, with what tells each from the others of its note."""
+"""Reads links page by page, each with its ordinal, which identifies it within its note."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from vaults.markdown.link import LinkKind
 
 @dataclass(frozen=True, slots=True)
 class ResolvedLink:
-    """A link and the note it stands in. ``meant`` and ``leads``: number and path of the note it means; None: none, or
-    several. ``key``: that of the name it gives, '' for one inside its note."""
+    """A link, the note it stands in, and the note it means."""
 
-    note: int
+    note: int  # number of the note it stands in
     path: str
     ordinal: int
     line: int
     kind: LinkKind
     target: str
-    key: str
+    key: str  # of the name it gives; '' for a link inside its note
     heading: str
     block: str
     alias: str
     embed: bool
-    meant: int | None
-    leads: str | None
+    meant: int | None  # number of the note it means; None: none, or several
+    leads: str | None  # path of that note
 
 
 _FROM = (
@@ -42,7 +41,7 @@ FIRST_POSITION: LinkPosition = ("", -1)
 
 
 def read_links_to(tx: Reader, note: int, after: LinkPosition, limit: int) -> list[ResolvedLink]:
-    """Links of other notes that mean this one, by path and place."""
+    """Links of other notes that mean this one, by path and ordinal."""
     rows = tx.all(
         f"{_FROM} WHERE l.meant = :note AND l.note <> :note"
         " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
@@ -52,23 +51,23 @@ def read_links_to(tx: Reader, note: int, after: LinkPosition, limit: int) -> lis
 
 
 def count_links_to(tx: Reader, note: int) -> int:
-    """How many there are."""
+    """How many links of other notes mean this one."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant = :note AND note <> :note", {"note": note}))
 
 
 def read_links_from(tx: Reader, note: int, after: LinkPosition, limit: int) -> list[ResolvedLink]:
-    """All links of a note, in their order."""
+    """All links of a note, in order."""
     rows = tx.all(f"{_FROM} WHERE l.note = ? AND l.ordinal > ? ORDER BY l.ordinal LIMIT ?", (note, after[1], limit))
     return [_to_link(row) for row in rows]
 
 
 def count_links_from(tx: Reader, note: int) -> int:
-    """How many there are."""
+    """How many links a note has."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE note = ?", (note,)))
 
 
 def read_links_naming(tx: Reader, key: str, after: LinkPosition, limit: int) -> list[ResolvedLink]:
-    """Links to a name no one note goes by, by path and place."""
+    """Unresolved links by a name, by path and ordinal: no note goes by it, or several do."""
     rows = tx.all(
         f"{_FROM} WHERE l.target_key = :key AND l.meant IS NULL"
         " AND (s.path > :path OR s.path = :path AND l.ordinal > :place) ORDER BY s.path, l.ordinal LIMIT :limit",
@@ -78,18 +77,18 @@ def read_links_naming(tx: Reader, key: str, after: LinkPosition, limit: int) -> 
 
 
 def count_links_naming(tx: Reader, key: str) -> int:
-    """How many there are."""
+    """How many unresolved links give a name."""
     return int(tx.value("SELECT COUNT(*) FROM note_links WHERE target_key = ? AND meant IS NULL", (key,)))
 
 
 def read_links_between(tx: Reader, pairs: Iterable[tuple[int, int]], each: int = 1) -> list[ResolvedLink]:
-    """The first links from one note to another, for each pair, in its order."""
+    """The first ``each`` links from one note to the other, for each pair, in order."""
     query = f"{_FROM} WHERE l.note = ? AND l.meant = ? ORDER BY l.ordinal LIMIT ?"
     return [_to_link(row) for source, target in pairs for row in tx.all(query, (source, target, each))]
 
 
 def read_links_among(tx: Reader, notes: Collection[int], limit: int) -> list[ResolvedLink]:
-    """The first link between each two of some notes, by numbers."""
+    """The first link in each direction between any two of some notes, by numbers."""
     inside = ", ".join(map(str, sorted(notes)))
     rows = tx.all(
         f"{_FROM} JOIN (SELECT note, meant, MIN(ordinal) AS first FROM note_links WHERE note IN ({inside})"
@@ -115,8 +114,8 @@ def find_fitting_paths(tx: Reader, key: str, most: int) -> list[str]:
 
 
 def read_survival(tx: Reader, note: int) -> dict[int, int]:
-    """How many changes of its note the oldest link between this note and another outlived, by the other's number: of
-    links from this one and to it alike. Without a record of its coming it was there from the first look on."""
+    """By number of another note: how many edits of its note the oldest link between the two has outlived, in either
+    direction. A link without a record of its addition counts from the first time its note was seen."""
     query = (
         "SELECT {other}, COALESCE(e.edits, 0), COALESCE(MAX(h.edit), 0)"
         " FROM note_links l JOIN notes n ON n.seq = l.note LEFT JOIN note_edits e ON e.path = n.path"
@@ -131,7 +130,7 @@ def read_survival(tx: Reader, note: int) -> dict[int, int]:
 
 
 def count_outlived_edits(tx: Reader, path: str, key: str) -> int:
-    """How many changes of its note a link to a name outlived since it last came."""
+    """How many edits of its note a link to a name has outlived since it was last added."""
     edits = int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
     came = tx.value("SELECT MAX(edit) FROM link_history WHERE path = ? AND target = ? AND added = 1", (path, key))
     return max(0, edits - int(came or 0))

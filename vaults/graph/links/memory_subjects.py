@@ -1,5 +1,5 @@
-"""Memories that speak of notes and of named things, as somebody said so. A note is known by its path, which follows it;
-a thing without a note by its name."""
+"""Which notes and named things a memory is about, as somebody declared. A note is known by its path, which follows it
+when it moves; a thing without a note by its name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SubjectKind = Literal["note", "entity"]
 
 @dataclass(frozen=True, slots=True)
 class MemorySubject:
-    """What a memory speaks of. ``name``: a note's path, or an entity's name."""
+    """What a memory is about. ``name``: a note's path, or an entity's name."""
 
     kind: SubjectKind
     name: str
 
 
 def add_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject, who: str) -> None:
-    """Say that a memory speaks of something; the same again changes nothing."""
+    """Record that a memory is about something; a repetition changes nothing."""
     tx.run(
         "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, kind, subject) DO NOTHING",
@@ -31,7 +31,7 @@ def add_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject, 
 
 
 def remove_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject) -> bool:
-    """Take that back; whether it had been said."""
+    """Delete such a record; False if there was none."""
     return bool(
         tx.run(
             "DELETE FROM memory_subjects WHERE from_memory = ? AND relation = ? AND kind = ? AND subject = ?",
@@ -41,7 +41,7 @@ def remove_subject(tx: Writer, memory: int, relation: str, subject: MemorySubjec
 
 
 def read_subjects(tx: Reader, memory: int, limit: int) -> list[tuple[str, MemorySubject]]:
-    """What a memory speaks of, by relation, in the order it was said; not of notes that are gone."""
+    """The subjects of a memory with their relations, in the order they were added; without notes that are gone."""
     rows = tx.all(
         "SELECT relation, kind, subject FROM memory_subjects s WHERE from_memory = ?"
         " AND (kind <> 'note' OR EXISTS (SELECT 1 FROM notes n WHERE n.path = s.subject))"
@@ -52,7 +52,7 @@ def read_subjects(tx: Reader, memory: int, limit: int) -> list[tuple[str, Memory
 
 
 def read_all_subjects(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
-    """Relation, kind and name of everything a memory speaks of, for an export."""
+    """Relation, kind and name of every subject of a memory, for an export."""
     rows = tx.all(
         "SELECT relation, kind, subject FROM memory_subjects WHERE from_memory = ? ORDER BY relation, kind, subject",
         (memory,),
@@ -61,13 +61,13 @@ def read_all_subjects(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ..
 
 
 def find_subjects(tx: Reader, memory: int, name: str) -> list[MemorySubject]:
-    """What a memory speaks of under this very path or name, whatever its case."""
+    """The subjects of a memory with this path or name, ignoring case."""
     rows = tx.all("SELECT DISTINCT kind, subject FROM memory_subjects WHERE from_memory = ?", (memory,))
-    return [MemorySubject(kind, said) for kind, said in rows if said == name or name_key(said) == name_key(name)]
+    return [MemorySubject(kind, known) for kind, known in rows if known == name or name_key(known) == name_key(name)]
 
 
 def copy_subjects(tx: Writer, before: str, after: str) -> None:
-    """Let memories that speak of one note speak of another as well."""
+    """Make memories that are about one note be about another as well."""
     tx.run(
         "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
         " SELECT from_memory, relation, 'note', :after, created_by, created_at FROM memory_subjects"

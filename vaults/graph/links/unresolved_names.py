@@ -1,4 +1,4 @@
-"""Names that are linked to and that no note goes by: notes somebody thought of and nobody wrote."""
+"""Names that are linked to but that no note goes by: notes somebody thought of and nobody wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}\Z")
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedName:
-    """A name without a note, as it is written first. ``links``: how many lead to it, from how many ``notes``."""
+    """A name without a note, in one of its spellings. ``links``: how many lead to it, from how many ``notes``."""
 
     key: str
     name: str
@@ -22,7 +22,7 @@ class UnresolvedName:
 
 
 def read_unresolved(tx: Reader, most: int) -> list[UnresolvedName]:
-    """Such names, most linked first; not those of files that are no notes, nor any that several notes go by."""
+    """Such names, most linked first; without names of files that are not notes, and names that several notes share."""
     rows = tx.all(
         "SELECT l.target_key, MIN(l.target), COUNT(*), COUNT(DISTINCT l.note) FROM note_links l"
         " WHERE l.meant IS NULL AND l.target_key <> '' AND l.kind <> 'markdown'"

@@ -1,1 +1,1 @@
-"""What notes are called, and where a text says so."""
+"""The names of notes, and where a text mentions them."""

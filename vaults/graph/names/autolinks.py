@@ -1,4 +1,4 @@
-"""Links set on the names in a text. Pure: the text reads as before, and nothing but brackets and targets is added."""
+"""Sets links on the names in a text. Pure: the text reads as before, and only brackets and targets are added."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from vaults.markdown.protected_spans import TextSpan, find_protected_in_scan, fi
 from vaults.markdown.scan import Scan, scan
 
 OPT_OUT = "auto_link"
-"""The property by which a note says that it wants no links set: ``auto_link: false``."""
+"""The property by which a note opts out of links being set: ``auto_link: false``."""
 
 MAX_NAMESAKES = 100
-"""Notes of one file name from which a link says the whole path: no shorter spelling is looked for."""
+"""Notes with the same file name above which a link gives the whole path: no shorter spelling is tried."""
 
 # What a target cannot hold, and what would begin code, a comment, a formula or a template in the text around it.
 _UNFIT_TARGET = re.compile(r"[\[\]|#^\x00-\x1f`<>\\]|\$|%%|\{\{|^\s|\s$")
@@ -33,7 +33,7 @@ UNFIT_WORDS = re.compile(r"[\[\]|\\\n\r]")
 @dataclass(frozen=True, slots=True)
 class AddedLink:
     """A link that was set: the words it is on, the path of the note it leads to, the line, from 1, and the note's
-    title. A link to what no note is about has the words for both."""
+    title. For a link to a note still to be written, the words stand for both path and title."""
 
     term: str
     target: str
@@ -43,7 +43,7 @@ class AddedLink:
 
 @dataclass(frozen=True, slots=True)
 class AutolinkedText:
-    """A text with links, and which were set, in order."""
+    """A text with links, and the links that were set, in order."""
 
     text: str
     linked: list[AddedLink] = field(default_factory=list)
@@ -51,22 +51,19 @@ class AutolinkedText:
 
 @dataclass(frozen=True, slots=True)
 class AutolinkOptions:
-    """Where links are wanted. ``path``: of the note; ``within``: spans of its text, None for all of it; ``suppressed``:
-    keys of titles that are not wanted there; ``every``: not only where a name stands first, and also where the note
-    links it elsewhere; ``only``: the paths of the notes that may be linked, None for any; ``implicit``: patterns
-    of names that no note is about, which become links to a note that is still to be written."""
+    """Where links are wanted."""
 
-    path: str
-    within: Sequence[TextSpan] | None = None
-    suppressed: frozenset[str] = frozenset()
-    every: bool = False
-    only: frozenset[str] | None = None
-    implicit: tuple[NamePattern, ...] = ()
+    path: str  # of the note
+    within: Sequence[TextSpan] | None = None  # spans of its text; None: all of it
+    suppressed: frozenset[str] = frozenset()  # keys of titles not to link
+    every: bool = False  # link all occurrences of a name, also of one the note links elsewhere
+    only: frozenset[str] | None = None  # paths of the notes that may be linked; None: any
+    implicit: tuple[NamePattern, ...] = ()  # patterns of names without a note, linked to one still to be written
 
 
 @dataclass(frozen=True, slots=True)
 class LinkPlacement:
-    """A link to be set: on the text from ``start`` to ``end``, written as ``target``; path and title of the note."""
+    """A link to set on the text from ``start`` to ``end``, written as ``target``; path and title of the note."""
 
     start: int
     end: int
@@ -76,8 +73,8 @@ class LinkPlacement:
 
 
 def add_links(text: str, gazetteer: Gazetteer, wish: AutolinkOptions) -> AutolinkedText:
-    """``text`` with links on the names of notes in it. A name that several notes go by is left alone, and so is one
-    that the note goes by itself. Linear; raises on no text."""
+    """``text`` with links on the names of notes in it. A name of several notes is left alone, and so is a name of the
+    note itself. Linear; raises on no text."""
     if wish.within is not None and not wish.within:
         return AutolinkedText(text)
     found = scan(text)
@@ -97,13 +94,13 @@ def add_links(text: str, gazetteer: Gazetteer, wish: AutolinkOptions) -> Autolin
 
 @dataclass(frozen=True, slots=True)
 class _NamesInText:
-    """What a text names: notes, and what no note goes by."""
+    """What a text names: notes, and things without a note."""
 
     mentions: list[NameMention]
     others: list[ImplicitName]
 
     def read(self, lines: str, at: int, zones: list[TextSpan], by: tuple[Gazetteer, AutolinkOptions]) -> None:
-        """Read some whole lines that begin at ``at``: no name goes on into the next. ``zones`` are theirs."""
+        """Read whole lines that begin at ``at``: no name continues into the next line. ``zones`` are within them."""
         gazetteer, wish = by
         found = gazetteer.mentions(lines, zones)
         self.mentions.extend(replace(each, start=each.start + at, end=each.end + at) for each in found)
@@ -114,7 +111,7 @@ class _NamesInText:
 
 
 def _lines_of(text: str, spans: Sequence[TextSpan]) -> Iterator[TextSpan]:
-    """The lines that hold some united spans, those that touch as one."""
+    """The lines that hold some merged spans; adjacent lines are joined."""
     start = end = 0
     for first, last in spans:
         if last <= end:
@@ -129,7 +126,7 @@ def _lines_of(text: str, spans: Sequence[TextSpan]) -> Iterator[TextSpan]:
 
 
 def _clip_zones(zones: Sequence[TextSpan], start: int, end: int) -> list[TextSpan]:
-    """Zones of a part of the text, as offsets in it."""
+    """The zones within a part of the text, as offsets in that part."""
     first = max(0, bisect_right(zones, (start, start)) - 1)
     after = bisect_right(zones, (end, end))
     return merge_spans(((one - start, other - start) for one, other in zones[first:after]), end - start)
@@ -137,7 +134,7 @@ def _clip_zones(zones: Sequence[TextSpan], start: int, end: int) -> list[TextSpa
 
 @dataclass(frozen=True, slots=True)
 class ChosenLink:
-    """A link somebody wants: on the text from ``start`` to ``end``, to the note at ``path``."""
+    """A link somebody chose: on the text from ``start`` to ``end``, to the note at ``path``."""
 
     start: int
     end: int
@@ -147,8 +144,8 @@ class ChosenLink:
 def add_chosen_links(
     text: str, gazetteer: Gazetteer, wish: AutolinkOptions, chosen: Sequence[ChosenLink]
 ) -> AutolinkedText:
-    """``text`` with links where they are wanted, one to each note. Left out are places that can hold none, and notes
-    that are not there or that no link can be spelled for."""
+    """``text`` with the chosen links, one to each note. Skipped are places that can hold no link, and notes that do not
+    exist or for which no link can be spelled."""
     found = scan(text)
     zones, note = find_protected_in_scan(found, text), _LinkingNote.of(text, found, wish)
     places: dict[str, LinkPlacement] = {}
@@ -166,13 +163,13 @@ def add_chosen_links(
 
 
 def find_node(gazetteer: Gazetteer, path: str) -> Node | None:
-    """The note at a path."""
+    """The note at ``path``."""
     found = (gazetteer.nodes[each] for each in gazetteer.keys.get(name_key(stem_of(path)), ()))
     return next((node for node in found if node.path == path), None)
 
 
 def insert_links(text: str, found: Scan, places: Sequence[LinkPlacement]) -> AutolinkedText:
-    """``text``, scanned as ``found``, with links at some places, which are in order and apart."""
+    """``text``, scanned as ``found``, with links at ``places``, which are in order and do not overlap."""
     parts: list[str] = []
     at, linked, counter, tabled = 0, [], LineCounter(found.lines), find_tables(found) if places else []
     for each in places:
@@ -185,11 +182,11 @@ def insert_links(text: str, found: Scan, places: Sequence[LinkPlacement]) -> Aut
 
 
 def is_opted_out(text: str) -> bool:
-    """Whether a note wants no links set."""
+    """Whether a note opts out of links being set."""
     if OPT_OUT not in text:
         return False
-    said = parse_outline(text).frontmatter.get(OPT_OUT)
-    return said is False or (isinstance(said, str) and said.strip().lower() in ("false", "no", "off"))
+    value = parse_outline(text).frontmatter.get(OPT_OUT)
+    return value is False or (isinstance(value, str) and value.strip().lower() in ("false", "no", "off"))
 
 
 def _is_inside(allowed: Sequence[TextSpan], mention: NameMention | ImplicitName) -> bool:
@@ -200,7 +197,7 @@ def _is_inside(allowed: Sequence[TextSpan], mention: NameMention | ImplicitName)
 
 @dataclass(frozen=True, slots=True)
 class _LinkingNote:
-    """The note as it will be known once it is written. ``ours``: keys of its names; ``linked``: of what it links."""
+    """The note as it will be once written. ``ours``: keys of its names; ``linked``: keys of what it links."""
 
     own: LinkTarget
     ours: frozenset[str]
@@ -215,7 +212,7 @@ class _LinkingNote:
         return cls(own, frozenset(name_key(each) for each in names), find_linked_keys(find_links(found, text)), wish)
 
     def refuses(self, words: str) -> bool:
-        """Whether words can hold no link, or name the note itself."""
+        """Whether these words cannot hold a link, or name the note itself."""
         return UNFIT_WORDS.search(words) is not None or name_key(words) in self.ours
 
 
@@ -258,7 +255,7 @@ def _is_wanted(wish: AutolinkOptions, mention: NameMention, node: Node) -> bool:
 
 
 def find_linked_keys(found: Sequence[Link]) -> frozenset[str]:
-    """Keys of what some links name: whoever goes by one may be linked already."""
+    """Keys of the names in some links: a note with one of these names may be linked already."""
     return frozenset(name_key(each.page) for each in found if each.target)
 
 
@@ -268,8 +265,9 @@ def stem_of(path: str) -> str:
 
 
 def spell_target(node: Node, source: LinkTarget, gazetteer: Gazetteer) -> str | None:
-    """The shortest way to write a link to a note in the note ``source``: its file's name, as much of its path as makes
-    that clear, all of it. Titles are not used: other programs do not know links by title. None where no link can."""
+    """The shortest way to write a link to a note in the note ``source``: its file name, as much of its path as makes
+    that unambiguous, or all of it. Not its title: other programs do not resolve links by title. None if no spelling
+    works."""
     whole = node.path.rpartition(".")[0]
     nodes = [node, *(gazetteer.nodes[each] for each in gazetteer.keys.get(name_key(whole), ()))]
     parts, least = whole.split("/"), 1

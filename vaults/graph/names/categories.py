@@ -1,4 +1,4 @@
-"""What kind of thing a note is about where it does not say so: by the folder it lies in. Pure."""
+"""Guesses what kind of thing a note is about from its folder, if the note does not say so. Pure."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CATEGORY_OF_FOLDER = {folder: category for category, folders in _FOLDERS.items(
 
 
 def infer_category(node: Node) -> str:
-    """As the note says, else as the innermost folder that tells does, else the folder it lies in; '' for none."""
+    """The category the note states, else that of the innermost known folder, else its folder's name; '' for none."""
     return node.category or guess_category(node.path)
 
 
 def guess_category(path: str) -> str:
-    """The category of what lies in these folders."""
+    """The category that the folders of a path suggest."""
     folders = [fold_name(each).strip() for each in path.split("/")[-2::-1]]
     known = (_CATEGORY_OF_FOLDER[each] for each in folders if each in _CATEGORY_OF_FOLDER)
     named = (each[:100] for each in folders if any(sign.isalpha() for sign in each))  # no years and months

@@ -1,4 +1,4 @@
-"""Words that name nothing by themselves. A note called by one of them is meant only where it is spelled as a name."""
+"""Words that name nothing by themselves. A note named by one of them is meant only where it is spelled as a name."""
 
 from __future__ import annotations
 
@@ -204,13 +204,13 @@ AES ANSI ASCII BASE CP ECMA ES GPT IEEE IPV ISO LATIN MD MP PEP RFC RSA SHA UTF 
 """
 
 STOP_WORDS = frozenset(_GRAMMAR.split())
-"""Words of grammar. No spelling makes a name of one, but for a capital within, as in IT."""
+"""Words of grammar. Only a capital inside the word makes a name of one, as in IT."""
 
 TECHNICAL_TERMS = frozenset(word.casefold() for word in _TECHNICAL.split())
-"""Terms of the trade, of which every technical text is full."""
+"""Technical terms, of which every technical text is full."""
 
 STANDARDS = frozenset(_STANDARDS.split())
-"""What stands before the number of a standard, which is no ticket's."""
+"""Prefixes of standards, whose numbers are not ticket numbers."""
 
 _COMMON = STOP_WORDS | frozenset(_EVERYDAY.split())
 
@@ -218,7 +218,7 @@ _ENDINGS = (("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed
 
 
 def is_everyday(word: str) -> bool:
-    """Whether a word in lower case, or what it is a form of, is one of grammar or of the commonest of English."""
+    """Whether a lower-case word, or the word it is a form of, is one of grammar or of the commonest of English."""
     if word in _COMMON:
         return True
     return any(word.endswith(ending) and word[: -len(ending)] + stem in _COMMON for ending, stem in _ENDINGS)

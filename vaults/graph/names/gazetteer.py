@@ -1,8 +1,8 @@
 """Where a text names notes: every title, file name and alias of the vault looked up in one pass.
 
-A text is cut into words and signs. For each that begins some name, the pieces from there are looked up as one, for each
-length that names beginning so have: the time is linear in the text, however many notes there are and whatever signs
-their names hold. Nothing of a name is ever an expression.
+A text is cut into words and signs. For each that begins some name, the pieces from there are joined and looked up, for
+each length that names with this beginning have: the time is linear in the text, however many notes there are and
+whatever signs their names hold. No name is ever part of a regular expression.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vaults.markdown.link_resolution import name_key
 from vaults.markdown.protected_spans import TextSpan, overlaps_any
 
 REBUILD_DIVISOR = 4
-"""Where more than one in so many notes is called otherwise, all names are read anew."""
+"""If more than one in so many notes changed its names, all names are read again."""
 
 _BACK = 20
-"""Characters before a word that tell whether it begins a sentence."""
+"""Characters before a word that are checked for the end of a sentence."""
 
 # What makes a word a part of a longer one: a path, an address, a compound, a contraction, a name in a program.
 _JOINED_BEFORE = re.compile(r"(?:[\w.:=’'][_.:=]|[@#$%&\\/+~-])\Z")
@@ -30,8 +30,8 @@ _JOINED_AFTER = re.compile(r"[_.:=@\\/~-][^\W_]|[’'](?:t|re|ve|ll|d|m)(?![^\W_
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A name in a text: where it stands, as it is written, and the notes that go by it, by number. Several notes: it
-    is not known which is meant."""
+    """A name in a text: where it stands, as written, and the numbers of the notes with that name. With several notes,
+    it is not known which is meant."""
 
     start: int
     end: int
@@ -41,26 +41,24 @@ class NameMention:
 
 @dataclass(frozen=True, slots=True)
 class Gazetteer:
-    """All names of the notes of a vault. ``named``: the change of the graph it knows. ``names``: the notes that go by a
-    name, folded. ``spelled``: of names that are common words too, how they are written. ``lengths``: of the names that
-    begin with a piece, their numbers of pieces, longest first. ``keys``: the notes that a link by a name may mean."""
+    """All names of the notes of a vault."""
 
-    named: int = -1
+    named: int = -1  # the change of the graph it knows
     nodes: Mapping[int, Node] = field(default_factory=dict)
-    names: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    spelled: dict[str, frozenset[str]] = field(default_factory=dict)
+    names: dict[str, tuple[int, ...]] = field(default_factory=dict)  # folded name to notes
+    spelled: dict[str, frozenset[str]] = field(default_factory=dict)  # spellings of names that are common words, too
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    keys: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """First piece of names to their numbers of pieces, longest first."""
+    keys: dict[str, tuple[int, ...]] = field(default_factory=dict)  # key of a name to notes that a link may mean
 
     def mentions(self, text: str, zones: Sequence[TextSpan] = ()) -> list[NameMention]:
-        """The names in a text, in order and apart: where two overlap, the longer one counts. A word of everyday counts
-        only where it is spelled as a name. None touches one of ``zones``, which are in order and apart. Pure, linear.
-        """
+        """The names in a text, in order and without overlap: the longer one counts. A common word counts only where it
+        is spelled as a name. None touches one of ``zones``, which are in order and do not overlap. Pure, linear."""
         return self._found(text, zones, lambda key, start, end: self._is_spelled(key, text, start, end))
 
     def occurrences(self, text: str, zones: Sequence[TextSpan] = ()) -> list[NameMention]:
-        """As ``mentions``, and words of everyday that are names too, however they are spelled: a reader has to say
-        which of them are meant."""
+        """As ``mentions``, with common words that are names, however they are spelled: a reader has to decide which are
+        meant."""
         return self._found(text, zones, _always)
 
     def _found(
@@ -89,7 +87,7 @@ class Gazetteer:
         return [NameMention(start, end, text[start:end], self.names[key]) for start, end, key in sorted(kept)]
 
     def _is_spelled(self, key: str, text: str, start: int, end: int) -> bool:
-        """Whether a name is no word of everyday, or spelled as one of the notes that go by it is."""
+        """Whether a name is no common word, or is spelled as one of the notes with that name spells it."""
         spelled = self.spelled.get(key)
         if spelled is None:
             return True
@@ -99,12 +97,12 @@ class Gazetteer:
 
 
 def _always(*_: object) -> bool:
-    """However it is spelled."""
+    """Accept any spelling."""
     return True
 
 
 def is_whole_words(text: str, start: int, end: int) -> bool:
-    """Whether the words from ``start`` to ``end`` stand by themselves, and are no part of a longer one."""
+    """Whether the words from ``start`` to ``end`` stand by themselves, not as part of a longer word."""
     before, after = text[max(0, start - 2) : start], text[end : end + 1]
     first, last = text[start], text[end - 1]
     if not first.isalnum() and before and (before[-1].isalnum() or before[-1] == first):
@@ -115,68 +113,68 @@ def is_whole_words(text: str, start: int, end: int) -> bool:
 
 
 def update_gazetteer(graph: Graph, known: Gazetteer) -> Gazetteer:
-    """The names of all notes of a graph. What is known of notes that are called as they were is kept."""
+    """The names of all notes of a graph. Entries of unchanged notes are reused from ``known``."""
     if known.named == graph.named:
         return known
-    held = known.nodes
-    fresh = [node for number, node in graph.nodes.items() if held.get(number) is not node]
-    stale = [node for number, node in held.items() if graph.nodes.get(number) is not node]
+    before = known.nodes
+    fresh = [node for number, node in graph.nodes.items() if before.get(number) is not node]
+    stale = [node for number, node in before.items() if graph.nodes.get(number) is not node]
     if (len(fresh) + len(stale)) * REBUILD_DIVISOR > len(graph.nodes):
-        made, fresh, stale = Gazetteer(graph.named, graph.nodes), list(graph.nodes.values()), []
+        updated, fresh, stale = Gazetteer(graph.named, graph.nodes), list(graph.nodes.values()), []
     else:
-        kept = dict(known.names), dict(known.spelled), dict(known.lengths), dict(known.keys)
-        made = Gazetteer(graph.named, graph.nodes, *kept)
-    doubtful = {key for node in stale for key in _forget(made, node)}
+        copies = dict(known.names), dict(known.spelled), dict(known.lengths), dict(known.keys)
+        updated = Gazetteer(graph.named, graph.nodes, *copies)
+    doubtful = {key for node in stale for key in _forget(updated, node)}
     for key in doubtful:
-        _update_spellings(made, key, held)
+        _update_spellings(updated, key, before)
     for node in fresh:
-        _learn(made, node)
-    return made
+        _learn(updated, node)
+    return updated
 
 
 def list_names(node: Node) -> Iterable[str]:
-    """Everything a note is called: its title, its file's name, its aliases."""
+    """All names of a note: its title, its file name, its aliases."""
     stem = node.path.rpartition("/")[2].rpartition(".")[0]
     same = stem == node.title or (stem.lower() == node.title.lower() and not node.title.islower())
     names = (node.title, *node.aliases) if same else (node.title, stem, *node.aliases)
     return [plain for each in names if (plain := each.strip())]
 
 
-def _learn(made: Gazetteer, node: Node) -> None:
+def _learn(gazetteer: Gazetteer, node: Node) -> None:
     for name in list_names(node):
         key, low = fold_name(name)
-        _add(made.keys, _link_key(name, key), node.number)
+        _add(gazetteer.keys, _link_key(name, key), node.number)
         if not is_recognizable(key, low):
             continue
-        _add(made.names, key, node.number)
-        lengths = made.lengths.get(low[0], ())
+        _add(gazetteer.names, key, node.number)
+        lengths = gazetteer.lengths.get(low[0], ())
         if len(low) not in lengths:
-            made.lengths[low[0]] = tuple(sorted((*lengths, len(low)), reverse=True))
+            gazetteer.lengths[low[0]] = tuple(sorted((*lengths, len(low)), reverse=True))
         if is_common(key, low):
-            made.spelled[key] = made.spelled.get(key, frozenset()) | {name}
+            gazetteer.spelled[key] = gazetteer.spelled.get(key, frozenset()) | {name}
 
 
-def _forget(made: Gazetteer, node: Node) -> Iterator[str]:
-    """Take away the names of a note; those of them whose spellings are to be found anew. Lengths may stay: they alone
-    make no mention."""
+def _forget(gazetteer: Gazetteer, node: Node) -> Iterator[str]:
+    """Remove the names of a note; yields those whose spellings must be collected again. Lengths may stay: alone they
+    cause no mention."""
     for name in list_names(node):
         key, _ = fold_name(name)
-        _remove(made.keys, _link_key(name, key), node.number)
-        _remove(made.names, key, node.number)
-        if key in made.spelled:
+        _remove(gazetteer.keys, _link_key(name, key), node.number)
+        _remove(gazetteer.names, key, node.number)
+        if key in gazetteer.spelled:
             yield key
 
 
-def _update_spellings(made: Gazetteer, key: str, held: Mapping[int, Node]) -> None:
-    """How a common word is written by the notes that still go by it."""
-    rest = (name for number in made.names.get(key, ()) for name in list_names(held[number]))
-    made.spelled[key] = frozenset(name for name in rest if fold_name(name)[0] == key)
-    if not made.spelled[key]:
-        del made.spelled[key]
+def _update_spellings(gazetteer: Gazetteer, key: str, before: Mapping[int, Node]) -> None:
+    """Collect how the notes that still have a common word as a name spell it."""
+    rest = (name for number in gazetteer.names.get(key, ()) for name in list_names(before[number]))
+    gazetteer.spelled[key] = frozenset(name for name in rest if fold_name(name)[0] == key)
+    if not gazetteer.spelled[key]:
+        del gazetteer.spelled[key]
 
 
 def _link_key(name: str, key: str) -> str:
-    """``name_key`` of a name that is folded as ``key``."""
+    """``name_key`` of a name whose folded form is ``key``."""
     plain = name.isascii() and "/" not in key and not key.endswith(".md") and "\t" not in name
     return key if plain else name_key(name)
 

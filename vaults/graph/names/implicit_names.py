@@ -1,4 +1,4 @@
-"""Things a text names that no note is about: six patterns of how names are written, with what is no name left out."""
+"""Finds names in a text that no note has, by six patterns of how names are written; common words are left out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NamePattern = Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "
 PATTERNS: tuple[NamePattern, ...] = get_args(NamePattern)
 
 MAX_WORDS = 500
-"""Words of a text beyond which nothing is looked for: long prose has more capitals than names."""
+"""Words of a text above which nothing is looked for: long prose has more capitals than names."""
 
 LONGEST_RUN = 6
-"""Words of a name."""
+"""Words of a name, at most."""
 
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»\n]{3,30}+)[\"”“»]")
 _WORD = re.compile(r"[^\W_]+")
@@ -30,7 +30,7 @@ _BACK = 20
 
 @dataclass(frozen=True, slots=True)
 class ImplicitName:
-    """A name in a text and how it was told: ``text[start:end]`` is ``term``."""
+    """A name in a text and the pattern that found it: ``text[start:end]`` is ``term``."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class _TokenizedText:
     places: Sequence[int]
 
     def starts(self, at: int) -> bool:
-        """Whether a sentence begins at a piece."""
+        """Whether a sentence begins at piece ``at``."""
         place = self.places[at]
         return begins_sentence(self.text[place - _BACK : place] if place >= _BACK else f"\n{self.text[:place]}")
 
@@ -53,7 +53,7 @@ class _TokenizedText:
 def find_implicit_names(
     text: str, zones: Sequence[TextSpan], patterns: Collection[NamePattern] = PATTERNS
 ) -> list[ImplicitName]:
-    """Names in a text by these patterns, in order and apart; of two that overlap the longer. None in ``zones``, and
+    """Names in a text by these patterns, in order and without overlap: the longer one counts. None in ``zones``, and
     none at all in prose of more than 500 words. Pure and linear."""
     cut = split_pieces(text)
     read = _TokenizedText(text, cut, [0, *accumulate(map(len, cut))])
@@ -75,7 +75,7 @@ def _count_words(read: _TokenizedText, zones: Sequence[TextSpan]) -> int:
 
 
 def _find_by_words(read: _TokenizedText) -> Iterator[ImplicitName]:
-    """By the words themselves."""
+    """Names that the words themselves show, without quotes."""
     at, cut = 0, read.cut
     while at < len(cut):
         run = _count_capitalised(cut, at)
@@ -87,7 +87,7 @@ def _find_by_words(read: _TokenizedText) -> Iterator[ImplicitName]:
 
 
 def _count_capitalised(cut: Sequence[str], at: int) -> int:
-    """How many words with a capital follow each other, one blank between."""
+    """How many words with a capital follow each other, with one blank between."""
     count = 0
     while at + 2 * count < len(cut) and cut[at + 2 * count][0].isupper() and count < LONGEST_RUN:
         count += 1
@@ -109,12 +109,12 @@ def _find_proper_noun(read: _TokenizedText, at: int, run: int) -> ImplicitName |
 
 
 def _is_starter(read: _TokenizedText, at: int) -> bool:
-    """Whether a word has its capital from the sentence it begins."""
+    """Whether a word has its capital only because it begins a sentence."""
     return is_everyday(read.cut[at].casefold()) and read.starts(at)
 
 
 def _find_single_words(read: _TokenizedText, at: int) -> Iterator[ImplicitName]:
-    """What one word is by itself."""
+    """The name that one word is by itself, if any."""
     word = read.cut[at]
     low = word.casefold()
     ticket = _is_ticket(read.cut, at)
@@ -147,7 +147,7 @@ def _is_camel(word: str) -> bool:
 
 
 def _follows_lowercase(read: _TokenizedText, at: int) -> bool:
-    """Whether a word in lower case stands before it, in the same sentence."""
+    """Whether a lower-case word precedes it in the same sentence."""
     before = at - 1
     if before > 0 and read.cut[before] == " " and read.cut[before - 1] == ",":
         before -= 1

@@ -1,5 +1,5 @@
-"""Names of notes as words, and where a text says one: as it is written, in another form of the word, spelt together or
-apart, or with a slip. Pure."""
+"""Names of notes as words, and where a text mentions one: as written, in another form of the word, joined or split, or
+with a slip. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from vaults.markdown.link_resolution import fold_name
 MatchKind: TypeAlias = Literal["exact", "stem", "collapsed", "fuzzy"]
 
 MAX_NAME_WORDS = 8
-"""Words of a name that is looked for in any form but its own."""
+"""Words of a name to look for in forms other than its own."""
 
 MIN_WORD_LENGTH = 4
-"""Characters of a word that may hold a slip, and of a name that may be spelt together or apart."""
+"""Least characters of a word that may hold a slip, and of a name that may be joined or split."""
 
 MIN_SIMILARITY = 0.80
-"""Similarity, 1 minus Levenshtein's distance over the longer length, from which two words may be one."""
+"""Similarity, 1 minus Levenshtein's distance over the longer length, from which two words may be the same."""
 
 MAX_NAMES_PER_WORD = 40
-"""Names that are tried for one word with a slip in it."""
+"""Names to try for one word with a slip in it."""
 
 MAX_WORDS = 4_000
-"""Words of a text that are looked at for slips."""
+"""Words of a text that are checked for slips."""
 
 _WORD = re.compile(r"[^\W_]+")
 _JOINT = re.compile(r"[ \t]{0,3}\n?[ \t]{0,3}|[ \t]?[-‐‑–_/][ \t]?|\.|['’]")
@@ -38,8 +38,8 @@ _JOINT = re.compile(r"[ \t]{0,3}\n?[ \t]{0,3}|[ \t]?[-‐‑–_/][ \t]?|\.|['�
 
 @dataclass(frozen=True, slots=True)
 class TextWord:
-    """A word of a text, folded, and where it stands. ``joined``: no more than a blank or a hyphen is between it and the
-    next one."""
+    """A word of a text, folded, and where it stands. ``joined``: at most a blank or a hyphen separates it from the next
+    one."""
 
     text: str
     start: int
@@ -49,7 +49,8 @@ class TextWord:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A place in a text that may name one of ``notes``. ``alike``: 1 but for slips; ``words``: of the text."""
+    """A place in a text that may name one of ``notes``. ``alike``: similarity to the name, below 1 only with slips;
+    ``words``: how many words of the text it spans."""
 
     start: int
     end: int
@@ -64,22 +65,19 @@ WordKey: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """All names. ``stems``: notes by the stems of a name's words, ``reach``: of how many words such a name that begins
-    with a stem may be; ``exact``: the keys of names as they are; ``whole``: notes by their name spelt together;
-    ``words`` and ``holders``: words of names by their first letter, and the names a word is in; ``named``: the change
-    of the graph it knows."""
+    """All names of a graph, indexed for each way to mention one."""
 
-    stems: Mapping[WordKey, tuple[int, ...]] = field(default_factory=dict)
-    reach: Mapping[str, int] = field(default_factory=dict)
-    exact: Mapping[WordKey, frozenset[int]] = field(default_factory=dict)
-    whole: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    holders: Mapping[str, tuple[WordKey, ...]] = field(default_factory=dict)
-    named: int = -1
+    stems: Mapping[WordKey, tuple[int, ...]] = field(default_factory=dict)  # stems of a name's words to notes
+    reach: Mapping[str, int] = field(default_factory=dict)  # first stem to the most words a name with it has
+    exact: Mapping[WordKey, frozenset[int]] = field(default_factory=dict)  # words of a name to notes
+    whole: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # name written as one word to notes
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # first letter to words of names
+    holders: Mapping[str, tuple[WordKey, ...]] = field(default_factory=dict)  # word to the names that hold it
+    named: int = -1  # the change of the graph it knows
 
 
 def compile_lexicon(graph: Graph) -> Lexicon:
-    """The lexicon of a graph: 5,000 notes take some 60 ms."""
+    """Build the lexicon of a graph: 5,000 notes take some 60 ms."""
     stems: dict[WordKey, dict[int, None]] = defaultdict(dict)
     exact: dict[WordKey, set[int]] = defaultdict(set)
     whole: dict[str, dict[int, None]] = defaultdict(dict)
@@ -124,7 +122,7 @@ def _group_by_letter(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def split_words(text: str, zones: Sequence[tuple[int, int]] = ()) -> list[TextWord]:
-    """The words of a text that stand in none of some spans, which are in order and apart."""
+    """The words of a text outside ``zones``, which are in order and do not overlap."""
     starts = [start for start, _ in zones]
     found: list[TextWord] = []
     matches = [
@@ -146,8 +144,8 @@ def _is_within_zone(zones: Sequence[tuple[int, int]], starts: Sequence[int], sta
 
 
 def find_sightings(lexicon: Lexicon, words: Sequence[TextWord], usual: Container[str] = ()) -> list[Sighting]:
-    """Where a text names notes, in order and without overlap: of two that overlap the one of more words counts, of two
-    as long the one that is written more like the name. ``usual``: words that are no slips. Linear in the text."""
+    """Where a text names notes, in order and without overlap: the one of more words counts, then the one written more
+    like the name. ``usual``: words that are no slips. Linear in the text."""
     stems = _make_stemmer()([word.text for word in words])
     found = drop_overlapping([*_match_stems(lexicon, words, stems), *_match_joined(lexicon, words)])
     taken = [(each.start, each.end) for each in found]
@@ -161,8 +159,8 @@ def find_sightings(lexicon: Lexicon, words: Sequence[TextWord], usual: Container
 
 
 def scan_text(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[str], set[int]]:
-    """The words of a text, and the notes that it names by a form of their name, wherever it stands: the quick look, of
-    some 0.4 ms a note. ``roots``: stems of words that were seen before, to be used again for the next text."""
+    """The words of a text, and the notes it names by a form of their name, without positions: a quick scan of some
+    0.4 ms a note. ``roots``: a cache of stems, extended and reused from text to text."""
     words = _WORD.findall(fold_name(text))
     several = set(words)
     fresh = [word for word in several if word not in roots]
@@ -182,7 +180,7 @@ def scan_text(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[s
 
 
 def drop_overlapping(found: Iterable[Sighting]) -> list[Sighting]:
-    """Those that stay where no two may overlap, in order."""
+    """The best of ``found`` such that no two overlap, in order."""
     kept: list[Sighting] = []
     taken: set[int] = set()
     for each in sorted(found, key=lambda each: (-each.words, _RANK[each.kind], -each.alike, each.start)):
@@ -197,7 +195,7 @@ _RANK: Mapping[MatchKind, int] = {"exact": 0, "collapsed": 1, "stem": 2, "fuzzy"
 
 
 def _match_stems(lexicon: Lexicon, words: Sequence[TextWord], stems: Sequence[str]) -> Iterator[Sighting]:
-    """At each word the longest name that begins there, in whatever form its words are."""
+    """At each word the longest name that begins there, whatever form its words have."""
     for place, stem in enumerate(stems):
         for end in range(_find_end(words, place, lexicon.reach.get(stem, 0)), place, -1):
             notes = lexicon.stems.get(tuple(stems[place:end]))
@@ -207,14 +205,14 @@ def _match_stems(lexicon: Lexicon, words: Sequence[TextWord], stems: Sequence[st
 
 
 def _match_exact_or_stem(lexicon: Lexicon, words: Sequence[TextWord], notes: tuple[int, ...]) -> Iterator[Sighting]:
-    """Notes called just so, else those whose names are other forms of the words."""
+    """Notes with exactly this name, else those whose names are other forms of the words."""
     called = lexicon.exact.get(tuple(word.text for word in words), frozenset())
     same = tuple(note for note in notes if note in called)
     yield Sighting(words[0].start, words[-1].end, same or notes, "exact" if same else "stem", len(words))
 
 
 def _find_end(words: Sequence[TextWord], place: int, most: int) -> int:
-    """The place after the last of at most so many words that follow each other with no more than a blank between."""
+    """The place after the last of at most ``most`` words that follow each other closely (``TextWord.joined``)."""
     end = place
     while end < len(words) and end - place < most:
         end += 1
@@ -224,11 +222,11 @@ def _find_end(words: Sequence[TextWord], place: int, most: int) -> int:
 
 
 _PIECES = 4
-"""Words of a text that may be one in a name."""
+"""Most words of a text that may be one word in a name."""
 
 
 def _match_joined(lexicon: Lexicon, words: Sequence[TextWord]) -> Iterator[Sighting]:
-    """Names spelt together that the text spells apart, and the other way round: turbopump, turbo-pump, turbo pump."""
+    """Names that the text joins or splits differently: turbopump, turbo-pump, turbo pump."""
     for place, first in enumerate(words):
         for end in range(place + 1, _find_end(words, place, _PIECES) + 1):
             joined = first.text if end == place + 1 else "".join(word.text for word in words[place:end])
@@ -240,14 +238,14 @@ def _match_joined(lexicon: Lexicon, words: Sequence[TextWord]) -> Iterator[Sight
 def _match_misspelled(
     lexicon: Lexicon, words: Sequence[TextWord], free: Sequence[int], usual: Container[str]
 ) -> Iterator[Sighting]:
-    """Names of which each word is alike to one of the text, and one not the same."""
+    """Names whose words are each similar to one of the text, and at least one is not the same."""
     alike = _find_similar_words(lexicon, {words[place].text for place in free if words[place].text not in usual})
-    held = set(free)
+    open_places = set(free)
     for place in free:
         for known in alike.get(words[place].text, {}):
             for key in lexicon.holders[known]:
                 found = _match_name(words, place - key.index(known), key, alike)
-                if found is not None and held.issuperset(range(place - key.index(known), found[0])):
+                if found is not None and open_places.issuperset(range(place - key.index(known), found[0])):
                     end, likeness = found
                     start = end - len(key)
                     notes = tuple(sorted(lexicon.exact[key]))
@@ -255,7 +253,7 @@ def _match_misspelled(
 
 
 def _find_similar_words(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
-    """For each word that no name has, those of names that begin with the same letter and are like it."""
+    """For each word that no name has: similar words of names with the same first letter, and how similar they are."""
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
@@ -276,13 +274,14 @@ def _find_similar_words(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dic
 
 
 _NEAR = 3
-"""Words that one with a slip may have been."""
+"""Words of names to try for one with a slip."""
 
 
 def _match_name(
     words: Sequence[TextWord], start: int, key: WordKey, alike: Mapping[str, Mapping[str, float]]
 ) -> tuple[int, float] | None:
-    """Where a name that begins at a place ends, and how alike its words are; None if it is not read there."""
+    """Where a name that begins at ``start`` ends, and its least similar word's similarity; None if it is not there, or
+    without a slip."""
     if start < 0 or _find_end(words, start, len(key)) - start != len(key):
         return None
     least = 1.0
@@ -293,7 +292,7 @@ def _match_name(
 
 
 def _make_stemmer() -> Callable[[Sequence[str]], list[str]]:
-    """Of one call: a stemmer is not safe from several threads."""
+    """A new stemmer for each call, because one must not be shared between threads."""
     import Stemmer
 
     stemmer = Stemmer.Stemmer("english")

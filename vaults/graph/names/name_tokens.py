@@ -1,4 +1,4 @@
-"""How names are compared with text: cut into words and signs, folded, and told apart from the words of everyday."""
+"""How names are compared with text: cut into words and signs, folded, and distinguished from common words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from vaults.graph.names.common_words import STOP_WORDS, is_everyday
 from vaults.index.unspaced_scripts import RUN
 
 MIN_LENGTH = 3
-"""Characters from which a name counts in any case, where its script puts spaces between words."""
+"""Characters from which a name counts in any case, if its script puts spaces between words."""
 
 MAX_LENGTH = 40
-"""Words and signs of a name that is looked for: nobody repeats a longer title in a sentence."""
+"""Words and signs of a name to look for: nobody repeats a longer title in a sentence."""
 
 _UNSPACED = RUN.pattern.removesuffix("+")
-# Signs that belong to the letter before them, and letters that Python takes for none.
+# Signs that belong to the letter before them, and letters that Python does not count as such.
 _MARKS = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963"
 )
@@ -29,13 +29,13 @@ _BLANK = re.compile(r"[^\S\r\n]")
 
 
 def split_pieces(text: str) -> list[str]:
-    """All of a text: its words, and every other sign alone. A character of a script without spaces is a word."""
+    """Split all of a text into its words and every other sign. A character of a script without spaces is a word."""
     return _PLAIN_PIECES.findall(text) if text.isascii() else _PIECES.findall(text)
 
 
 def fold_pieces(text: str) -> tuple[list[str], list[str]]:
-    """The pieces of a text, and each as it is compared. Cut before they are folded: both lists go together, and their
-    places are those of the text, however folding changes lengths."""
+    """The pieces of a text, and each as it is compared. Split before folding: both lists run in parallel, and their
+    positions are those of the text, however folding changes lengths."""
     if text.isascii():
         cut = _PLAIN_PIECES.findall(text)
         low = cut if text.islower() else _PLAIN_PIECES.findall(text.lower())
@@ -45,7 +45,7 @@ def fold_pieces(text: str) -> tuple[list[str], list[str]]:
 
 
 def fold_name(name: str) -> tuple[str, list[str]]:
-    """A name as it is compared, and its pieces."""
+    """A name in the form in which it is compared, and its pieces."""
     if name.isascii():
         key = name.lower().replace("\t", " ")
         return key, _PLAIN_PIECES.findall(key)
@@ -62,7 +62,7 @@ def _fold(piece: str) -> str:
 
 
 def is_recognizable(key: str, low: Sequence[str]) -> bool:
-    """Whether a name can be told in a text at all: no number, no date, no sign alone, not too long, in one line.
+    """Whether a name can be recognised in a text at all: no number, no date, no lone sign, not too long, on one line.
     ``key``: the name folded, ``low``: its pieces."""
     if len(low) > MAX_LENGTH or "\n" in key or "\r" in key:
         return False
@@ -70,7 +70,7 @@ def is_recognizable(key: str, low: Sequence[str]) -> bool:
 
 
 def is_common(key: str, low: Sequence[str]) -> bool:
-    """Whether a name is also a word of everyday, or too short to be told by: it counts only as it is spelled."""
+    """Whether a name is also a common word, or too short to be recognised otherwise: it counts only as spelled."""
     if len(low) == 1:
         return len(key) < MIN_LENGTH - (_UNCUT.match(key) is not None) or is_everyday(key)
     if len(key) < MIN_LENGTH and not _UNCUT.match(key):
@@ -79,9 +79,9 @@ def is_common(key: str, low: Sequence[str]) -> bool:
 
 
 def is_written_as_name(words: str, before: str) -> bool:
-    """Whether a common word, written as a note's name is, is meant for the name. ``before``: the characters in front of
-    it, a line ending where there are none. A capital within tells; one at its beginning does where no sentence begins,
-    and not of a word of grammar."""
+    """Whether a common word, spelled as a note's name, is meant as the name. ``before``: the characters in front of it,
+    a line ending if there are none. A capital inside the word says so; one at its start does unless a sentence begins
+    there or it is a word of grammar."""
     if any(each.isupper() for each in words[1:]):
         return True
     return words[0].isupper() and words.casefold() not in STOP_WORDS and not begins_sentence(before)
@@ -91,5 +91,5 @@ _BEGINNING = re.compile(r"(?:[\n\r.!?:;|>•–—]|(?<=[\n\r \t])(?:[-*+]|[0-9]
 
 
 def begins_sentence(before: str) -> bool:
-    """Whether what follows begins a sentence, a line or a cell of a table."""
+    """Whether the text after ``before`` begins a sentence, a line or a table cell."""
     return _BEGINNING.search(before) is not None

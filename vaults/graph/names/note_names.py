@@ -1,4 +1,4 @@
-"""What notes are called, and so what a link may mean."""
+"""The stored names of notes, and so what a link may mean."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from vaults.markdown.link_resolution import LinkTarget, TargetResolver, fold_nam
 
 
 def store_names(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
-    """Make these the names of a note; returns the keys it gained or lost."""
+    """Store the names of a note; returns the keys it gained or lost."""
     keys = {name_key(each) for each in names} - {""}
-    held = read_keys(tx, note)
-    if keys != held:
+    stored = read_keys(tx, note)
+    if keys != stored:
         tx.run("DELETE FROM note_names WHERE note = ?", (note,))
         tx.many("INSERT INTO note_names (key, note) VALUES (?, ?)", [(each, note) for each in sorted(keys)])
-    return keys ^ held
+    return keys ^ stored
 
 
 def read_keys(tx: Reader, note: int) -> set[str]:
-    """The keys a note goes by."""
+    """The keys of a note's names."""
     return {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (note,))}
 
 
 def read_names(tx: Reader, note: int) -> tuple[str, ...]:
-    """What a note is called, as it is written: title, file name, aliases."""
+    """The names of a note, as written: title, file name, aliases."""
     row = tx.one("SELECT title, path, aliases FROM notes WHERE seq = ?", (note,))
     if row is None:
         return ()
@@ -35,7 +35,7 @@ def read_names(tx: Reader, note: int) -> tuple[str, ...]:
 
 
 def find_notes(tx: Reader, key: str) -> list[tuple[int, LinkTarget]]:
-    """Notes that go by a name, with their numbers."""
+    """Notes with a name of this key, with their numbers."""
     rows = tx.all(
         "SELECT n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = ?",
         (key,),
@@ -44,7 +44,7 @@ def find_notes(tx: Reader, key: str) -> list[tuple[int, LinkTarget]]:
 
 
 def find_notes_exactly(tx: Reader, name: str) -> dict[str, int]:
-    """Notes with exactly this file name, title or alias, whatever its case: numbers by path, in order."""
+    """Notes with exactly this file name, title or alias, ignoring case: numbers by path, in order."""
     wanted = fold_name(name.strip())
     found = {
         each.path: seq for seq, each in find_notes(tx, name_key(name)) if wanted in map(fold_name, _list_names(each))
@@ -57,7 +57,7 @@ def _list_names(note: LinkTarget) -> tuple[str, ...]:
 
 
 def find_candidates(tx: Reader, keys: Sequence[str]) -> list[LinkTarget]:
-    """Notes that go by one of these names."""
+    """Notes with a name of one of these keys."""
     found: dict[str, LinkTarget] = {}
     for each in dict.fromkeys(keys):
         found.update((candidate.path, candidate) for _, candidate in find_notes(tx, each))
@@ -70,7 +70,7 @@ def resolve_to_path(tx: Reader, target: str, source: str) -> str | None:
 
 
 class LinkResolver:
-    """What links mean now; each name is looked up once. For use within one transaction, while no name changes."""
+    """Resolves links, looking each name up once. For use within one transaction, while no name changes."""
 
     def __init__(self, tx: Reader) -> None:
         self._tx = tx
@@ -78,7 +78,7 @@ class LinkResolver:
         self._known: dict[tuple[str, str, str], int | None] = {}
 
     def of(self, link: Link, source: str, note: int) -> int | None:
-        """The number of the note that a link of the note ``note``, at the path ``source``, means; None: none, or
+        """The number of the note that a link in the note ``note``, at the path ``source``, means; None: none, or
         several."""
         if not link.target:
             return note

@@ -1,1 +1,1 @@
-"""Why a link may be suggested, in layers: each a pure function from what is known of a candidate to points."""
+"""Link suggestions: candidates from a text, scored in layers, each a pure function from evidence to points."""

@@ -1,4 +1,4 @@
-"""What is known of a note that a text may be linked to: what each layer looks at."""
+"""What is known of a note that a text may be linked to: the input of each layer."""
 
 from __future__ import annotations
 
@@ -7,47 +7,39 @@ from dataclasses import dataclass
 from vaults.graph.names.lexicon import MatchKind
 
 POINTS_PER_LOG_ODDS = 4.0
-"""Points of a unit of log odds: a score of 0 is as likely as not, one of 4 wins by 2.7 to 1."""
+"""Points per unit of log odds: a score of 0 is as likely as not, one of 4 means odds of 2.7 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class MentionEvidence:
-    """How a text names a note, of all the times it does. ``namesakes``: notes that go by the words; ``spelled``: just
-    as the name is written, or with its capitals where it is another form; ``capital``: once at least with a capital
-    where no sentence begins; ``alone``: as the whole of a line; ``item``: at the head of a list's item, before a colon
-    or dash; ``pointed``: after a word that points somewhere, such as "see"; ``density``: notes that are named so, per
-    1,000 characters."""
+    """How a text names a note, over all the places where it does."""
 
     kind: MatchKind
-    alike: float
-    words: int
-    namesakes: int
-    spelled: bool
-    capital: bool
-    alone: bool
-    item: bool
-    pointed: bool
-    density: float
+    alike: float  # similarity to the name, 1 unless there are slips
+    words: int  # of the mention
+    namesakes: int  # notes with this name
+    spelled: bool  # exactly as the name is written, or with its capitals if in another form
+    capital: bool  # at least once with a capital where no sentence begins
+    alone: bool  # as the whole of a line
+    item: bool  # at the head of a list item, before a colon or dash
+    pointed: bool  # after a word that points somewhere, such as "see"
+    density: float  # notes named exactly, per 1,000 characters of the text
 
 
 @dataclass(frozen=True, slots=True)
 class LinkEvidence:
-    """A candidate. ``saying`` None: the text does not name it. ``habit``, ``category``: how much more often than others
-    it, and its category, is linked where named (log odds); ``company``: cosine of its linking notes with those of
-    others the text links or surely names, 0…1; ``same_folder``, ``kin``: it lies beside the note, or one in the folder
-    named for the other; ``backlink``: it links here; ``pair``: how much they were used together;
-    ``linked``: notes that link to it; ``days``: since it was changed; ``feedback``: points
-    learned; ``likeness``: cosine of what it is about with the text, from 0.30 on, else 0."""
+    """All evidence for one candidate."""
 
-    saying: MentionEvidence | None
-    habit: float = 0.0
-    category: float = 0.0
+    saying: MentionEvidence | None  # None: the text does not name it
+    habit: float = 0.0  # how much more often than others it is linked where named, in log odds
+    category: float = 0.0  # the same of its category
     company: float = 0.0
+    """Cosine of the notes that link to it with those that link to others the text links or surely names, 0…1."""
     same_folder: bool = False
-    kin: bool = False
-    backlink: bool = False
-    pair: float = 0.0
-    linked: int = 0
-    days: float | None = None
-    feedback: float = 0.0
-    likeness: float = 0.0
+    kin: bool = False  # one of the two lies in the folder named after the other
+    backlink: bool = False  # it links to this note
+    pair: float = 0.0  # how much the two were used together
+    linked: int = 0  # notes that link to it
+    days: float | None = None  # since it was changed
+    feedback: float = 0.0  # points learned
+    likeness: float = 0.0  # cosine of what it is about with the text, from 0.30 on, else 0

@@ -1,4 +1,4 @@
-"""From a text and what a vault knows to the candidates for links, each with its evidence. Pure."""
+"""Finds the notes a text may be linked to, each with its evidence. Pure."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from vaults.markdown.link_resolution import name_key
 from vaults.markdown.protected_spans import TextSpan
 
 TIMES = 20
-"""Times a note is named that are looked at."""
+"""Mentions of a note that are used."""
 
 COMPANIONS, COMMON = 12, 500
-"""Notes whose company counts, and links to one from which it is too common to tell."""
+"""Notes whose company counts, and links to a note above which it is too common to tell anything."""
 
 MAX_UNNAMED = 30
-"""Notes the text does not name that are looked at, by each of what they are about and who links them."""
+"""Unnamed notes to consider by what they are about, and as many by who links them."""
 
 STEPS = 20_000
-"""Links followed to find them."""
+"""Links followed to find the latter."""
 
 SURE = 1.0
-"""Habit, of a name that is written just so, from which it is company for others."""
+"""Habit from which a note named exactly counts as company for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkingContext:
-    """What a vault knows. ``pairs``: notes used together with this one, by path; ``days``: since notes were changed,
-    of those that lately were."""
+    """What a vault knows. ``pairs``: weights of notes used together with this one, by path; ``days``: days since
+    recently changed notes were changed."""
 
     graph: Graph
     gazetteer: Gazetteer
@@ -52,20 +52,19 @@ class LinkingContext:
 
 @dataclass(frozen=True, slots=True)
 class LinkingText:
-    """A text. ``zones``: where no link may be set; ``source``: the note it is or will be, ``path`` where that lies;
-    ``linked``: notes it links already; ``vector``: what it is about."""
+    """A text to find links for."""
 
     text: str
-    zones: Sequence[TextSpan]
-    path: str = ""
-    source: int | None = None
-    linked: frozenset[int] = frozenset()
-    vector: bytes | None = None
+    zones: Sequence[TextSpan]  # where no link may be set
+    path: str = ""  # of the note it is or will be
+    source: int | None = None  # number of that note
+    linked: frozenset[int] = frozenset()  # notes it links already
+    vector: bytes | None = None  # what it is about
 
 
 @dataclass(frozen=True, slots=True)
 class LinkCandidate:
-    """A note that may be linked, and where the text names it first in the best way."""
+    """A note that may be linked. ``place``: its best mention, the first of equals; None if it is not named."""
 
     node: Node
     evidence: LinkEvidence
@@ -73,8 +72,8 @@ class LinkCandidate:
 
 
 def find_link_candidates(ground: LinkingContext, asked: LinkingText) -> list[LinkCandidate]:
-    """Every note that the text names or that is near to what it says, but for those it links, itself, and those nobody
-    wants to be offered here."""
+    """Every note that the text names or is related to, except itself, those it links already, and those suppressed
+    here."""
     seen = _find_sightings(ground, asked)
     likeness = ground.matrix.likeness(asked.vector) if asked.vector else {}
     companions = _find_companions(ground, asked, seen)
@@ -142,7 +141,7 @@ def _to_mention_evidence(
 
 
 def _find_best(ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int) -> Sighting:
-    """The way a note is named that tells most."""
+    """The mention of a note that tells most."""
     order = ("fuzzy", "stem", "collapsed", "exact")
     return max(
         seen,
@@ -153,7 +152,7 @@ def _find_best(ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighti
 
 
 def _is_spelled(ground: LinkingContext, asked: LinkingText, place: Sighting, number: int) -> bool:
-    """Written as the name is; in another form of it, with the same capitals at least."""
+    """Whether a mention is written as the name is, or in another form with the same capitals."""
     written, names = asked.text[place.start : place.end], ground.graph.nodes[number].names
     if place.kind == "exact":
         return written in names
@@ -162,7 +161,7 @@ def _is_spelled(ground: LinkingContext, asked: LinkingText, place: Sighting, num
 
 
 def _find_capitals(words: str, place: Sighting) -> list[bool]:
-    """Which words begin with one; only the first counts where they are spelt together or apart."""
+    """Which words begin with a capital; of a name joined or split only the first counts."""
     found = [word[0].isupper() for word in _WORD.findall(words)]
     return found[:1] if place.kind == "collapsed" else found
 
@@ -177,7 +176,7 @@ def _find_first_place(
 
 
 def _find_companions(ground: LinkingContext, asked: LinkingText, seen: Mapping[int, Sequence[Sighting]]) -> list[int]:
-    """Notes the text links, or names so that it probably should: by them others are known."""
+    """Notes the text links, or names so that it probably should: others are judged by their company."""
     sure = {
         number: ground.habits.of(number)
         for number, several in seen.items()
@@ -190,7 +189,7 @@ def _find_companions(ground: LinkingContext, asked: LinkingText, seen: Mapping[i
 
 
 def _measure_company(graph: Graph, number: int, companions: Iterable[int]) -> float:
-    """Cosine between the sets of notes that link to this one and to others: the mean of the three best."""
+    """Cosine of the set of notes that link to this one with those that link to others: the mean of the best three."""
     mine = graph.into.get(number)
     if not mine:
         return 0.0
@@ -204,7 +203,7 @@ def _measure_company(graph: Graph, number: int, companions: Iterable[int]) -> fl
 
 
 def _find_unnamed(ground: LinkingContext, companions: Iterable[int], likeness: Mapping[int, float]) -> list[int]:
-    """Notes that are near to what the text says, whether or not it names them."""
+    """Notes related to the text by meaning or by its companions, whether or not it names them."""
     near = sorted(likeness, key=lambda number: -likeness[number])[:MAX_UNNAMED]
     met: Counter[int] = Counter()
     graph = ground.graph
@@ -245,7 +244,7 @@ def _to_evidence(
 
 
 def _compare_folders(path: str, source: str) -> tuple[bool, bool]:
-    """Whether two notes lie in one folder, and whether one lies in the folder that is named for the other."""
+    """Whether two notes lie in one folder, and whether one lies in the folder named after the other."""
     folder, own = path.rpartition("/")[0], source.rpartition("/")[0]
     stem, mine = path.removesuffix(".md"), source.removesuffix(".md")
     return folder == own, mine == folder or stem == own

@@ -1,9 +1,8 @@
-"""What the writers of a vault link: how often a note is linked where it is named, and how often the notes of a category
-are.
+"""What the writers of a vault link: how often a note, or the notes of a category, are linked where they are named.
 
-That share, the keyphraseness of Mihalcea and Csomai (Wikify! Linking documents to encyclopedic knowledge, 2007), tells
-"Page", which is named everywhere and rarely linked, from "Page Template". It is taken from a sample of the notes, the
-same one each time, and kept until a twentieth of the vault has changed.
+That share, the keyphraseness of Mihalcea and Csomai (Wikify! Linking documents to encyclopedic knowledge, 2007),
+distinguishes "Page", which is named everywhere and rarely linked, from "Page Template". It is taken from a sample of
+the notes, the same one each time, and cached until a twentieth of the vault has changed.
 """
 
 from __future__ import annotations
@@ -18,40 +17,39 @@ from vaults.graph.names.lexicon import MIN_WORD_LENGTH, Lexicon, scan_text
 from vaults.graph.note_graph import Graph
 
 SAMPLE_NOTES = 1_000
-"""Notes that are looked at."""
+"""Notes in the sample."""
 
 MAX_CHARACTERS = 10_000
-"""Characters of each."""
+"""Characters read of each."""
 
 STALE_DIVISOR = 20
-"""A vault is looked at anew after as many changes as one in so many of its notes."""
+"""The habits are recomputed after as many changes as one in so many of the notes."""
 
 PRIOR = 0.25
-"""Share where nothing is known yet: what is found in vaults that are linked by hand."""
+"""Share while nothing is known: what is found in vaults linked by hand."""
 
 WEIGHT = 2.0
-"""Namings that the prior counts as."""
+"""Mentions that the prior counts as."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkHabits:
-    """``change`` of the graph they are as of. By note, and by category: in how many notes of the sample it is named,
-    and in how many of those linked. ``words``: those that several notes hold, which are no slips."""
+    """How often the sample links what it names."""
 
-    change: int = 0
-    named: Mapping[int, int] = field(default_factory=dict)
-    linked: Mapping[int, int] = field(default_factory=dict)
-    categories: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    usual: float = PRIOR
-    words: frozenset[str] = frozenset()
+    change: int = 0  # change of the graph they were computed at
+    named: Mapping[int, int] = field(default_factory=dict)  # by note: sample notes that name it
+    linked: Mapping[int, int] = field(default_factory=dict)  # by note: those of them that link it
+    categories: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # by category: linked, and named
+    usual: float = PRIOR  # share over all notes
+    words: frozenset[str] = frozenset()  # words that several notes hold, so no slips
 
     def of(self, note: int) -> float:
-        """How much likelier than others a note is linked where it is named, as a difference of log odds."""
+        """How much likelier than others a note is linked where it is named, as difference of log odds."""
         share = (self.linked.get(note, 0) + WEIGHT * self.usual) / (self.named.get(note, 0) + WEIGHT)
         return to_log_odds(share) - to_log_odds(self.usual)
 
     def of_category(self, category: str) -> float:
-        """The same of the notes of a category; 0 where there is none."""
+        """The same for the notes of a category; 0 if it is unknown."""
         if not category or category not in self.categories:
             return 0.0
         linked, named_ = self.categories[category]
@@ -59,19 +57,19 @@ class LinkHabits:
         return to_log_odds(share) - to_log_odds(self.usual)
 
     def stale(self, graph: Graph) -> bool:
-        """Whether the graph changed too much since."""
+        """Whether the graph has changed too much since."""
         return self.change != graph.change and graph.change - self.change > len(graph.nodes) // STALE_DIVISOR
 
 
 def to_log_odds(share: float) -> float:
-    """Of a share, which is kept from 0 and 1."""
+    """The log odds of a share, which is kept away from 0 and 1."""
     share = min(0.99, max(0.01, share))
     return math.log(share / (1 - share))
 
 
 def read_sample(tx: Reader, graph: Graph) -> dict[int, str]:
-    """What some notes say, by number: of a small vault each, of a big one some from all over it. A note without any
-    link does not tell what its writer would link."""
+    """The texts of the sample, by number: all notes of a small vault, evenly spread ones of a big one. Notes without
+    any link are left out: they do not tell what their writer would link."""
     numbers = sorted(graph.out.keys())
     step = max(1, math.ceil(len(numbers) / SAMPLE_NOTES))
     found = {}
@@ -83,20 +81,20 @@ def read_sample(tx: Reader, graph: Graph) -> dict[int, str]:
 
 
 def count_habits(graph: Graph, lexicon: Lexicon, texts: Mapping[int, str]) -> LinkHabits:
-    """Habits as a sample shows them: some tenths of a second, so call it on a thread."""
+    """Compute the habits from a sample. Takes some tenths of a second, so call it on a thread."""
     names: Counter[int] = Counter()
     links: Counter[int] = Counter()
     seen: Counter[str] = Counter()
     roots: dict[str, str] = {}
     for number, text in texts.items():
-        words, said = scan_text(lexicon, text, roots)
+        words, mentioned = scan_text(lexicon, text, roots)
         seen.update(words)
-        there = said - {number}
-        names.update(there)
-        links.update(there & graph.out.get(number, frozenset()))
+        others = mentioned - {number}
+        names.update(others)
+        links.update(others & graph.out.get(number, frozenset()))
     usual = (sum(links.values()) + 20 * PRIOR) / (sum(names.values()) + 20)
-    held = frozenset(word for word, times in seen.items() if times > 1 and len(word) >= MIN_WORD_LENGTH)
-    return LinkHabits(graph.change, names, links, _count_by_category(graph, names, links), usual, held)
+    repeated = frozenset(word for word, times in seen.items() if times > 1 and len(word) >= MIN_WORD_LENGTH)
+    return LinkHabits(graph.change, names, links, _count_by_category(graph, names, links), usual, repeated)
 
 
 def _count_by_category(graph: Graph, names: Mapping[int, int], links: Mapping[int, int]) -> dict[str, tuple[int, int]]:

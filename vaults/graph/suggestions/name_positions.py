@@ -1,4 +1,4 @@
-"""Where a name stands in a text: what its line says about whether it is meant as one. Pure."""
+"""Where a name stands in a text, which hints at whether it is meant as a name. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 CONTEXT_LENGTH = 100
-"""Characters looked at on either side."""
+"""Characters read on either side."""
 
 _MARKS = r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?)?"
 _FIRST = re.compile(rf"{_MARKS}[^\w\n]*\Z")
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+]|\d{1,9}[.)])[ \t]+[^\w\n]*\Z")
 _SENTENCE = re.compile(r"[.!?:][\"'”’)*_]*\s+[\"'“‘(*_]*\Z")
 _REST = re.compile(r"[^\w\n]*\Z")
 _AFTER_ITEM = re.compile(r"[*_]*\s*[:—–-]")
-# Words that send the reader elsewhere, in some languages vaults are written in.
+# Words that send the reader elsewhere, in some of the languages vaults are written in.
 _POINTING = re.compile(
     r"\b(?:see|also|via|using|use|siehe|vgl|voir|cf|ver|véase|vedi|zie)\b[^.!?\n]{0,40}\Z", re.IGNORECASE
 )
@@ -23,7 +23,7 @@ _POINTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NamePosition:
-    """See ``evidence.MentionEvidence``."""
+    """The fields of the same names in ``evidence.MentionEvidence``, for one mention."""
 
     capital: bool
     alone: bool
@@ -32,7 +32,7 @@ class NamePosition:
 
 
 def read_position(text: str, start: int, end: int) -> NamePosition:
-    """How the words from ``start`` to ``end`` stand. Of constant cost."""
+    """The position of the words from ``start`` to ``end``. Constant cost."""
     before = text[max(0, start - CONTEXT_LENGTH) : start].rpartition("\n")[2]
     after = text[end : end + CONTEXT_LENGTH].partition("\n")[0]
     first = _FIRST.fullmatch(before) is not None and len(before) < CONTEXT_LENGTH
@@ -45,7 +45,7 @@ def read_position(text: str, start: int, end: int) -> NamePosition:
 
 
 def merge_positions(all_of: Iterable[NamePosition]) -> NamePosition:
-    """What holds of one of them at least."""
+    """What is true of at least one of them."""
     several = list(all_of)
     return NamePosition(
         any(each.capital for each in several),

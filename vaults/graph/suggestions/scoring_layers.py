@@ -1,8 +1,8 @@
-"""Every layer and every number of it.
+"""The layers that score a candidate, with all their numbers.
 
-The points were fitted by logistic regression on notes whose links were taken out (``bench/quality/linking.py``; none of
-them is among those it is judged on) and rounded. Where a vault of files tells nothing of a layer (recency, feedback,
-what was used together) they are small and by hand.
+The points were fitted by logistic regression on notes whose links were removed (``bench/quality/linking.py``; none of
+them is among those it is judged on) and rounded. Where a vault of files tells nothing about a layer (recency, feedback,
+what was used together), they are small and chosen by hand.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Strictness: TypeAlias = Literal["conservative", "balanced", "aggressive"]
 
 @dataclass(frozen=True, slots=True)
 class StrictnessLevel:
-    """How sure a suggestion must be: the points of all layers together that a note needs that is named, and one that is
-    not, and how alike the words must be to its name."""
+    """How sure a suggestion must be: the total points that a note needs if it is named and if it is not, and how
+    similar the words must be to its name."""
 
     named: float
     related: float
@@ -37,7 +37,7 @@ STRICTNESS_LEVELS: Mapping[Strictness, StrictnessLevel] = {
 
 
 def exact(evidence: LinkEvidence) -> float:
-    """Named in the very words of the name."""
+    """Named in the exact words of the name."""
     saying = evidence.saying
     if saying is None or saying.kind != "exact":
         return 0.0
@@ -51,7 +51,7 @@ def stem(evidence: LinkEvidence) -> float:
 
 
 def fuzzy(evidence: LinkEvidence) -> float:
-    """Named with slips, or spelt together or apart."""
+    """Named with slips, or with words joined or split."""
     saying = evidence.saying
     if saying is None or saying.kind not in ("fuzzy", "collapsed"):
         return 0.0
@@ -64,22 +64,24 @@ def _score_name(saying: MentionEvidence) -> float:
 
 
 NAMED, SPELLED, STEM, COLLAPSED, SLIP = -23.0, 8.0, 1.0, 0.0, -3.0
-"""Points of being named, of which most are no links, and of how; ``PER_SLIP``: of all of a word being another."""
+"""Points for being named (few mentions are links), and for how."""
+
 PER_SLIP, WORD, NAMESAKES = 20.0, 1.0, 1.3
+"""Points lost per unit of dissimilarity, won per further word, and lost per unit of log namesakes."""
 
 
 def habit(evidence: LinkEvidence) -> float:
-    """Linked elsewhere where it is named (keyphraseness), or never."""
+    """How often it is linked elsewhere where it is named (keyphraseness)."""
     return 4.0 * evidence.habit if evidence.saying is not None else 0.0
 
 
 def kind(evidence: LinkEvidence) -> float:
-    """Of a category that is linked more than others."""
+    """Of a category that is linked more often than others."""
     return 1.0 * evidence.category if evidence.saying is not None else 0.0
 
 
 def cooccurrence(evidence: LinkEvidence) -> float:
-    """Linked by the same notes as others that this text links or names."""
+    """Linked by the same notes as others that this text links or surely names."""
     return (5.5 if evidence.saying is None else 7.5) * evidence.company
 
 
@@ -94,17 +96,17 @@ def context(evidence: LinkEvidence) -> float:
 
 
 USUAL = 6.0
-"""Notes named in 1,000 characters."""
+"""Usual number of notes named in 1,000 characters."""
 
 
 def recency(evidence: LinkEvidence) -> float:
-    """Changed lately."""
+    """Changed recently, with a half-life of seven days."""
     return 0.0 if evidence.days is None else math.pow(0.5, max(evidence.days, 0.0) / 7)
 
 
 def hub(evidence: LinkEvidence) -> float:
-    """Linked by many, or by none yet: then its name was never weighed. How many link to it tells as much as its
-    centrality, which adds nothing beside it."""
+    """Linked by many, or by none yet: then nobody has decided about its name. The number of links tells as much as the
+    note's centrality, which adds nothing to it."""
     if evidence.saying is None:
         return 0.0
     return 2.0 * math.log1p(min(evidence.linked, 1000)) if evidence.linked else 6.0
@@ -116,12 +118,12 @@ def feedback(evidence: LinkEvidence) -> float:
 
 
 def semantic(evidence: LinkEvidence) -> float:
-    """About something alike."""
+    """About something similar."""
     return 14.0 * max(0.0, evidence.likeness - MIN_COSINE)
 
 
 def edge(evidence: LinkEvidence) -> float:
-    """Links here itself, or is used together with this note."""
+    """Links to this note, or is used together with it."""
     return 2.5 * evidence.backlink + min(4.0, 2.0 * math.log1p(evidence.pair))
 
 
@@ -142,12 +144,12 @@ LAYERS: Mapping[str, Callable[[LinkEvidence], float]] = {
 
 
 LAYER_OF_MATCH: Mapping[MatchKind, str] = {"exact": "exact", "stem": "stem", "collapsed": "fuzzy", "fuzzy": "fuzzy"}
-"""The layer that finds a name."""
+"""The layer that scores each kind of match."""
 
 
 def score_layers(evidence: LinkEvidence, without: frozenset[str] = frozenset()) -> dict[str, float] | None:
-    """What each layer gives, rounded to tenths; layers that give nothing are left out. None where the layer that finds
-    the name is among those that are left out (``without``): then nobody sees it."""
+    """Points by layer, rounded to tenths; layers that give none are left out. None if the layer that finds the name is
+    disabled (``without``): then the candidate is not seen at all."""
     if evidence.saying is not None and LAYER_OF_MATCH[evidence.saying.kind] in without:
         return None
     found = {name: round(layer(evidence), 1) for name, layer in LAYERS.items() if name not in without}
@@ -155,11 +157,11 @@ def score_layers(evidence: LinkEvidence, without: frozenset[str] = frozenset()) 
 
 
 def to_confidence(score: float, *, named: bool) -> float:
-    """What a score means, 0…1, as measured: how likely a note that is named is linked by hand, and how likely it or
-    this one links the other where it is not named."""
+    """What a score means, 0…1, as measured: how likely a named note is linked by hand; for one that is not named, how
+    likely either note links the other."""
     odds = score / POINTS_PER_LOG_ODDS if named else (score - EVEN) / SLOPE
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, odds))))
 
 
 EVEN, SLOPE = 8.0, 2.0
-"""Score of notes that are not named of which every other one is linked, and points of a unit of log odds there."""
+"""Score at which half of the unnamed notes are linked, and points per unit of log odds there."""

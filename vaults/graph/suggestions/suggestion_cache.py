@@ -1,4 +1,4 @@
-"""What is worked out of a vault for suggestions, and kept in memory: names as words, habits, vectors."""
+"""Caches what suggestions derive from a vault: names as words, habits, vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaults.graph.suggestions.link_habits import LinkHabits
 
 
 class SuggestionCache:
-    """Safe from any thread. What takes time is for a thread of the pool, but for the vectors, which are read."""
+    """Thread-safe. What takes time belongs on a thread of the pool, except the vectors, which are read."""
 
     def __init__(self) -> None:
         self._lexicon, self._habits, self._matrix = Lexicon(), LinkHabits(), VectorMatrix()
@@ -28,11 +28,11 @@ class SuggestionCache:
             return self._matrix
 
     def texts(self, tx: Reader, graph: Graph) -> dict[int, str]:
-        """What has to be read for the habits; nothing where they are fresh enough."""
+        """The texts to recompute the habits from; none if they are fresh enough."""
         return link_habits.read_sample(tx, graph) if self._habits.stale(graph) else {}
 
     def at(self, graph: Graph, texts: dict[int, str]) -> tuple[Lexicon, LinkHabits]:
-        """Names and habits of a graph. ``texts``: as ``texts`` gave them."""
+        """Names and habits of a graph. ``texts``: what the method ``texts`` returned."""
         with self._turn:
             if self._lexicon.named != graph.named:
                 self._lexicon = lexicon.compile_lexicon(graph)
@@ -41,6 +41,6 @@ class SuggestionCache:
             return self._lexicon, self._habits
 
     def clear(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         with self._turn, self._reading:
             self._lexicon, self._habits, self._matrix = Lexicon(), LinkHabits(), VectorMatrix()

@@ -1,1 +1,1 @@
-"""Changing a part of a note and nothing else: ``pipeline`` holds the steps, ``draft`` the values. Pure."""
+"""Edits a part of a note and nothing else: ``pipeline`` holds the steps, ``draft`` the values. Pure."""

@@ -1,4 +1,4 @@
-"""Which arguments of an edit go together, and what the note can hold. Pure."""
+"""Checks which arguments of an edit go together, and what a note can hold. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _TEXTS = ("section", "content", "search", "pattern", "replacement")
 
 
 def normalize_arguments(draft: EditDraft) -> EditDraft:
-    """Arguments that contradict each other, or would make an edit larger than its caller can have meant, are refused
-    here; what may be said in two ways is said in one afterwards. Raises ``InvalidArgument``."""
+    """Refuse arguments that contradict each other, or would make an edit larger than its caller can have meant, and
+    reduce alternative arguments to one form. Raises ``InvalidArgument``."""
     edit = draft.edit
     for field in _TEXTS:
         _check_characters(field, getattr(edit, field))

@@ -1,6 +1,6 @@
-"""What is odd about content before it goes in. Pure.
+"""Checks content before it is placed. Pure.
 
-Content that replaces text found by a search is exact and is not looked at here.
+Content that replaces text found by a search is taken as is and not checked here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _RULE = re.compile(r"\s*---[ \t]*(?:\n|\Z)")
 
 
 def check_content(draft: EditDraft) -> EditDraft:
-    """Gather what is wrong. Under ``strict`` raises ``InvalidArgument`` with all of it, under ``warn`` it becomes
-    warnings, and ``normalise`` repairs what can be."""
+    """Collect the content's problems. Under ``strict`` raises ``InvalidArgument`` with all of them; under ``warn`` they
+    become warnings, and ``normalize_content`` repairs what it can."""
     if draft.edit.guardrails == "off" or not draft.is_block:
         return draft
     problems = [problem for look in CHECKS if (problem := look(draft)) is not None]

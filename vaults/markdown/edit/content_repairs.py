@@ -1,6 +1,6 @@
-"""Content made fit for the note: bullets as the note writes them, headings below the section's. Pure.
+"""Adapts content to the note: bullets as the note writes them, headings below the section's. Pure.
 
-Code is left alone throughout. Each repair returns the content as it should be.
+Code is left alone throughout. Each repair returns the repaired content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIME_PREFIX = re.compile(
     r"(?:\*\*|`|\[)?([0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm]\b)?)(?:\*\*|`|\])?"
     r"(?:[ \t]*[-–—:][ \t]+|[ \t]+)(?=\S)"
 )
-"""A time that content starts with, and what sets it apart from the text."""
+"""A time that content starts with, and what separates it from the text."""
 
 _ODD_BULLET = re.compile(r"^([ \t]*)([•◦▪▫‣⁃●○·–—])[ \t]+(?=\S)", re.MULTILINE)
 _OTHER_BULLET = re.compile(r"^([ \t]*)[*+]([ \t]+)(?=\S)", re.MULTILINE)
@@ -28,7 +28,7 @@ _TASK = re.compile(r"\[.\][ \t]+")
 
 
 def normalize_content(draft: EditDraft) -> EditDraft:
-    """Blank lines around the content go, whatever the guardrails; the repairs only where they are on."""
+    """Remove blank lines around the content, whatever the guardrails, and apply the repairs unless they are off."""
     if not draft.is_block:
         return draft
     content = draft.content.removeprefix("\ufeff").rstrip(" \t\n")
@@ -44,7 +44,7 @@ def normalize_content(draft: EditDraft) -> EditDraft:
 
 
 def find_repeated_heading(draft: EditDraft) -> HeadingMark | None:
-    """The heading that content starts with, if it is that of the section it goes into."""
+    """The heading that the content starts with, if it repeats that of the section it goes into."""
     if not draft.scope.title or "#" not in draft.content:
         return None
     content = draft.content
@@ -60,7 +60,7 @@ def _drop_heading(draft: EditDraft) -> str:
 
 
 def find_odd_bullets(content: str) -> list[str]:
-    """The characters that stand for bullets in ``content`` though Markdown knows none of them."""
+    """The characters used as bullets in ``content`` that are not bullets in Markdown."""
     found: dict[str, None] = {}
     map_outside_code(
         content, lambda text: found.update(dict.fromkeys(m[2] for m in _ODD_BULLET.finditer(text))) or text
@@ -69,7 +69,7 @@ def find_odd_bullets(content: str) -> list[str]:
 
 
 def _repair_bullets(draft: EditDraft) -> str:
-    """``•`` and the like become the note's bullet, and so do ``*`` and ``+`` where the note has one of its own."""
+    """Turn ``•`` and the like into the note's bullet, and ``*`` and ``+`` as well if the note has a bullet."""
     content = draft.content
     if not (_ODD_BULLET.search(content) or _OTHER_BULLET.search(content)):
         return content
@@ -79,7 +79,7 @@ def _repair_bullets(draft: EditDraft) -> str:
 
 
 def _own_bullet(draft: EditDraft) -> str:
-    """Of the list the content goes into, else of the section, else of the note."""
+    """The bullet of the list the content goes into, else of the section, else of the note; '' for none."""
     item, scope, text = draft.spot.item, draft.scope, draft.text
     if item and item.number is None:
         return item.marker
@@ -93,7 +93,7 @@ REPAIRS: tuple[Callable[[EditDraft], str], ...] = (_drop_heading, _repair_bullet
 
 
 def map_outside_code(content: str, change: Callable[[str], str]) -> str:
-    """``change`` made to every stretch of ``content`` that is no block of code."""
+    """Apply ``change`` to every stretch of ``content`` outside code blocks."""
     parts, at = [], 0
     for start, end in read_outline(content).fences:
         parts += [change(content[at:start]), content[start:end]]
@@ -102,7 +102,7 @@ def map_outside_code(content: str, change: Callable[[str], str]) -> str:
 
 
 def nest_headings(draft: EditDraft) -> EditDraft:
-    """Headings in the content go down until the highest is below the section's; six is the lowest there is."""
+    """Lower the content's headings until the highest is below the section's, to level six at most."""
     level, edit = draft.scope.level, draft.edit
     if not level or not draft.is_block or edit.guardrails == "off":
         return draft
@@ -124,7 +124,7 @@ def _lower_heading(written: str, mark: HeadingMark, by: int) -> str:
     hashes = _ATX.match(written)
     if hashes and written.lstrip()[len(hashes[1]) :][:1] in ("", " ", "\t", "\n"):
         return f"{written[: hashes.start(1)]}{'#' * min(mark.level + by, 6)}{written[hashes.end(1) :]}"
-    # It is underlined, which only the two highest levels can be.
+    # An underlined heading, which only the two highest levels can be.
     return f"{'#' * min(mark.level + by, 6)} {mark.text}" + ("\n" if written.endswith("\n") else "")
 
 

@@ -1,4 +1,4 @@
-"""Why a search found nothing: the lines that come closest, and what sets each apart from what was looked for. Pure.
+"""Explains why a search found nothing: the closest lines, and how each differs from the searched text. Pure.
 
 Runs only after a search has failed, over a bounded number of lines.
 """
@@ -23,13 +23,13 @@ MAX_LENGTH = 300
 """Characters of a line that are compared and shown."""
 
 MAX_CLOSEST = 3
-"""Lines named for each line of the search."""
+"""Closest lines to name for each line of the search."""
 
 MAX_SEARCHED = 5
-"""Lines of the search that are looked into."""
+"""Lines of the search that are explained."""
 
 _LIKENESS = 60
-"""Of 100, from which a line counts as close."""
+"""Similarity, of 100, from which a line counts as close."""
 
 _QUOTES = str.maketrans("‘’‚‛′“”„‟″«»´`", "'''''\"\"\"\"\"\"\"''")
 _DASHES = str.maketrans("‐‑‒–—―−", "-------")
@@ -44,12 +44,12 @@ FOLDS: Mapping[str, Callable[[str], str]] = {
     "white space": lambda text: _SPACE.sub(" ", text).strip(),
     "case": str.casefold,
 }
-"""What two lines may differ in and still say the same, and how to read over it."""
+"""What two lines may differ in and still say the same, each with a function that removes the difference."""
 
 
 def explain_no_match(draft: EditDraft) -> NotFound:
-    """``details['closest']`` lists lines as ``line``, ``text``, ``differs`` and, for a search of several lines,
-    ``search_line``."""
+    """The error for a search without matches. ``details['closest']`` lists lines as ``line``, ``text``, ``differs``
+    and, for a search of several lines, ``search_line``."""
     where = f"in section '{draft.scope.title}'" if draft.scope.level else "in the note"
     if draft.edit.pattern is not None:
         return NotFound(f"pattern matches nothing {where}.", hint="Try search with the exact text.", closest=[])
@@ -69,7 +69,7 @@ def explain_no_match(draft: EditDraft) -> NotFound:
 
 
 def _found_elsewhere(draft: EditDraft, needle: str) -> NotFound | None:
-    """The text is in the note, but not where the edit looks."""
+    """The error if the text is in the note, but outside the edit's scope."""
     scope, body = draft.scope, draft.outline.body_start
     for start, end in ((body, scope.body), (scope.end, len(draft.text)), (0, body)):
         part = draft.text[start:end]
@@ -108,7 +108,7 @@ def _find_closest(draft: EditDraft, wanted: list[str]) -> list[dict[str, Any]]:
         for index in _nearest_lines(_fold(searched), folded):
             entry = {"line": first + index, "text": lines[index], "differs": find_differences(searched, lines[index])}
             found.append({**entry, "search_line": number} if len(wanted) > 1 else entry)
-    # A line of the search that is there as it stands is not what the search failed at.
+    # Lines of the search that are found exactly come last: the search did not fail at them.
     return sorted(found, key=lambda entry: not entry["differs"])
 
 
@@ -123,8 +123,8 @@ def _nearest_lines(wanted: str, lines: list[str]) -> list[int]:
 
 
 def find_differences(wanted: str, line: str) -> list[str]:
-    """What sets ``wanted`` apart from the text of ``line`` that says the same; ``wording`` where none does, nothing
-    where it is in the line as it stands."""
+    """How ``wanted`` differs from the text in ``line`` that says the same; ``wording`` if none does, nothing if the
+    line holds it exactly."""
     if wanted in line:
         return []
     if _fold(wanted) not in _fold(line):

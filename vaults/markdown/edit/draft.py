@@ -1,4 +1,4 @@
-"""What an edit asks for, what comes of it, and the draft that the steps hand to each other."""
+"""The request for an edit, its result, and the draft that the steps pass along."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class TextEdit:
 
     ``add`` puts ``content`` into the section's own text, that is before its first sub-heading: at its end, or with
     ``position`` ``prepend`` right after the heading. Without ``section``: at the end of the note, or at the start of
-    its body, after the frontmatter. Items appended to a section that ends in a list become the list's next; numbers go
-    on counting. Anything else is set apart by a blank line, where Markdown would read it as part of what is there.
+    its body, after the frontmatter. Items appended to a section that ends in a list continue the list and its numbers.
+    Anything else is separated by a blank line if Markdown would otherwise read it as part of what is there.
 
-    ``remove`` takes away whole lines: those that ``search`` (or ``content``, where ``search`` is not given) or
-    ``pattern`` touches. Lines below a list item stay. Without either, it removes ``section`` altogether: heading, text
-    and sub-sections; to empty a section and keep its heading, replace it with nothing.
+    ``remove`` removes whole lines: those that ``search`` (or ``content``, if ``search`` is not given) or ``pattern``
+    touches. Lines below a list item stay. Without either, it removes ``section`` altogether: heading, text and
+    sub-sections; to empty a section and keep its heading, replace it with nothing.
 
-    ``replace`` puts ``replacement`` (or ``content``) exactly where ``search`` or ``pattern`` is, unformatted. Without
-    either, ``content`` takes the place of the section's own text; heading and sub-sections stay.
+    ``replace`` puts ``replacement`` (or ``content``) exactly where ``search`` or ``pattern`` matches, unformatted.
+    Without either, ``content`` replaces the section's own text; heading and sub-sections stay.
 
-    ``search`` and ``pattern`` look into the section with its sub-sections, but not at its heading; without a section,
-    into everything but the frontmatter. ``\\n`` in them stands for any line ending. ``pattern`` is RE2; ``^`` and ``$``
-    are ends of lines, and its replacement knows ``\\0`` to ``\\9``.
+    ``search`` and ``pattern`` cover the section with its sub-sections, but not its heading; without a section,
+    everything but the frontmatter. ``\\n`` in them stands for any line ending. ``pattern`` is RE2; ``^`` and ``$``
+    match at line ends, and its replacement may use ``\\0`` to ``\\9``.
 
     ``guardrails``: ``warn`` repairs what it can and says so, ``strict`` refuses instead, ``off`` takes the content as
-    it is. Neither setting lets an edit touch the frontmatter.
+    it is. No setting lets an edit touch the frontmatter.
     """
 
     action: EditAction
@@ -52,7 +52,7 @@ class TextEdit:
     preserve_nesting: bool = True
     """Appended items become siblings of the list's last item, however deep it is; otherwise of its top level."""
     create_section: bool = False
-    """``add`` makes the section where it is missing: at the end of the note, or of a parent (``Parent > Heading``)."""
+    """``add`` creates a missing section: at the end of the note, or of a parent (``Parent > Heading``)."""
 
     @property
     def searches(self) -> bool:
@@ -61,9 +61,9 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditedText:
-    """``first_line`` to ``last_line`` are the lines of the new ``text`` that are not as they were, from 1, and
-    ``region`` is their text, cut short where it is long. Where lines were only taken away, ``region`` is empty and
-    ``last_line`` is the one before ``first_line``."""
+    """``first_line`` to ``last_line`` are the changed lines of the new ``text``, from 1, and ``region`` is their text,
+    shortened if long. If lines were only removed, ``region`` is empty and ``last_line`` is the one before
+    ``first_line``."""
 
     text: str
     first_line: int
@@ -71,7 +71,7 @@ class EditedText:
     warnings: list[str]
     region: str
     written: tuple[tuple[int, int], ...] = ()
-    """Spans of ``text`` that the edit brought."""
+    """Spans of ``text`` that the edit wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +85,20 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class EditScope:
-    """Where the edit happens, in offsets. ``body`` is after the heading's line, ``own_end`` before the first
-    sub-heading, ``end`` before the next heading of the same or a higher level. The whole note has level 0, starts
-    after the frontmatter and owns everything."""
+    """Where the edit happens, in offsets. The whole note has level 0, starts after the frontmatter and owns
+    everything."""
 
     level: int
     start: int
-    body: int
-    own_end: int
-    end: int
+    body: int  # after the heading's line
+    own_end: int  # before the first sub-heading
+    end: int  # before the next heading of the same or a higher level
     title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """A list item as it is written: ``indent`` in front of ``marker`` (``-``, ``*``, ``+``, ``.`` or ``)``)."""
+    """A list item as written: ``indent`` in front of ``marker`` (``-``, ``*``, ``+``, ``.`` or ``)``)."""
 
     indent: str
     marker: str
@@ -114,17 +113,17 @@ class InsertionPoint:
     item: ListItem | None = None
     """The list item it becomes a sibling of, if it is a list itself."""
     loose: bool = False
-    """The items of that list stand apart by blank lines."""
+    """Blank lines separate the items of that list."""
     before: str = ""
     """Kind of the line before it: see ``insertion_points.line_kind``."""
     after: str = ""
     unit: str = ""
-    """What the list's nested items are indented by."""
+    """Indent of the list's nested items."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditDraft:
-    """``content`` has ``\\n`` for line endings until it is placed."""
+    """An edit under way; each step fills in more. ``content`` has ``\\n`` for line endings until it is placed."""
 
     edit: TextEdit
     now: datetime
@@ -133,7 +132,7 @@ class EditDraft:
     outline: Outline = _EMPTY_OUTLINE
     scope: EditScope = EditScope(0, 0, 0, 0, 0)
     heading: str = ""
-    """The line of the section that is to be made."""
+    """Heading line of a section to create."""
     spot: InsertionPoint = InsertionPoint(0)
     splices: tuple[Splice, ...] = ()
     result: str = ""
@@ -141,5 +140,5 @@ class EditDraft:
 
     @property
     def is_block(self) -> bool:
-        """Whether the content goes in as lines of its own, rather than as text in the place of other text."""
+        """Whether the content goes in as lines of its own, rather than replacing matched text."""
         return self.edit.action == "add" or (self.edit.action == "replace" and not self.edit.searches)

@@ -1,4 +1,4 @@
-"""Content as list items of the format asked for, ready to stand beside those of the note. Pure."""
+"""Formats content as list items of the requested format that match those of the note. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vaults.markdown.edit.draft import EditDraft, ListItem
 
 _TASK = re.compile(r"\[.\][ \t]+")
 _LAST_NUMBER = 999_999_999
-"""More digits are no list item."""
+"""A number with more digits makes no list item."""
 
 
 def format_content(draft: EditDraft) -> EditDraft:
-    """One item; where the content is a list already, one for each of its items. What follows an item's first line is
-    indented to its text. Plain content stays as it is, but for the indentation of the list it goes into."""
+    """Make the content one item or, if it is a list already, one for each of its items. Lines after an item's first
+    are indented to its text. Plain content only takes on the indentation of the list it goes into."""
     if not draft.is_block or not draft.content:
         return draft
     lines = draft.content.split("\n")
@@ -58,7 +58,7 @@ def _item_text(draft: EditDraft, text: str) -> str:
 
 
 def _split_items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """First line without marker, and the lines that belong to it, indented less by what the marker took."""
+    """Each item's first line without marker, and the lines that belong to it, dedented by the marker's width."""
     found = list_items.ITEM.match(lines[0])
     if found is None or list_items.parse_item(lines[0]) is None:
         yield lines[0].strip(" \t"), lines[1:]
@@ -80,7 +80,7 @@ def _dedent(lines: list[str]) -> list[str]:
 
 
 def _strip_indent(line: str, width: int) -> str:
-    """``line`` with up to ``width`` columns less of indentation."""
+    """``line`` with its indentation reduced by up to ``width`` columns."""
     if not width or not line[:1].isspace():
         return line
     blank = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4)
@@ -88,7 +88,7 @@ def _strip_indent(line: str, width: int) -> str:
 
 
 def _with_indent_unit(lines: list[str], unit: str) -> list[str]:
-    """Nested items indented by the list's own unit, a tab or some blanks, where they have another one."""
+    """Reindent nested items by the list's own unit, a tab or some blanks."""
     steps = [
         list_items.indent_columns(line)
         for line in lines

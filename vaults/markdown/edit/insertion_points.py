@@ -1,4 +1,4 @@
-"""Where a block goes in, what stands there, and the blank lines that keep it a block of its own. Pure."""
+"""Where a block is inserted, what stands around it, and the blank lines that keep it a separate block. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from vaults.markdown.edit.draft import EditDraft, InsertionPoint
 from vaults.markdown.edit.line_endings import BLANK, line_end, line_start, skip_ending_after, to_lf
 
 MAX_READ = 65_536
-"""Characters of a section's end that are read for the list it may end in."""
+"""Characters at a section's end that are searched for a list."""
 
 MAX_HEADINGS = 50
-"""Headings whose spacing says how the note is written."""
+"""Headings whose spacing is read as the note's habit."""
 
 _KINDS = (
     ("list", list_items.ITEM),
@@ -23,19 +23,19 @@ _KINDS = (
     ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")),
 )
 _CONTINUOUS = {"list", "quote", "table"}
-"""Kinds of which one line simply follows the other. Anything else would run together, or read as one paragraph."""
+"""Kinds whose lines simply follow each other. Anything else would run together, or read as one paragraph."""
 
 
 def line_kind(line: str) -> str:
-    """``list``, ``quote``, ``table``, ``heading``, ``text``, or nothing for a blank line."""
+    """The kind of a line: ``list``, ``quote``, ``table``, ``heading``, ``text``, or '' for a blank one."""
     if not line.strip(BLANK):
         return ""
     return next((name for name, pattern in _KINDS if pattern.match(line)), "text")
 
 
 def find_insertion_point(draft: EditDraft) -> EditDraft:
-    """For ``add``: after the last line that is not blank, or with ``prepend`` before the first; the blank lines that
-    set a section apart from its neighbours stay where they are."""
+    """Find where a block goes. For ``add``: after the last line that is not blank, or with ``prepend`` before the
+    first; the blank lines that separate a section from its neighbours stay where they are."""
     if not draft.is_block:
         return draft
     start, stop = _target_range(draft)
@@ -44,7 +44,7 @@ def find_insertion_point(draft: EditDraft) -> EditDraft:
     if not filled:
         return replace(draft, spot=_point_in_empty(draft, start, stop))
     if draft.edit.action == "replace":
-        return draft  # what is there tells where, and nothing stands beside it
+        return draft  # it takes the place of what is there
     if draft.edit.position == "prepend" and not draft.heading:
         return replace(draft, spot=_point_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
     spot = _point_at_end(draft, start, start + len(filled))
@@ -54,7 +54,7 @@ def find_insertion_point(draft: EditDraft) -> EditDraft:
 
 
 def _target_range(draft: EditDraft) -> tuple[int, int]:
-    """The text at whose start or end the block goes in."""
+    """The range at whose start or end the block goes in."""
     scope, marks = draft.scope, draft.outline.marks
     if draft.heading:
         return scope.body, scope.end
@@ -66,7 +66,7 @@ def _target_range(draft: EditDraft) -> tuple[int, int]:
 
 
 def _point_in_empty(draft: EditDraft, start: int, stop: int) -> InsertionPoint:
-    """Right below the heading; at the end of the note, below the blank lines that are there already."""
+    """The point in an empty section: right below the heading, or at the end of the note, below its blank lines."""
     at = stop if stop == len(draft.text) else start
     headed = start > draft.outline.body_start and at == start
     return InsertionPoint(at, before="heading" if headed else "", after=_kind_at(draft.text, at))
@@ -99,7 +99,7 @@ def _kind_at(text: str, at: int) -> str:
 
 
 def needs_blank_lines(draft: EditDraft, lines: Sequence[str]) -> tuple[bool, bool]:
-    """Whether a blank line is wanted before and after a block of these lines."""
+    """Whether a block of these lines needs a blank line before it, and one after."""
     spot, edit = draft.spot, draft.edit
     first, last = line_kind(lines[0]), "list" if list_items.find_trailing_list(lines) else line_kind(lines[-1])
     if spot.before == "heading":
@@ -108,7 +108,7 @@ def needs_blank_lines(draft: EditDraft, lines: Sequence[str]) -> tuple[bool, boo
         before = spot.loose
     else:
         before = bool(spot.before) and not _is_continuous(spot.before, first)
-    # A heading that follows without a blank line is how this note is written.
+    # Where a heading follows without a blank line, that is how this note is written.
     kept = spot.after == "heading" and edit.position == "append" and not draft.heading
     return before, bool(spot.after) and not kept and not _is_continuous(last, spot.after)
 

@@ -1,4 +1,4 @@
-"""Lines of a text that keeps its own endings: ``\\n``, ``\\r\\n`` and lone ``\\r`` side by side. Pure.
+"""Lines of a text with mixed endings: ``\\n``, ``\\r\\n`` and lone ``\\r`` side by side. Pure.
 
 Nothing else ends a line: ``str.splitlines`` would also break at form feeds and U+2028, which Markdown does not.
 """
@@ -14,7 +14,7 @@ BLANK = " \t\r\n"
 
 
 def count_endings(text: str, start: int = 0, end: int | None = None) -> int:
-    """How many line endings lie in ``text[start:end]``."""
+    """The number of line endings in ``text[start:end]``."""
     stop = len(text) if end is None else end
     count = text.count("\n", start, stop)
     returns = text.count("\r", start, stop)
@@ -22,7 +22,7 @@ def count_endings(text: str, start: int = 0, end: int | None = None) -> int:
 
 
 def line_number_at(text: str, offset: int) -> int:
-    """The number, from 1, of the line that ``offset`` is in."""
+    """The number, from 1, of the line that holds ``offset``."""
     return 1 + count_endings(text, 0, offset)
 
 
@@ -31,13 +31,13 @@ def is_line_start(text: str, offset: int) -> bool:
 
 
 def skip_ending_after(text: str, offset: int) -> int:
-    """``offset`` behind the line ending that starts there, if one does."""
+    """``offset`` moved past a line ending that starts there."""
     found = ENDING.match(text, offset)
     return found.end() if found else offset
 
 
 def skip_ending_before(text: str, offset: int) -> int:
-    """``offset`` in front of the line ending that stops there, if one does."""
+    """``offset`` moved before a line ending that stops there."""
     if offset and text[offset - 1] == "\n":
         offset -= 1
     elif not offset or text[offset - 1] != "\r":
@@ -46,13 +46,13 @@ def skip_ending_before(text: str, offset: int) -> int:
 
 
 def line_start(text: str, offset: int) -> int:
-    """Where the line that ``offset`` is in starts."""
+    """The start of the line that holds ``offset``."""
     feed = text.rfind("\n", 0, offset) + 1
     return text.rfind("\r", feed, offset) + 1 or feed
 
 
 def line_end(text: str, offset: int, stop: int) -> int:
-    """Where the line that ``offset`` is in ends, without its ending."""
+    """The end of the line that holds ``offset``, without its ending."""
     found = ENDING.search(text, offset, stop)
     return found.start() if found else stop
 

@@ -1,4 +1,4 @@
-"""The list a block is put into: its last item, where a section ends in one, or its first. Pure.
+"""Items of the list a block is added to: the last ones if a section ends in a list, or its first. Pure.
 
 Works on the lines of one section's own text; columns count a tab up to the next multiple of four, as Markdown does.
 """
@@ -20,20 +20,20 @@ _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3}|~{3})")
 _BREAKS = re.compile(r" {0,3}(?:>|\||#|\*\*\*|---|___)")
 
 MAX_LINES = 2_000
-"""Lines from the end of a section in which its last list is looked for."""
+"""Lines at the end of a section that are searched for its last list."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrailingList:
-    """The list that ends a text: the ``last`` item, the nearest one at its ``top`` level."""
+    """The list that ends a text: its ``last`` item, and the last one at its ``top`` level."""
 
     last: ListItem
     top: ListItem
     loose: bool
     unit: str
-    """What its items are indented by, one level to the next; empty where no item is nested."""
+    """Indent from one level to the next; empty if no item is nested."""
     numbered: ListItem | None = None
-    """The nearest item with a number, be it the last or one that the last lies under."""
+    """The nearest item with a number: the last, or one that the last is nested under."""
 
 
 def parse_item(line: str) -> ListItem | None:
@@ -44,12 +44,12 @@ def parse_item(line: str) -> ListItem | None:
 
 
 def indent_columns(line: str) -> int:
-    """How far a line is indented."""
+    """The columns by which a line is indented."""
     return len((line[: len(line) - len(line.lstrip(" \t"))]).expandtabs(4))
 
 
 def find_trailing_list(lines: Sequence[str]) -> TrailingList | None:
-    """The list in which ``lines`` end, or None where something else does. The last line is not blank."""
+    """The list in which ``lines`` end; None if they end in something else. The last line must not be blank."""
     items = _items_upwards(lines)
     if not items:
         return None
@@ -70,7 +70,7 @@ def find_trailing_list(lines: Sequence[str]) -> TrailingList | None:
 
 
 def _next_item(item: ListItem, found: Sequence[ListItem]) -> ListItem:
-    """``item`` with the number that the next one counts from: where all bear the same one, so shall the next."""
+    """``item`` with the number that the next one counts from: if all have the same number, so does the next."""
     siblings = [other for other in found if indent_columns(other.indent) == indent_columns(item.indent)]
     above = siblings.index(item) + 1
     if item.number is not None and above < len(siblings) and siblings[above].number == item.number:
@@ -79,9 +79,9 @@ def _next_item(item: ListItem, found: Sequence[ListItem]) -> ListItem:
 
 
 def _items_upwards(lines: Sequence[str]) -> list[tuple[int, ListItem]]:
-    """Items from the last line up to where their list begins, with the indexes of their lines."""
+    """Items from the last line upwards to where their list begins, with the indexes of their lines."""
     items: list[tuple[int, ListItem]] = []
-    # A line right below another may continue it without being indented; after a blank line it has to be.
+    # A line directly below another may continue it without indent; after a blank line it needs one.
     indent, lazy, fence = indent_columns(lines[-1]), not _BREAKS.match(lines[-1]), ""
     for index in range(len(lines) - 1, max(-1, len(lines) - 1 - MAX_LINES), -1):
         line = lines[index]
@@ -105,7 +105,7 @@ def _items_upwards(lines: Sequence[str]) -> list[tuple[int, ListItem]]:
 
 
 def _toggle_fence(fence: str, mark: str) -> str:
-    """The fence that is open above a line, read upwards; ``mark`` is that of the line."""
+    """The fence open above a line, reading upwards; ``mark``: the line's own fence."""
     if not mark:
         return fence
     return mark if not fence else "" if fence == mark else fence

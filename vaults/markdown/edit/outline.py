@@ -1,6 +1,6 @@
-"""The headings and fences of a note and nothing else, quickly: what finding a section needs. Pure, linear.
+"""Reads only the headings and fences of a note, which is all that finding a section needs. Pure, linear.
 
-An edit of one line of five megabytes has 60 ms: a full parse of the note would take many times that.
+An edit of one line in five megabytes has 60 ms: a full parse of the note would take many times that.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ class HeadingMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
+    """The headings and code blocks of a note."""
+
     body_start: int
     marks: tuple[HeadingMark, ...] = ()
     fences: tuple[tuple[int, int], ...] = ()
-    """Offsets of blocks of code, their fences included."""
+    """Offsets of code blocks, their fences included."""
     open_fence: int | None = None
     """Where a code fence starts that nothing closes before the end of the note."""
 
     def note(self, text: str) -> ParsedNote:
-        """What ``sections`` looks into: a note of headings alone."""
+        """A parsed note with headings alone, as ``sections`` takes it."""
         counter = LineCounter(f"\n{to_lf_same_length(text)}\n")
         headings = (
             Heading(mark.level, mark.text, counter.line(mark.start), mark.start, skip_ending_before(text, mark.end))
@@ -54,7 +56,7 @@ class Outline:
 
 
 def read_outline(text: str) -> Outline:
-    """Never raises. Offsets are those of ``text``, whatever its line endings."""
+    """Read the outline of ``text``. Never raises. Offsets are in ``text``, whatever its line endings."""
     view = (
         f"\n{to_lf_same_length(text)}\n"  # the offset of a line feed here is that of the next line's start in the text
     )
@@ -74,7 +76,7 @@ def _open_fence(view: str, fences: list[tuple[int, int]]) -> int | None:
     start, end = fences[-1]
     opening = _OPENING.match(view, start)
     if opening is None:
-        return None  # code that HTML tags enclose
+        return None  # code in HTML tags
     last = view.rfind("\n", start, end)
     closing = _CLOSED.match(view, last, end) if last > 0 else None
     return None if closing and closing[1].startswith(opening[1]) else start - 1

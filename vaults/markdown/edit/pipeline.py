@@ -1,7 +1,7 @@
-"""The edit of a note: text and ``TextEdit`` in, ``EditedText`` out. Pure: no clock, no files, and no byte changes that
-no step put into a splice.
+"""The edit of a note: text and ``TextEdit`` in, ``EditedText`` out. Pure: no clock, no files, and no byte outside a
+splice changes.
 
-Linear in the note. A line in a note of 5 MB takes some 50 ms: it is not parsed, only its headings are looked for.
+Linear in the note. A line in a note of 5 MB takes some 50 ms: the note is not parsed, only its headings are found.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from vaults.markdown.edit.section_lookup import locate_section
 
 STEPS: tuple[Callable[[EditDraft], EditDraft], ...] = (
     normalize_arguments,  # which arguments go together
-    locate_section,  # the section
-    find_insertion_point,  # where in it, and beside what
+    locate_section,
+    find_insertion_point,  # where in the section, and next to what
     check_content,  # what is odd about the content
-    normalize_content,  # trimmed, with the note's bullets
+    normalize_content,  # trim it, use the note's bullets
     nest_headings,  # below the section's
-    format_content,  # as the format asked for, at the list's depth
-    place_content,  # inserted, removed or put in the place of something: splices
+    format_content,  # in the requested format, at the list's depth
+    place_content,  # as splices: inserted, removed, replaced
     assemble_text,
-    check_result,  # nothing else of the note broken
+    check_result,  # nothing else in the note is broken
 )
 
 
 def apply_edit(text: str, edit: TextEdit, now: datetime) -> EditedText:
-    """``edit`` made to ``text``, the note as its file holds it, without a byte order mark. ``now`` is what timestamps
-    say.
+    """Apply ``edit`` to ``text``, the note as in its file, without a byte order mark. ``now`` is used for timestamps.
 
-    Raises ``NotFound``, ``InvalidArgument`` and ``TooLarge``, and on no text anything else.
+    Raises ``NotFound``, ``InvalidArgument`` and ``TooLarge``, and nothing else on any text.
     """
     draft = EditDraft(edit, now, text)
     for step in STEPS:

@@ -1,6 +1,6 @@
-"""The content as splices of the text: inserted, in the place of a section's text, or where a search found something.
+"""Turns the content into splices of the text: inserted, replacing a section's text, or replacing what a search found.
 
-What is not in a splice cannot change: the result is put together from the old text between them. Pure.
+What is not in a splice cannot change: the result is assembled from the old text between them. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vaults.markdown.edit.line_endings import (
 
 
 def place_content(draft: EditDraft) -> EditDraft:
-    """Raises ``NotFound`` where a search finds nothing, with what comes closest."""
+    """Compute the splices. Raises ``NotFound`` with the closest lines if a search finds nothing."""
     if draft.edit.action == "add":
         return _insert(draft)
     if draft.edit.searches:
@@ -38,13 +38,13 @@ def _insert(draft: EditDraft) -> EditDraft:
         lines = [draft.heading, *([""] if insertion_points.has_spaced_headings(draft) else []), *lines]
     before, after = insertion_points.needs_blank_lines(draft, lines)
     block = ending.join([*([""] if before else []), *lines])
-    # Where the last line has no ending, it shall have none afterwards.
+    # A last line without an ending gets none.
     new = f"{block}{ending}{ending if after else ''}" if is_line_start(text, at) else f"{ending}{block}"
     return replace(draft, splices=(Splice(at, at, new),))
 
 
 def _replace_section_text(draft: EditDraft) -> EditDraft:
-    """The section's own text from its first line that is not blank to its last."""
+    """Replace the section's own text, from its first non-blank line to its last."""
     text, scope = draft.text, draft.scope
     own = text[scope.body : scope.own_end]
     filled = own.rstrip(BLANK)
@@ -62,7 +62,7 @@ def _replace_section_text(draft: EditDraft) -> EditDraft:
 def _remove_section(draft: EditDraft) -> EditDraft:
     text, scope = draft.text, draft.scope
     start, end = scope.start, scope.end
-    if end == len(text):  # the blank lines that set it apart go with it
+    if end == len(text):  # the blank lines before it go with it
         kept = text[draft.outline.body_start : start].rstrip(BLANK)
         last = line_end(text, draft.outline.body_start + len(kept), start)
         start = skip_ending_after(text, last) if kept else start
@@ -82,8 +82,8 @@ def _remove_lines(draft: EditDraft) -> EditDraft:
 
 
 def _with_gaps(draft: EditDraft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of whole lines, each with the blank line that set it apart and would part nothing any more: one is put with
-    what is added, and goes with it. Within code a blank line is code."""
+    """Extend spans of whole lines by the blank line that separated each and would separate nothing any more: it was
+    added along with the lines, and goes with them. Within code a blank line is code."""
     found: list[tuple[int, int]] = []
     floor = draft.outline.body_start
     for start, end in spans:
@@ -102,7 +102,7 @@ def _with_gap(text: str, floor: int, start: int, end: int) -> tuple[int, int]:
     if parted and (end == len(text) or after in ("", "heading")):
         return above, end
     if above == start and floor < start:
-        return start, end  # it follows on what goes as well
+        return start, end  # it directly follows another removed span
     following = text[below:].lstrip(BLANK)[:200]
     begins = before == "heading" or start == floor
     if (
@@ -128,7 +128,7 @@ def _replace_matches(draft: EditDraft) -> EditDraft:
 
 
 def _without_loose_end(draft: EditDraft, start: int, end: int) -> tuple[int, int]:
-    """A note that ends without a line ending still does when its last lines are gone."""
+    """Extend a removal at the end of a note without a final line ending, so that it still has none afterwards."""
     text = draft.text
     if end < len(text) or not text or text[-1] in "\r\n":
         return start, end

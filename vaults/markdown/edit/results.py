@@ -1,4 +1,4 @@
-"""The edited text, which of its lines are new, and what the edit may have broken. Pure."""
+"""Assembles the edited text, and reports which lines are new and what the edit may have broken. Pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from vaults.markdown.edit.list_items import indent_columns, parse_item
 from vaults.markdown.edit.outline import HeadingMark, Outline, read_outline
 
 MAX_REGION = 4_000
-"""Characters of the changed region that are given back."""
+"""Characters of the changed region that are returned."""
 
 MAX_CHANGED_HEADINGS = 100
-"""Splices that are looked at one by one; of more it is taken for granted that they may change the note's structure."""
+"""Splices that are checked one by one; more are assumed to change the note's structure."""
 
-# What can open or close a fence, a comment, a heading or the frontmatter. Nothing else changes what other lines are.
+# What can open or close a fence, a comment, a heading or the frontmatter. Nothing else affects other lines.
 _STRUCTURAL = re.compile(r"```|~~~|<|-->|%%|^[ \t>]*(?:-+|=+|\.\.\.|#.*)[ \t]*\r?$", re.MULTILINE)
 
 _NONBLANK = re.compile(r"[^ \t\r\n]")
 
 
 def assemble_text(draft: EditDraft) -> EditDraft:
-    """The new text: the old one between the splices, byte for byte, and theirs in their places."""
+    """Build the new text: the old one between the splices, byte for byte, and the splices in their places."""
     parts, at = [], 0
     for splice in draft.splices:
         parts += [draft.text[at : splice.start], splice.new]
@@ -44,8 +44,8 @@ def assemble_text(draft: EditDraft) -> EditDraft:
 
 
 def check_result(draft: EditDraft) -> EditDraft:
-    """Look at the result. An edit that would change the frontmatter is refused whatever the guardrails say; what else
-    it may have broken is a warning, or under ``strict`` ``InvalidArgument``."""
+    """Check the result. An edit that would change the frontmatter is refused whatever the guardrails; other damage is a
+    warning, or under ``strict`` raises ``InvalidArgument``."""
     if draft.result == draft.text:
         return replace(draft, warnings=(*draft.warnings, "Nothing changed: the note says this already."))
     after = read_outline(draft.result) if _may_restructure(draft) else draft.outline
@@ -68,7 +68,7 @@ def check_result(draft: EditDraft) -> EditDraft:
 
 
 def _may_restructure(draft: EditDraft) -> bool:
-    """Whether the lines that change, or the next one below with text, can mean something to the lines around them."""
+    """Whether the lines that change, or the next non-blank one below, can affect the lines around them."""
     if len(draft.splices) > MAX_CHANGED_HEADINGS:
         return True
     shift = 0
@@ -104,7 +104,7 @@ def _find_breakage(draft: EditDraft, after: Outline) -> list[str]:
 
 
 def _find_changed_headings(draft: EditDraft, after: Outline) -> tuple[list[HeadingMark], list[HeadingMark]]:
-    """Headings that no splice touches and that are none in the result, and the other way round."""
+    """Headings that no splice touches: those no longer headings in the result, and those that became headings."""
     if after is draft.outline:
         return [], []
     spans, shift = [], 0
@@ -121,7 +121,7 @@ def _find_changed_headings(draft: EditDraft, after: Outline) -> tuple[list[Headi
 def _untouched_headings(
     marks: Sequence[HeadingMark], spans: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], HeadingMark]:
-    """Headings that no span touches, by the number of spans above and the distance from the last of them."""
+    """Headings that no span touches, keyed by the number of spans above and the distance from the last of them."""
     found, index, offset = {}, 0, 0
     for mark in marks:
         while index < len(spans) and spans[index][1] <= mark.start:
@@ -136,7 +136,7 @@ def _name_headings(marks: Sequence[HeadingMark]) -> str:
 
 
 def _find_leftovers(draft: EditDraft) -> list[str]:
-    """What a removal left behind, or took along."""
+    """Warnings about what a removal left behind, or removed as well."""
     if draft.edit.action != "remove":
         return []
     gone = _marks_within(draft)
@@ -170,7 +170,7 @@ def _find_orphans(text: str, start: int, end: int) -> bool:
 
 
 def report_changes(draft: EditDraft) -> EditedText:
-    """Which lines are new: from the first splice to the last."""
+    """The result of the edit; its new lines reach from the first splice to the last."""
     text, warnings = draft.result, list(draft.warnings)
     if not draft.splices or text == draft.text:
         line = line_number_at(text, draft.splices[0].start if draft.splices else draft.scope.body)
@@ -181,7 +181,7 @@ def report_changes(draft: EditDraft) -> EditedText:
         line = line_number_at(text, start) + (not is_line_start(text, start))
         return EditedText(text, line, line - 1, warnings, "")
     if start < end and not is_line_start(text, start) and draft.text[start : start + 1] in ("", "\r", "\n"):
-        start = skip_ending_after(text, start)  # the line it goes in after is as it was
+        start = skip_ending_after(text, start)  # the line before it is unchanged
     if start < end and is_line_start(text, end) and (end == len(text) or is_line_start(draft.text, last.end)):
         end = skip_ending_before(text, end)
     number = line_number_at(text, start)
@@ -201,7 +201,7 @@ def _find_written(draft: EditDraft) -> tuple[tuple[int, int], ...]:
 
 
 def _is_whole_lines(text: str, at: int, removed: str) -> bool:
-    """Whether what was removed at ``at`` left no part of a line behind."""
+    """Whether ``removed``, taken out at ``at``, was whole lines."""
     if is_line_start(text, at):
         return at == len(text) or removed[-1:] in ("\r", "\n")
     return at == len(text) and removed[:1] in ("\r", "\n")

@@ -1,5 +1,5 @@
-"""Which part of the note an edit means: the section as ``sections`` reads the caller's wording, and where it may be
-made if there is none. Pure."""
+"""Finds the part of the note that an edit means: the section as ``sections`` reads the caller's wording, or where to
+create it. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from vaults.markdown.edit.draft import EditDraft, EditScope
 from vaults.markdown.edit.outline import read_outline
 
 NEW_LEVEL = 2
-"""Of a section that is made, where the caller's wording does not say."""
+"""Heading level of a created section if the caller's wording gives none."""
 
 _LEVEL = re.compile(r"[ \t]*(#{1,6})[ \t]+(?=\S)")
 _PATH = " > "
 
 
 def locate_section(draft: EditDraft) -> EditDraft:
-    """Find the section. Raises ``NotFound`` with the headings that come closest, ``InvalidArgument`` where more than
-    one fits: an edit of the wrong one would be worse than a question back."""
+    """Find the section. Raises ``NotFound`` with the closest headings, ``InvalidArgument`` if more than one fits:
+    editing the wrong one would be worse than asking back."""
     found = read_outline(draft.text)
     whole = EditScope(0, found.body_start, found.body_start, len(draft.text), len(draft.text))
     draft = replace(draft, outline=found, scope=whole)
@@ -36,11 +36,11 @@ def locate_section(draft: EditDraft) -> EditDraft:
 
 
 def _find_heading(draft: EditDraft, wanted: str) -> int:
-    """The index of the heading meant."""
+    """The index of the heading that ``wanted`` means."""
     marks, name = draft.outline.marks, wanted.strip()
     named = [index for index, mark in enumerate(marks) if mark.text == name]
     if len(named) == 1:
-        return named[0]  # what `find_one` would say first of all, without a value for every heading of the note
+        return named[0]  # what `find_only_section` tries first, without building a value for every heading
     start = sections.find_only_section(draft.text, draft.outline.note(draft.text), wanted).start
     return next(index for index, mark in enumerate(marks) if mark.start == start)
 
@@ -54,7 +54,7 @@ def _scope_of(draft: EditDraft, index: int) -> EditScope:
 
 
 def _plan_section(draft: EditDraft, wanted: str) -> EditDraft:
-    """The draft with the heading to write, and where: in the parent the caller names, else at the end of the note."""
+    """The draft with the heading to create, and where: in the parent the caller names, else at the end of the note."""
     above, _, own = wanted.rpartition(_PATH)
     hashes = _LEVEL.match(own)
     title = own[hashes.end() if hashes else 0 :].strip()

@@ -1,7 +1,7 @@
-"""Finding the text an edit names, by its wording or by a pattern. Pure, linear in the text.
+"""Finds the text an edit names, literally or by a pattern. Pure, linear in the text.
 
-Searches see ``\\n`` for every line ending, so a search of several lines also finds them in a note that ends its lines
-otherwise; ``to_note_offsets`` leads back to offsets of the note.
+Searches see ``\\n`` for every line ending, so that a search of several lines works in a note with other endings;
+``to_note_offsets`` converts to offsets in the note.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vaults.markdown.edit.draft import EditDraft
 from vaults.markdown.edit.line_endings import line_number_at, to_lf, to_original_offsets
 
 MAX_MATCHES = 100_000
-"""More of them are a mistake in the pattern, and would cost memory by the hundred megabytes."""
+"""More matches are a mistake in the pattern, and would cost hundreds of megabytes of memory."""
 
 MAX_COUNTED = 1_000
-"""Matches that are counted where only the first is meant."""
+"""Matches that are counted if only the first is wanted."""
 
 MAX_PATTERN = 1_000
 """Characters of a pattern."""
@@ -32,7 +32,7 @@ MAX_TEXT = 50_000_000
 MAX_SHOWN = 5
 """Matches whose lines a warning names."""
 
-_PATTERN_MEMORY = 2**21  # bytes; RE2 takes a slower way beyond it, which is linear as well
+_PATTERN_MEMORY = 2**21  # bytes; beyond it RE2 uses a slower algorithm, which is linear as well
 
 _REASONS = (
     "missing )", "missing ]", "unexpected )", "trailing \\", "no argument for repetition operator",
@@ -44,7 +44,7 @@ _REFERENCE = re.compile(r"\\([0-9\\])")
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Offsets into the unified text of the scope; ``groups`` starts with the whole match."""
+    """A match, by offsets in the scope's text with ``\\n`` endings; ``groups`` starts with the whole match."""
 
     start: int
     end: int
@@ -52,8 +52,8 @@ class TextMatch:
 
 
 def find_text_matches(draft: EditDraft) -> tuple[EditDraft, list[TextMatch]]:
-    """The matches the edit is about, one unless it asks for all. Raises ``NotFound`` with what comes closest;
-    under ``strict`` ``InvalidArgument`` where it asks for the first and there are more."""
+    """The matches to edit, one unless the edit asks for all. Raises ``NotFound`` with the closest lines; under
+    ``strict`` ``InvalidArgument`` if it asks for the first and there are more."""
     scope, edit = draft.scope, draft.edit
     text = to_lf(draft.text[scope.body : scope.end])
     found = _find_literal(text, _needle(draft)) if edit.pattern is None else _find_pattern(text, edit.pattern)
@@ -70,7 +70,7 @@ def find_text_matches(draft: EditDraft) -> tuple[EditDraft, list[TextMatch]]:
 
 def _needle(draft: EditDraft) -> str:
     needle = to_lf(draft.edit.search or "")
-    # Lines are removed whole: the ending a caller wrote along says nothing of the lines before and after.
+    # Lines are removed whole: line endings around the searched text say nothing about the lines before and after.
     return needle.strip("\n") if draft.edit.action == "remove" else needle
 
 
@@ -99,8 +99,8 @@ def _compile(pattern: str) -> Any:
     try:
         return re2.compile(f"(?m){pattern}", options=options)
     except re2.error as error:
-        said = str(error)
-        reason = next((f": {reason}" for reason in _REASONS if reason in said), "")
+        message = str(error)
+        reason = next((f": {reason}" for reason in _REASONS if reason in message), "")
     raise InvalidArgument(
         "pattern", f"is no RE2 pattern{reason}", hint="RE2 knows no look-around and no back-references. Or use search."
     )
@@ -125,7 +125,7 @@ def _warn_if_ambiguous(draft: EditDraft, text: str, matches: Sequence[TextMatch]
 
 
 def to_whole_lines(draft: EditDraft, matches: Sequence[TextMatch]) -> list[tuple[int, int]]:
-    """The lines that the matches touch, endings included; lines that follow each other are one span."""
+    """The lines that the matches touch, endings included; adjacent lines form one span."""
     text = to_lf(draft.text[draft.scope.body : draft.scope.end])
     spans: list[tuple[int, int]] = []
     done = 0  # the end of the last span: a start of a line, so no look back goes further
@@ -144,14 +144,14 @@ def to_whole_lines(draft: EditDraft, matches: Sequence[TextMatch]) -> list[tuple
 
 
 def _trim(match: TextMatch) -> tuple[int, int]:
-    """Without the line endings a match begins with: they belong to the line before, which it does not touch."""
+    """The match without leading line endings: they belong to the line before, which it does not touch."""
     whole = match.groups[0]
     lead = len(whole) - len(whole.lstrip("\n"))
     return match.start + (lead if lead < len(whole) else min(lead, 1)), match.end
 
 
 def to_note_offsets(draft: EditDraft, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of the unified scope as offsets of the note."""
+    """Convert spans in the scope's text with ``\\n`` endings to offsets in the note."""
     scope = draft.scope
     flat = [offset for span in spans for offset in span]
     if "\r" in draft.text:
@@ -161,7 +161,7 @@ def to_note_offsets(draft: EditDraft, spans: Sequence[tuple[int, int]]) -> list[
 
 
 def render_replacements(draft: EditDraft, matches: Sequence[TextMatch]) -> list[str]:
-    """What each match becomes. Raises ``TooLarge`` before it would fill the memory."""
+    """The replacement of each match. Raises ``TooLarge`` before they would fill the memory."""
     parts = _parse_replacement(draft, matches[0])
     texts, size = [], 0
     for match in matches:
@@ -174,7 +174,7 @@ def render_replacements(draft: EditDraft, matches: Sequence[TextMatch]) -> list[
 
 
 def _parse_replacement(draft: EditDraft, match: TextMatch) -> list[str | int]:
-    """The replacement's text and the numbers of the groups in it."""
+    """The replacement as pieces of text and numbers of groups."""
     if draft.edit.pattern is None:
         return [draft.content]
     parts: list[str | int] = []

@@ -1,1 +1,1 @@
-"""Frontmatter: YAML read into values, and edited without touching other lines."""
+"""Frontmatter: YAML parsed into values, and edited without touching other lines."""

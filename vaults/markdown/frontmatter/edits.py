@@ -1,8 +1,8 @@
-"""Frontmatter edited by key: only the lines of the keys that are named change. Pure.
+"""Edits frontmatter by key: only the lines of the named keys change. Pure.
 
-Comments, order, quotes, indents, blank lines and line endings of everything else stay byte for byte. A value that is
-there already is not written again, and of a list that has a line for each item only the items that change are. What
-was written is read back before it is returned: an edit that would disturb another value is refused instead.
+Comments, order, quotes, indents, blank lines and line endings of everything else stay byte for byte. An unchanged value
+is not written again, and of a list with a line for each item only the changed items are. The result is parsed before it
+is returned: an edit that would disturb another value is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INDENTED_COMMENT = re.compile(r"(?:[ \t]*\n)*[ \t]+#")
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterSpan:
-    """Offsets in the note: after the opening line, before the closing line, after it."""
+    """Offsets in the note: after the opening line, before the closing line, after the closing line."""
 
     inner: int
     close: int
@@ -41,10 +41,10 @@ def update_properties(
     *,
     only_if_missing: bool = False,
 ) -> tuple[str, list[str]]:
-    """The note with its frontmatter changed, and warnings. New keys go to the end; a note without gets frontmatter.
+    """The note with its frontmatter changed, and warnings. New keys go to the end; a note without frontmatter gets it.
 
-    ``set`` holds JSON values; keys are plain names, dots and all. ``only_if_missing`` leaves keys that are there, even
-    empty ones, as they are. A block that loses its last key goes, unless it holds comments. Raises ``InvalidArgument``
+    ``set`` holds JSON values; keys are plain names, dots included. ``only_if_missing`` leaves existing keys, even empty
+    ones, as they are. A block that loses its last key is removed, unless it holds comments. Raises ``InvalidArgument``
     for values YAML cannot hold, ``Conflict`` for frontmatter that cannot be edited safely, ``TooLarge``.
     """
     _check_request(set, unset)
@@ -78,7 +78,7 @@ def _check_request(set_: Mapping[str, Any], unset: Sequence[str]) -> None:
 
 
 def find_frontmatter(text: str) -> FrontmatterSpan | None:
-    """Where the lines between the marks stand; None in a note without frontmatter."""
+    """Where the frontmatter stands; None in a note without."""
     view = to_lf_same_length(text)
     body = find_body_start(text, f"\n{view}\n")
     if not body:
@@ -87,7 +87,7 @@ def find_frontmatter(text: str) -> FrontmatterSpan | None:
 
 
 def read_properties(text: str, found: FrontmatterSpan | None) -> dict[str, Any]:
-    """What those lines say. Raises ``Conflict`` where that cannot be told for sure."""
+    """The values of the frontmatter. Raises ``Conflict`` if they cannot be read for sure."""
     if found is None:
         return {}
     loaded = parse_frontmatter(text[: found.body])
@@ -97,7 +97,7 @@ def read_properties(text: str, found: FrontmatterSpan | None) -> dict[str, Any]:
 
 
 def _warn_of_namesakes(changes: Mapping[str, Any], old: Mapping[str, Any], gone: Sequence[str]) -> list[str]:
-    """An agent that writes ``Tags`` where the note has ``tags`` should hear of it."""
+    """Warn of keys that differ in case alone, as when an agent writes ``Tags`` and the note has ``tags``."""
     spelt = {key.casefold(): key for key in old if key not in gone}
     pairs = [(key, spelt.get(key.casefold(), key)) for key in changes if key not in old]
     return [f"{key!r} was added beside {other!r}." for key, other in pairs if key != other]
@@ -139,7 +139,7 @@ def _rewrite(
 
 
 def _usual_style(present: Sequence[PropertyEntry]) -> ValueStyle:
-    """How the block writes its lists, for those it does not have yet. Text starts out plain."""
+    """The style of the block's lists, for new ones. New text is plain."""
     styles = [entry.style for entry in present if entry.style and (entry.items or entry.style.flow)]
     return replace(styles[0], quote="") if styles else ValueStyle()
 
@@ -154,7 +154,7 @@ def _join_parts(text: str, found: FrontmatterSpan, inner: str) -> str:
 
 
 def _rewrite_entry(inner: str, entry: PropertyEntry, old: Any, new: Any, habit: ValueStyle) -> str:
-    """The lines of an entry with its new value."""
+    """The lines of an entry with a new value."""
     newline = _line_ending(inner, entry.start)
     if entry.items and isinstance(new, list) and new:
         return _rewrite_list(inner, entry, old, new, newline)
@@ -167,7 +167,7 @@ def _rewrite_entry(inner: str, entry: PropertyEntry, old: Any, new: Any, habit: 
 
 
 def _rewrite_list(inner: str, entry: PropertyEntry, old: Sequence[Any], new: Sequence[Any], newline: str) -> str:
-    """A list with a line for each item: those that stay at its beginning and its end keep their lines."""
+    """The lines of a list with a line for each item: unchanged items at its beginning and its end keep theirs."""
     was, now = [to_canonical(item) for item in old], [to_canonical(item) for item in new]
     shorter = min(len(was), len(now))
     head = next((n for n in range(shorter) if was[n] != now[n]), shorter)
@@ -187,6 +187,6 @@ def _indent_of(inner: str, entry: PropertyEntry) -> str:
 
 
 def _line_ending(text: str, start: int) -> str:
-    """That of the line at ``start``."""
+    """The line ending of the line at ``start``."""
     found = _LINE_ENDING.search(text, start)
     return found[0] if found else "\n"

@@ -1,7 +1,7 @@
 """Which lines of frontmatter belong to which key, and how they are written. Pure.
 
 Positions come from a YAML parser, so quoting, folding and nesting cannot mislead; the text itself is only ever cut at
-line ends. Offsets are those of the block's inner text, as it stands in the note.
+line ends. Offsets are in the block's inner text, as it stands in the note.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ BY_HAND = Advice(
 )
 
 DEFAULT_STEP = 2
-"""Blanks that a nested line is indented by where the block shows no habit of its own."""
+"""Blanks to indent a nested line by if the block shows no habit of its own."""
 
-# What may follow a value on its line, or the colon where the value starts further down. A tag may stand there too.
+# What may follow a value on its line, or the colon if the value starts further down. A tag may stand there too.
 _REST = re.compile(r"(?:[ \t]+![^ \t\n]*)?(?:[ \t]+[|>][-+0-9]{0,2})?([ \t]+#[^\n]*?)?[ \t]*\n")
 _BLOCK_TEXT = frozenset("|>")
 _BLANKS = re.compile(r"[ \t]*")
@@ -37,59 +37,58 @@ _BLANKS = re.compile(r"[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class ValueStyle:
-    """How a value is written, for another to be written like it."""
+    """How a value is written, so that another can be written like it."""
 
     quote: str = ""
-    """``'`` or ``"``; empty for plain where that is safe."""
+    """``'`` or ``"``; empty: plain where that is safe."""
     flow: bool = False
-    """``[a, b]`` and ``{a: b}``, not a line each."""
+    """``[a, b]`` and ``{a: b}`` instead of a line for each item."""
     step: int = DEFAULT_STEP
-    """Blanks a list's dash or a mapping's key stands further in than its key."""
+    """Blanks by which a list's dash or a mapping's key is indented below its key."""
     gap: str = " "
     """Blanks after a list's dash."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyEntry:
-    """A key and its lines ``[start, end)``. Comment and blank lines around a value are nobody's: they stay."""
+    """A key and its lines ``[start, end)``. Comment and blank lines around a value belong to no entry: they stay."""
 
     name: str
     start: int
     end: int
     head: str
-    """What the key's line begins with, the colon included; empty for the ``? key`` form."""
+    """The beginning of the key's line, the colon included; empty for the ``? key`` form."""
     gap: str
+    """Blanks between the colon and a value on its line."""
     comment: str
     """At the end of the key's line or of the value's, with the blanks before it."""
     style: ValueStyle | None
-    """None when the value is no list or mapping, or an empty one: it shows no habit beside its quotes."""
+    """None if the value is no list or mapping, or an empty one: then only its quotes show a habit."""
     quote: str
     items: tuple[tuple[int, int], ...]
-    """The lines of each item of a list that has a line for each."""
+    """The lines of each item, for a list with a line for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarSpan:
-    """A value that holds no others, as it is written at ``[start, end)``. ``value``: its text, or what a plain one
-    stands for; ``flow``: it stands between brackets."""
+    """A scalar value as written at ``[start, end)``."""
 
     start: int
     end: int
-    value: Any
+    value: Any  # its text, or what an unquoted one stands for
     quote: str
-    flow: bool
+    flow: bool  # it stands between brackets
 
 
 def find_entries(inner: str) -> list[PropertyEntry]:
-    """The keys of the block in order. Raises ``Conflict`` when it is no plain mapping with a line for each key."""
+    """The keys of the block in order. Raises ``Conflict`` if it is not a plain mapping with a line for each key."""
     view = to_lf_same_length(inner)
     return [_entry(view, key, value) for key, value in _pairs(inner)]
 
 
 def find_scalars(inner: str, name: str) -> list[ScalarSpan] | None:
-    """The value of a key, or the plain items of its list; an item that is not there is none. None where some of it is
-    block text, or its type is written before it: then it can only be written anew. Raises ``Conflict`` as
-    ``find_entries``."""
+    """The value of a key, or the scalar items of its list, without empty ones. None if any is block text or has a tag:
+    then the value can only be rewritten as a whole. Raises ``Conflict`` as ``find_entries``."""
     value = next((value for key, value in _pairs(inner) if key.value == name), None)
     if value is None or type(value).__name__ == "MappingNode":
         return []
@@ -107,7 +106,7 @@ def find_scalars(inner: str, name: str) -> list[ScalarSpan] | None:
 
 
 def _pairs(inner: str) -> list[tuple[Any, Any]]:
-    """Nodes of the keys and their values."""
+    """The nodes of all keys and their values."""
     root = _compose(inner)
     if root is None:
         return []
@@ -152,7 +151,7 @@ def _entry(view: str, key: Any, value: Any) -> PropertyEntry:
         )
     colon += 1
     below, last = _is_below(value), _last(view, value, colon)
-    if value.start_mark.index == value.end_mark.index:  # the mark of a value that is not there lies after the comment
+    if value.start_mark.index == value.end_mark.index:  # a missing value is marked after the comment
         last = colon
     rest = _REST.match(view, colon if below else last)
     if rest is None:
@@ -172,18 +171,18 @@ def _entry(view: str, key: Any, value: Any) -> PropertyEntry:
 
 
 def _blanks(view: str, at: int) -> int:
-    """After the blanks at ``at``."""
+    """The offset after the blanks at ``at``."""
     found = _BLANKS.match(view, at)
     return found.end() if found else at
 
 
 def _is_below(value: Any) -> bool:
-    """Whether the value's text starts below the key's line, as lists, mappings and block text do."""
+    """Whether the value's text starts below the key's line, as that of block lists, mappings and text does."""
     return not bool(value.flow_style) if isinstance(value.value, list) else value.style in _BLOCK_TEXT
 
 
 def _last(view: str, node: Any, least: int) -> int:
-    """Where the text of ``node`` ends, without the comments and blank lines that a parser counts to it."""
+    """Where the text of ``node`` ends, without the comments and blank lines that the parser counts as part of it."""
     if isinstance(node.value, list) and not node.flow_style:
         parts = [part for entry in node.value[-1:] for part in (entry if isinstance(entry, tuple) else (entry,))]
         for part in parts:
@@ -199,13 +198,13 @@ def _last(view: str, node: Any, least: int) -> int:
 
 
 def _line_end(view: str, at: int) -> int:
-    """After the line that ``at`` lies on."""
+    """The offset after the line that holds ``at``."""
     found = view.find("\n", at)
     return found + 1 if found >= 0 else len(view)
 
 
 def _find_items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """The lines of each item; comments above an item are its own, but for those above the first."""
+    """The lines of each item. Comments above an item belong to it, except those above the first."""
     at = value.start_mark.index
     if type(value).__name__ != "SequenceNode" or view[at] != "-":
         return ()
@@ -218,7 +217,7 @@ def _find_items(view: str, value: Any) -> tuple[tuple[int, int], ...]:
 
 
 def _style_of(view: str, column: int, value: Any) -> ValueStyle | None:
-    """``column`` is where the key starts."""
+    """The style of a list or mapping. ``column``: where its key starts."""
     at = value.start_mark.index
     if not isinstance(value.value, list) or not value.value or view[at] == "!":
         return None
@@ -230,7 +229,7 @@ def _style_of(view: str, column: int, value: Any) -> ValueStyle | None:
 
 
 def _quote_of(node: Any) -> str:
-    """The quotes of a text, of a list's first item, of a mapping's first value."""
+    """The quotes of a text, of a list's first item, or of a mapping's first value."""
     while isinstance(node.value, list) and node.value:
         first = node.value[0]
         node = first[1] if isinstance(first, tuple) else first

@@ -1,4 +1,4 @@
-"""The YAML block at the top of a note, read quickly and within bounds."""
+"""Parses the YAML block at the top of a note, quickly and within bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_CHARACTERS = 65_536
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?=\n)")
 
-# Most notes hold one `key: value` or `- value` a line: read without a YAML parser. Anything else is left to it.
+# Most notes hold one `key: value` or `- value` a line, read here without a YAML parser. Anything else is left to it.
 _PLAIN = r"[^\W\d_][^\x00-\x1f:#\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+|[0-9][0-9A-Za-z.+-]*+"
 _QUOTED = r"\"[^\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*+\""
 _FLOW = r"\[ *(?:[0-9A-Za-z][0-9A-Za-z_/.-]*+ *(?:, *[0-9A-Za-z][0-9A-Za-z_/.-]*+ *)*+)?\]"
@@ -22,7 +22,7 @@ _LINE = re.compile(rf"(?:([A-Za-z_][A-Za-z0-9_-]*+):|( *)-)(?: +({_VALUE}))? *\n
 
 
 def find_body_start(text: str, lines: str) -> int:
-    r"""Where the body starts: behind the block from ``---`` in the first line to ``---`` or ``...``; 0 without.
+    r"""Where the body starts: after the block from ``---`` in the first line to ``---`` or ``...``; 0 without one.
 
     ``lines`` is ``text`` with a ``\n`` in front and one behind, and ``\n`` for every line ending.
     """
@@ -47,7 +47,7 @@ def parse_frontmatter(block: str) -> ParsedFrontmatter:
 
 
 def _parse_flat(inner: str) -> dict[str, Any] | None:
-    """The values of a flat block, or None: what they are is then for YAML to say."""
+    """The values of a flat block; None if the block needs a YAML parser."""
     values: dict[str, Any] = {}
     key, indent, at = None, -1, 0
     while at < len(inner):

@@ -1,7 +1,7 @@
-"""Keys and values of frontmatter spelled anew where they stand: no other byte changes. Pure.
+"""Renames keys and values of frontmatter in place: no other byte changes. Pure.
 
-Where ``properties`` writes a value's lines anew, this replaces only the letters of the key, or of each value that
-changes: blanks, quotes, brackets and comments around them stay, and a step back gives the same bytes.
+Where ``edits`` writes a value's lines again, this replaces only the letters of the key, or of each value that changes:
+blanks, quotes, brackets and comments around them stay, and renaming back gives the same bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from vaults.markdown.frontmatter.entries import PropertyEntry, ScalarSpan, find_
 from vaults.markdown.frontmatter.yaml_writer import check_property, render_flow, render_key, render_string, to_canonical
 
 ValueStep = Callable[[Any], Any]
-"""From a value that holds no others to what takes its place: the same to leave it."""
+"""Maps a scalar value to its replacement, or to itself to leave it."""
 
 
 def rename_key(note: str, old: str, new: str) -> str:
-    """The note with a key of its frontmatter called otherwise; it has the first and not the second. Raises
-    ``InvalidArgument`` for what can be no key, ``Conflict`` for frontmatter that cannot be edited safely."""
+    """The note with a key of its frontmatter renamed; unchanged unless it has the old key and not the new one. Raises
+    ``InvalidArgument`` for an invalid key, ``Conflict`` for frontmatter that cannot be edited safely."""
     check_property(new, None)
     found = find_frontmatter(note)
     values = read_properties(note, found)
@@ -37,15 +37,15 @@ def rename_key(note: str, old: str, new: str) -> str:
 
 
 def _key_span(entry: PropertyEntry) -> tuple[int, int]:
-    """Where the key's letters stand, quotes included."""
+    """The span of the key's letters, quotes included."""
     head = entry.head[:-1].rstrip(" \t")
     lead = len(head) - len(head.lstrip(" \t"))
     return entry.start + lead, entry.start + len(head)
 
 
 def respell_values(note: str, key: str, step: ValueStep) -> str:
-    """The note with the value of a key, or each item of its list, put through ``step``; items that come to be alike
-    become one. Raises ``InvalidArgument`` for what YAML cannot hold, ``Conflict``."""
+    """The note with ``step`` applied to the value of a key, or to each item of its list; items that become equal are
+    merged. Raises ``InvalidArgument`` for what YAML cannot hold, ``Conflict``."""
     found = find_frontmatter(note)
     values = read_properties(note, found)
     if found is None or key not in values:
@@ -74,7 +74,7 @@ def _apply_step(value: Any, step: ValueStep) -> Any:
 
 
 def _drop_duplicates(old: list[Any], new: list[Any]) -> list[Any]:
-    """Without the items that were changed into what another is."""
+    """``new`` without the items that changed into the value of another."""
     kept: list[Any] = []
     whole = {to_canonical(each) for each, was in zip(new, old, strict=True) if to_canonical(each) == to_canonical(was)}
     for each, was in zip(new, old, strict=True):
@@ -94,7 +94,7 @@ def _render_scalar(spot: ScalarSpan, value: Any) -> str:
 
 
 def _replace_verified(note: str, found: FrontmatterSpan, inner: str, wanted: dict[str, Any]) -> str:
-    """The note with other lines between the marks, read back first."""
+    """The note with ``inner`` as its frontmatter, after checking that it reads as ``wanted``."""
     new = note[: found.inner] + inner + note[found.close :]
     if to_canonical(read_properties(new, find_frontmatter(new))) != to_canonical(wanted):
         raise not_editable("other values would change with it")

@@ -1,7 +1,7 @@
 """What frontmatter holds, and what a scalar stands for.
 
 Values are what JSON can hold: text, whole numbers, finite fractions, true and false, null, lists and mappings with
-text for keys. Dates stay the text they are written as, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``,
+text for keys. Dates stay text as written, and so do ``yes``, ``no``, ``on``, ``off``, ``0o17``, ``007``,
 ``1:30`` and ``.inf``: Obsidian's and YAML 1.2's reading, except that a number with a leading zero is a name.
 """
 
@@ -25,7 +25,7 @@ _FRACTION = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{0,60})?|\.[0-9
 
 @dataclass(frozen=True, slots=True)
 class ParsedFrontmatter:
-    """``error`` without values: it could not be read. Both: a key stands there twice, and the last one counts."""
+    """``error`` without values: it could not be read. Both: a key is repeated, and the last one counts."""
 
     values: dict[str, Any] = field(default_factory=dict)
     error: str | None = None

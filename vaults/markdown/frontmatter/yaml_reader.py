@@ -1,4 +1,4 @@
-"""YAML read event by event: bounded depth, no aliases, no tags that make objects, nothing JSON could not hold."""
+"""Reads YAML event by event: bounded depth, no aliases, no tags that make objects, nothing JSON could not hold."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ class _UnsupportedYaml(ValueError):
 
 
 def load_yaml(inner: str, first_line: int = 2) -> ParsedFrontmatter:
-    """The values of some lines of YAML, which start on ``first_line`` of their file: those of a note's block on its
-    second. Never raises."""
+    """The values of YAML that starts on ``first_line`` of its file: a note's block on the second. Never raises."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,7 +79,7 @@ def _read_node(event: Any, events: Iterator[Any], repeated: list[str], depth: in
 
 
 def _read_tagged_scalar(event: Any) -> Any:
-    """Quoted text, or a value whose type is written before it."""
+    """The value of a quoted or tagged scalar."""
     return event.value if event.tag in (None, "!", _TEXT) else parse_scalar(event.value)
 
 

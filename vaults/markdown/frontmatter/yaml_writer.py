@@ -1,8 +1,8 @@
-"""A JSON value as YAML that every reader takes for the same value. Pure.
+"""Writes a JSON value as YAML that every reader takes for the same value. Pure.
 
-YAML 1.1 and 1.2 differ in what an unquoted word means (``no``, ``1:30``, ``0o17``). What any of them would read as
-something other than text is quoted, and so is what starts a construct: ``[[link]]``, ``{{x}}``, ``#tag``, ``@name``.
-A date stays plain, ``2026-01-02``, as every program writes it.
+YAML 1.1 and 1.2 differ in what an unquoted word means (``no``, ``1:30``, ``0o17``). Text that either would read as
+something else is quoted, and so is what starts a construct: ``[[link]]``, ``{{x}}``, ``#tag``, ``@name``. A date stays
+plain, ``2026-01-02``, as every program writes it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_KEY = 200
 """Characters of a key."""
 
 _LARGEST = 10**18
-"""Whole numbers from here on are read as text or as fractions."""
+"""Whole numbers from here on are read as text or as fractions by some programs."""
 
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", ".inf", ".nan", "=", "<<"))
-# Signs, digits and what may stand in a number, a time or a date of any YAML: never text to be sure of.
+# Signs, digits and what may stand in a number, a time or a date of any YAML: not surely text.
 _NUMERIC = re.compile(r"[-+.0-9][-+.,:_0-9A-Fa-fxXoOTtZz ]*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN_START = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`]")
@@ -39,7 +39,7 @@ _NO_BLOCK_TEXT = re.compile(r"\A[ \n]|^\t|[ \t]$|\n\n\Z", re.MULTILINE)
 
 
 def check_property(key: str, value: Any) -> Any:
-    """``value`` when frontmatter can hold it. Raises ``InvalidArgument`` that names the key."""
+    """``value`` if frontmatter can hold it. Raises ``InvalidArgument`` that names the key."""
     _check_key(key)
     _check(key, value, MAX_DEPTH - 1)
     if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_VALUE:
@@ -48,7 +48,7 @@ def check_property(key: str, value: Any) -> Any:
 
 
 def to_canonical(value: Any) -> str:
-    """Equal for values that are equal, ``1`` and ``True`` and ``1.0`` apart."""
+    """A text that is equal for equal values; ``1``, ``True`` and ``1.0`` differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True)
 
 
@@ -87,7 +87,7 @@ def render_key(key: str) -> str:
 
 
 def render_entry(head: str, value: Any, style: ValueStyle, gap: str = " ") -> list[str]:
-    """A key's lines. ``head`` is its line up to the colon, indent and all; ``gap`` goes before a value on that line."""
+    """A key's lines. ``head``: its line up to the colon, with indent; ``gap`` goes before a value on that line."""
     indent = head[: len(head) - len(head.lstrip(" "))]
     if isinstance(value, list | dict) and value and not style.flow:
         step = style.step if isinstance(value, list) else style.step or DEFAULT_STEP
@@ -103,13 +103,13 @@ def render_entry(head: str, value: Any, style: ValueStyle, gap: str = " ") -> li
 
 
 def _is_block_text(value: str) -> bool:
-    """Whether it comes back the same when it stands below a ``|``, line for line."""
+    """Whether a text of several lines reads back the same when written below a ``|``."""
     several = "\n" in value.removesuffix("\n")
     return several and not _NO_BLOCK_TEXT.search(value) and not _UNPRINTABLE.search(value.replace("\n", ""))
 
 
 def render_block(value: Any, style: ValueStyle, indent: str) -> list[str]:
-    """The lines of a list or mapping that is not empty, ``indent`` before each."""
+    """The lines of a non-empty list or mapping, each indented by ``indent``."""
     lines = []
     for name, item in value.items() if isinstance(value, dict) else ((None, item) for item in value):
         lead = f"{indent}{render_key(name)}: " if name is not None else f"{indent}-{style.gap}"
@@ -126,7 +126,7 @@ def render_block(value: Any, style: ValueStyle, indent: str) -> list[str]:
 
 
 def render_flow(value: Any, quote: str) -> str:
-    """On one line: ``[a, b]``, ``{a: b}``."""
+    """A value on one line: ``[a, b]``, ``{a: b}``."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{render_key(name)}: {render_flow(item, quote)}' for name, item in value.items())}}}"
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def render_flow(value: Any, quote: str) -> str:
 
 
 def _render_inline(value: Any, quote: str, empty: str = "null") -> str:
-    """A value that holds no others, outside ``[]`` and ``{}``."""
+    """A scalar value, outside ``[]`` and ``{}``."""
     if value is None:
         return empty
     if isinstance(value, str):
@@ -151,7 +151,7 @@ def _render_inline(value: Any, quote: str, empty: str = "null") -> str:
 
 
 def render_string(value: str, quote: str = "") -> str:
-    """Text on one line, in the given quotes, or plain where every reader takes it for this text."""
+    """Text on one line, in the given quotes, or plain if every reader takes it for this text."""
     if not quote and _is_plain(value, flow=False):
         return value
     return _quote(value, quote or '"')

@@ -1,6 +1,6 @@
-"""Common words of the languages people ask in: what is one of them is meant, and no slip of another. Pure but for
-reading the lists once. English is known best; of German the commonest words and their forms; of others what tells a
-question in them."""
+"""Common words of the languages people ask in: such a word is meant as typed, not a slip of another. Pure except for
+reading the lists once. English is covered best; of German the commonest words and their forms; of others the words that
+give away a question in them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _GERMAN = tuple(
 )  # fmt: skip
 
 _ROOT = 3
-"""Letters that are left of a form, at least."""
+"""Letters of a word that must be left without its ending."""
 
 
 def is_common(word: str) -> bool:
-    """Whether a lower-case word, or what it is a form of, is a common one of English or German."""
+    """Whether a lower-case word, or the word it is a form of, is a common one of English or German."""
     if word in _words("english") or word in _words("german"):
         return True
     bare = word.removeprefix("ge")
@@ -44,8 +44,8 @@ def is_common(word: str) -> bool:
 
 
 def is_foreign(question: Collection[str]) -> bool:
-    """Whether the words of a question, in lower case, are of a language whose words are not known here: it holds more
-    words of that grammar than of English."""
+    """Whether a question, as words in lower case, is in a language whose vocabulary is not known here: it holds more
+    function words of that language than of English."""
     asked = set(question)
     return max(len(asked & words) for words in _other_languages().values()) > len(asked & STOPWORDS)
 
@@ -63,7 +63,7 @@ def _words(language: str) -> frozenset[str]:
 
 @cache
 def _other_languages() -> dict[str, frozenset[str]]:
-    """Language to the words that tell it."""
+    """Language to the words that give it away."""
     found = (line.split(": ") for line in _read_lines("others"))
     return {language: frozenset(words.split()) - _words("english") - _words("german") for language, words in found}
 
