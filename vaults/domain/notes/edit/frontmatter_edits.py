@@ -1,4 +1,4 @@
-"""``frontmatter_update``: properties of a note set and taken away, no other line touched."""
+"""``frontmatter_update``: sets and removes properties of a note without touching any other line."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterRequest:
-    """``only_if_missing``: keys that are there keep their values."""
+    """Properties to set and to remove."""
 
     path: str
     set: Mapping[str, Any]
     unset: Sequence[str] = ()
-    only_if_missing: bool = False
+    only_if_missing: bool = False  # existing keys keep their values
 
 
 async def update_frontmatter(vault: Vault, actor: Actor, asked: FrontmatterRequest, terms: EditOptions) -> EditResult:
@@ -38,7 +38,7 @@ async def update_frontmatter(vault: Vault, actor: Actor, asked: FrontmatterReque
 
 
 async def plan_frontmatter(draft: DraftNotes, asked: FrontmatterRequest, *, worded: bool = False) -> Amendment:
-    """The change that setting properties is. ``worded``: the properties as text are kept of one that conflicts. Raises
+    """Plan a change of properties. ``worded``: on a conflict the properties are saved as text. Raises
     ``InvalidArgument``."""
     if not asked.set and not asked.unset:
         raise InvalidArgument("set", "or unset is needed: which properties to change")

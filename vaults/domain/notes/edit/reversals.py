@@ -1,4 +1,4 @@
-"""Taking a change back, and bringing a version back: each as a new change, which can be taken back in turn."""
+"""Undoing a change and restoring a version: each is a new change, which can be undone in turn."""
 
 from __future__ import annotations
 
@@ -27,28 +27,27 @@ from vaults.vault import Vault
 TOOL = "history"
 
 MAX_CHANGES_READ = 100
-"""Changes looked at for the caller's last one."""
+"""Max recent changes searched for the caller's last one."""
 
 MAX_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True)
 class UndoRequest:
-    """``ref``: a change's id or, for a version, a commit; ``version``: which one of the two around it. ``governs``: the
-    caller may change policies."""
+    """What to undo or restore, as requested."""
 
-    ref: str | None = None
+    ref: str | None = None  # a change's id or, to restore, a commit
     path: str | None = None
-    version: Literal["before", "after"] = "after"
+    version: Literal["before", "after"] = "after"  # to restore: which side of the change
     dry_run: bool = False
     etag: str | None = None
     session: str | None = None
-    governs: bool = False
+    governs: bool = False  # the caller may change policies
 
 
 @dataclass(frozen=True, slots=True)
 class _UndoStep:
-    """One file of a change to take back. ``now``: where it is now, if it was only moved since."""
+    """One file of a change to undo. ``now``: its present path, following later moves."""
 
     file: FileRecord
     before: bytes | None
@@ -57,7 +56,7 @@ class _UndoStep:
 
 
 class _CannotUndo(Exception):
-    """A file that cannot be taken back, and why."""
+    """A file that cannot be reverted, and why."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(reason)
@@ -66,9 +65,9 @@ class _CannotUndo(Exception):
 
 
 async def undo(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
-    """Take a change back, in all its files or in none: by ``ref`` anybody's, else the caller's own last one (of a note,
-    with ``path``) that is not taken back. What was written since stays; where it touches the change's own lines, that
-    is a ``Conflict``. Taking back what took a change back does it again."""
+    """Undo a change in all its files or in none: anybody's with ``ref``, else the caller's own last one (of a note,
+    with ``path``) that is not yet undone. What was written since stays; where it touches the change's own lines, that
+    is a ``Conflict``. Undoing an undo does the change again."""
     async with vault.notes.writing():
         path = _resolve_path(vault, asked)
         record, steps = await vault.db.read(lambda tx: _choose_change(tx, actor, asked.ref, path))
@@ -117,7 +116,8 @@ def _find_last(tx: Reader, actor: Actor, path: str | None) -> ChangeRecord:
 
 
 def _reverse_change(vault: Vault, record: ChangeRecord, steps: Sequence[_UndoStep]) -> list[FileChange]:
-    """What takes a change back, last file first. Blocking. Raises ``Conflict`` naming every file in the way."""
+    """The file changes that undo a change, last file first. Blocking. Raises ``Conflict`` naming every file that cannot
+    be reverted."""
     files: list[FileChange] = []
     stuck: list[_CannotUndo] = []
     for step in reversed(steps):
@@ -139,7 +139,7 @@ def _reverse_change(vault: Vault, record: ChangeRecord, steps: Sequence[_UndoSte
 
 
 def _reverse_file(vault: Vault, step: _UndoStep) -> FileChange | None:
-    """How one file is taken back; None where there is nothing to do."""
+    """The change that reverts one file; None where there is nothing to do. Raises ``_CannotUndo``."""
     here = _read_content(vault, step.now)
     if step.after is None:
         return _recreate_file(step, here)
@@ -159,7 +159,7 @@ def _reverse_file(vault: Vault, step: _UndoStep) -> FileChange | None:
 
 
 def _recreate_file(step: _UndoStep, here: FileContent | None) -> FileChange | None:
-    """How a note that was removed comes back."""
+    """The change that brings a deleted note back; None if it is already there."""
     if here is None:
         return FileChange(step.file.path, None, step.before)
     if here.data != step.before:
@@ -181,15 +181,15 @@ def _read_content(vault: Vault, path: str) -> FileContent | None:
 
 
 def _undo_summary(summary: str) -> str:
-    """Taking back and doing again take turns."""
-    for said, next_ in (("took back: ", "did again: "), ("did again: ", "took back: ")):
-        if summary.startswith(said):
-            return next_ + summary.removeprefix(said)
+    """The summary of an undo: "took back" and "did again" alternate."""
+    for prefix, next_ in (("took back: ", "did again: "), ("did again: ", "took back: ")):
+        if summary.startswith(prefix):
+            return next_ + summary.removeprefix(prefix)
     return f"took back: {summary}"[:MAX_SUMMARY]
 
 
 async def _commit_or_show(vault: Vault, actor: Actor, asked: UndoRequest, change: NoteChange, path: str) -> EditResult:
-    """Make the change that was worked out, or only show it. ``path``: the note the answer is about."""
+    """Commit the change, or on a dry run only show it. ``path``: the note the answer is about."""
     files = change.files
     _check_governed(vault, asked, files)
     this = next((each for each in files if path in (each.path, each.target)), None)
@@ -205,7 +205,7 @@ async def _commit_or_show(vault: Vault, actor: Actor, asked: UndoRequest, change
 
 
 def _check_governed(vault: Vault, asked: UndoRequest, files: Sequence[FileChange]) -> None:
-    """Who may not write policies may not bring one back either."""
+    """Raise ``Forbidden`` for policies: a caller who may not write them may not bring one back either."""
     folder = vault.notes.settings.policies
     if not asked.governs and any(is_policy(folder, path) for each in files for path in (each.path, each.target)):
         raise Forbidden("this changes policies, which only an admin does", hint="diff shows what it changed")
@@ -230,8 +230,8 @@ def _read_data(vault: Vault, path: str) -> bytes | None:
 
 
 async def restore(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
-    """Write a note as it was after (or before) a change or commit, by default its last change, whatever became of it
-    since: also one that was deleted or moved away. Raises ``NotFound``, ``InvalidArgument``."""
+    """Write a note as it was after (or before) a change or commit, by default its last change, even if it was deleted
+    or moved since. Raises ``NotFound``, ``InvalidArgument``."""
     async with vault.notes.writing():
         path, data = await _requested_version(vault, asked)
         if data is None:
@@ -247,7 +247,7 @@ async def restore(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
 
 
 async def _requested_version(vault: Vault, asked: UndoRequest) -> tuple[str, bytes | None]:
-    """The version that is asked for, and where it goes."""
+    """The path and content of the requested version."""
     path = _resolve_path(vault, asked)
     ref = asked.ref
     record = await vault.db.read(

@@ -1,4 +1,4 @@
-"""What every tool that changes the text of one note does around its own pure step: open, check, commit, answer."""
+"""The steps shared by all tools that change the text of one note: open, check, revise, commit, answer."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from vaults.vault import Vault
 
 
 async def apply_amendment(vault: Vault, actor: Actor, amendment: Amendment, terms: EditOptions) -> EditResult:
-    """Make a change. Nothing is written, and nothing is in the history, where it changes nothing. Raises ``NotFound``,
-    ``Conflict`` with the present text and etag, ``TooLarge`` and what the pure step raises."""
+    """Make a change. One that changes nothing is neither written nor recorded. Raises ``NotFound``, ``Conflict`` with
+    the present text and etag, ``TooLarge`` and what the pure step raises."""
     async with _writing_turn(vault, terms):
         draft = DraftNotes(vault)
         base = await draft.base(amendment)
@@ -40,7 +40,7 @@ async def apply_amendment(vault: Vault, actor: Actor, amendment: Amendment, term
 
 @asynccontextmanager
 async def _writing_turn(vault: Vault, terms: EditOptions) -> AsyncIterator[None]:
-    """Be the only one that changes notes; a dry run changes none, and needs no leave to write."""
+    """Hold the notes' writing lock; a dry run changes nothing and needs none."""
     if terms.dry_run:
         yield
         return
@@ -49,8 +49,8 @@ async def _writing_turn(vault: Vault, terms: EditOptions) -> AsyncIterator[None]
 
 
 async def _commit(vault: Vault, actor: Actor, done: AmendedNote, terms: EditOptions) -> CommittedChange:
-    """``commit`` of one file. A conflict that shows only now, because another program saved meanwhile, tells what
-    stands there as one does that shows at once."""
+    """Commit one file. A conflict that arises only now, because another program saved meanwhile, carries the present
+    text like one that is found at once."""
     file = done.file
     change = NoteChange(terms.tool, f"{done.revision.summary} {file.path}", [file], terms.session)
     try:
@@ -64,14 +64,14 @@ async def _commit(vault: Vault, actor: Actor, done: AmendedNote, terms: EditOpti
 
 
 async def _wait_for_git(vault: Vault, committed: CommittedChange, terms: EditOptions) -> list[str]:
-    """Where the caller asked for that, wait until Git has the change; a warning where it does not."""
+    """Wait until Git has the change, if the caller asked for that. Returns a warning if Git does not get it."""
     if not terms.wait or await git_commits.ensure_committed(vault, committed.seq) is not None:
         return []
     return ["there is no Git commit of it: the vault keeps no Git history, or cannot write it now; status tells"]
 
 
 async def _unchanged_result(vault: Vault, done: AmendedNote, terms: EditOptions) -> EditResult:
-    """The answer where nothing was changed: nothing had to be, or it was a dry run."""
+    """The answer where nothing was changed: there was nothing to change, or it was a dry run."""
     diff = await run_in(vault.shared.pool, change_diffs.diff_files, [done.file]) if terms.dry_run else None
     links = _to_added_links(done) if terms.dry_run else None
     return EditResult(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff, linked=links)

@@ -1,7 +1,7 @@
-r"""``note_write``: a whole note, made or written over.
+r"""``note_write``: creates or overwrites a whole note.
 
-The content is taken as it is given. Only what a file is stays its own: a byte order mark, and ``\r\n`` line endings
-where the note had them and the content has plain ones. A last line that is not ended is ended.
+The content is written as given, except that a note keeps its byte order mark, and its ``\r\n`` line endings where the
+content has plain ones. A last line without a line ending gets one.
 """
 
 from __future__ import annotations
@@ -33,22 +33,21 @@ WriteMode = Literal["create", "overwrite"]
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A note as it is to be. ``template``: path or name of the template it begins as; ``auto_link``: whether known
-    names in it become links, None: as the settings say; ``suggest_links``: it ends with links that are suggested."""
+    """A note as it should be."""
 
     path: str
     content: str | None = None
     frontmatter: Mapping[str, Any] = field(default_factory=dict)
     mode: WriteMode = "create"
-    template: str | None = None
-    auto_link: bool | None = None
-    suggest_links: bool = False
+    template: str | None = None  # path or name of the template to start from
+    auto_link: bool | None = None  # turn known names into links; None: as the settings say
+    suggest_links: bool = False  # append suggested links
 
 
 async def write_note(vault: Vault, actor: Actor, asked: WriteRequest, terms: EditOptions) -> EditResult:
-    """Make a note, or write one over, making it where it is missing. Raises ``AlreadyExists`` with the etag,
-    ``Conflict`` with the present text or for a name that another takes, ``InvalidArgument`` for a name that is not
-    good on every system, ``TooLarge``."""
+    """Create a note, or overwrite one, creating it if missing. Raises ``AlreadyExists`` with the etag, ``Conflict``
+    with the present text or for a name that clashes with another, ``InvalidArgument`` for a name that is not valid on
+    every system, ``TooLarge``."""
     amendment = await plan_write(DraftNotes(vault), asked)
     ideas = None
     if asked.suggest_links and asked.content:
@@ -61,13 +60,13 @@ async def write_note(vault: Vault, actor: Actor, asked: WriteRequest, terms: Edi
 
 
 async def plan_write(draft: DraftNotes, asked: WriteRequest) -> Amendment:
-    """The change that writing a note is, where a draft leaves the notes. Raises ``InvalidArgument``, ``NotFound`` for
-    the template, ``TooLarge``."""
+    """Plan the writing of a note on top of a draft. Raises ``InvalidArgument``, ``NotFound`` for the template,
+    ``TooLarge``."""
     if asked.mode == "overwrite" and asked.content is None and asked.template is None:
         raise InvalidArgument("content", "is needed: what to put in the place of what is there")
-    said = await resolve_path(draft.vault, asked.path)
-    check_named_as_note(said)
-    path = to_note_path(said)
+    name = await resolve_path(draft.vault, asked.path)
+    check_named_as_note(name)
+    path = to_note_path(name)
     found = await note_templates.find_template(draft, asked.template) if asked.template is not None else None
     text, warnings = await run_in(draft.vault.shared.pool, _compose, asked, path, found)
 
@@ -84,7 +83,7 @@ async def plan_write(draft: DraftNotes, asked: WriteRequest) -> Amendment:
 
 
 def _compose(asked: WriteRequest, path: str, template: NoteTemplate | None) -> tuple[str, list[str]]:
-    """The text of the note, and warnings. Raises ``TooLarge`` and what frontmatter may raise."""
+    """The text of the note, and warnings. Raises ``TooLarge`` and the errors of bad frontmatter."""
     text = (asked.content or "").removeprefix("\ufeff")
     warnings: list[str] = []
     if template is not None:
@@ -98,20 +97,20 @@ def _compose(asked: WriteRequest, path: str, template: NoteTemplate | None) -> t
 def _add_properties(text: str, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
     try:
         return update_properties(text, properties)
-    except InvalidArgument as failure:  # of frontmatter_update, where they are called otherwise
+    except InvalidArgument as failure:  # worded for frontmatter_update, whose argument has another name
         reason = failure.message.partition(" set ")[2] or failure.message
         raise InvalidArgument("frontmatter", reason, hint=failure.hint) from failure
 
 
 def _match_line_endings(text: str, before: str) -> str:
-    r"""With the line endings of the note it replaces, where those are \r\n and the text has none of its own."""
+    r"""Use the line endings of the note being replaced, if those are \r\n and the text has no \r of its own."""
     if "\r" in text or dominant_newline(before) != "\r\n":
         return text
     return text.replace("\n", "\r\n")
 
 
 async def _add_similar(vault: Vault, actor: Actor, changed: EditResult, text: str) -> EditResult:
-    """With the notes that seem to be about the same."""
+    """Add the notes that seem to be about the same subject, with a warning."""
     warnings = list(changed.warnings)
     similar = await similar_notes.find_similar(vault, actor, changed.path, text.encode())
     if similar:
