@@ -1,4 +1,4 @@
-"""Which note the graph is asked about: by its path, or by any of its names."""
+"""Finding the note a graph query is about: by its path, or by any of its names."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class NoteOrName:
-    """A note by its number; ``number`` None: a name that is linked to and no note goes by. ``key`` is that of the
-    name."""
+    """A note by its number; ``number`` None: a name that links use but no note has. ``key``: the name's key then."""
 
     name: str
     key: str
@@ -29,28 +28,28 @@ class NoteOrName:
 
 @dataclass(frozen=True, slots=True)
 class NoteReference:
-    """What the caller said: a path, or a name."""
+    """The caller's reference to a note: a path, or a name."""
 
     path: str | None = None
     entity: str | None = None
 
     @property
     def said(self) -> str:
-        """The one of them there is. Raises ``InvalidArgument`` where there is none, or both."""
+        """The one that is given. Raises ``InvalidArgument`` if none or both are."""
         if (self.path is None) == (self.entity is None):
             raise InvalidArgument("path", "or entity must be given, one of them")
         return self.path if self.path is not None else self.entity or ""
 
 
 async def resolve_dated_path(vault: Vault, which: NoteReference) -> NoteReference:
-    """With the path behind a word for a dated note, or an address."""
-    which.said  # noqa: B018  one of them is there
+    """Resolve an alias of a dated note or an address to its path. Raises ``InvalidArgument``."""
+    which.said  # noqa: B018  raises unless exactly one is given
     return which if which.path is None else NoteReference(path=await dated_notes.resolve_path(vault, which.path))
 
 
 def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
-    """The note. Raises ``Conflict`` where several go by the name, ``NotFound`` where none does and none is linked to
-    by it."""
+    """The note, or the name if only links use it. Raises ``Conflict`` if several notes have the name, ``NotFound`` if
+    neither notes nor links do."""
     said = which.said
     number = _find_by_path(tx, said) if which.path is not None else None
     number = _find_by_name(tx, said) if number is None else number
@@ -63,7 +62,7 @@ def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
 
 
 def find_note(tx: Reader, which: NoteReference) -> int:
-    """The number of a note that is there. Raises ``Conflict`` and ``NotFound``."""
+    """The number of an existing note. Raises ``Conflict`` and ``NotFound``."""
     found = find_note_or_name(tx, which)
     if found.number is None:
         raise NotFound(
@@ -72,18 +71,18 @@ def find_note(tx: Reader, which: NoteReference) -> int:
     return found.number
 
 
-def _find_by_path(tx: Reader, said: str) -> int | None:
-    wanted = to_note_path(said)
+def _find_by_path(tx: Reader, path: str) -> int | None:
+    wanted = to_note_path(path)
     row = tx.one("SELECT seq FROM notes WHERE path = ?", (wanted,))
     rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (path_key(wanted),))
     if len(rows) == 1:
         return int(rows[0][0])
-    target = note_names.resolve_to_path(tx, said.removesuffix(".md"), "") if not rows else None
+    target = note_names.resolve_to_path(tx, path.removesuffix(".md"), "") if not rows else None
     return int(tx.value("SELECT seq FROM notes WHERE path = ?", (target,))) if target else None
 
 
-def _find_by_name(tx: Reader, said: str) -> int | None:
-    found = note_names.find_notes_exactly(tx, said)
+def _find_by_name(tx: Reader, name: str) -> int | None:
+    found = note_names.find_notes_exactly(tx, name)
     if len(found) > 1:
-        raise ambiguous_name(said, list(found))
+        raise ambiguous_name(name, list(found))
     return next(iter(found.values()), None)
