@@ -9,8 +9,7 @@ from vaults.domain.notes.read import dated_notes
 from vaults.domain.notes.read.note_lookup import ambiguous_name, find_closest, no_such_note
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import collision_key as path_key
-from vaults.files.paths import to_note_path
+from vaults.files.paths import collision_key, to_note_path
 from vaults.graph.links import link_queries
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
@@ -74,7 +73,7 @@ def find_note(tx: Reader, which: NoteReference) -> int:
 def _find_by_path(tx: Reader, path: str) -> int | None:
     wanted = to_note_path(path)
     row = tx.one("SELECT seq FROM notes WHERE path = ?", (wanted,))
-    rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (path_key(wanted),))
+    rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (collision_key(wanted),))
     if len(rows) == 1:
         return int(rows[0][0])
     target = note_names.resolve_to_path(tx, path.removesuffix(".md"), "") if not rows else None

@@ -1,4 +1,4 @@
-"""Notes that were not changed for long although people rely on them."""
+"""Finding stale notes: not changed for long although people rely on them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from vaults.graph.note_graph import NO_NOTES, Graph
 from vaults.vault import Vault
 
 RECENT_DAYS = 30
-"""Days in which a change of a linked note counts as lately."""
+"""Days within which a change to a linked note counts as recent."""
 
 STALE_SCALE_DAYS = 180.0
-"""Days after which what is not changed counts as two thirds as stale as it can."""
+"""Days without a change after which staleness reaches two thirds of its maximum."""
 
 MIN_SCORE = 0.5
-"""Score below which nobody has to be told."""
+"""Min score of a note that is reported."""
 
 MAX_PAIRS = 20_000
-"""Meetings of notes that are looked at, the latest."""
+"""Max co-access pairs examined, latest first."""
 
 MANY_LINKS, OFTEN_RETRIEVED = 10, 2.0
-"""Notes that link to one, and meetings of it with others lately, from which more adds nothing."""
+"""Incoming links, and recent co-access weight, from which more adds nothing."""
 
 WEIGHTS = {"linked": 0.35, "central": 0.3, "retrieved": 0.2, "moved_on": 0.15}
-"""How much each reason says that a note is relied on, of 1 in all."""
+"""Weight of each sign that a note is relied on; they add up to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class StaleNote:
 
 @dataclass(frozen=True, slots=True)
 class StalenessScope:
-    """Notes in a folder, not changed for so many days."""
+    """Which notes to check. ``days``: min days without a change."""
 
     folder: str | None = None
     days: int = 90
@@ -66,7 +66,7 @@ class _StalenessFacts:
 
 
 async def find_stale_notes(vault: Vault, scope: StalenessScope, limit: int) -> tuple[list[StaleNote], int]:
-    """The stalest, and how many there are that anything relies on."""
+    """The stalest notes, and the total number of stale ones."""
     facts = await vault.db.read(lambda tx: _read_facts(tx, vault))
     found = await run_in(vault.shared.pool, _rank_stale, facts, scope)
     return found[:limit], len(found)

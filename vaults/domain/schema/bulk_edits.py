@@ -1,4 +1,4 @@
-"""One step over many notes' frontmatter, as one change: what is refused in one note leaves that note as it is."""
+"""Applying one step to many notes' frontmatter as one change: a note in which the step fails stays as it is."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from vaults.vault import Vault
 TOOL = "schema"
 
 MAX_NOTES = 5_000
-"""Notes one change may touch: before and after are held in memory together."""
+"""Max notes of one change: all versions before and after are held in memory."""
 
 MAX_NAMED = 20
-"""Notes left alone that are named with the reason."""
+"""Max skipped notes that are named with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterEditRequest:
-    """What every change of many notes is asked with. ``max_tokens``: of the diff."""
+    """Options shared by all changes to many notes."""
 
     folder: str | None = None
     dry_run: bool = True
     session: str | None = None
-    max_tokens: int = 4_000
+    max_tokens: int = 4_000  # of the diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ async def edit_notes(
     step: Callable[[str], str],
     change: tuple[str, FrontmatterEditRequest],
 ) -> FrontmatterEditResult:
-    """Put notes through a pure step from text to text. ``change``: its summary, and how it was asked for. Raises
-    ``TooLarge`` for more than ``MAX_NOTES`` notes, and what ``rewrite_notes`` does."""
+    """Apply a pure step from text to text to notes. ``change``: its summary, and the request. Raises ``TooLarge`` for
+    more than ``MAX_NOTES`` notes, and the errors of ``rewrite_notes``."""
     summary, asked = change
     if len(paths) > MAX_NOTES:
         raise TooLarge(

@@ -1,4 +1,4 @@
-"""A field or a tag called otherwise in every note that has it."""
+"""Renaming a field or a tag in every note that has it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from vaults.markdown.tag_edits import is_valid_tag, rename_tag_in_note
 from vaults.vault import Vault
 
 OnConflict = Literal["refuse", "skip", "keep", "replace"]
-"""Where a note has the new key with another value: change no note at all; leave that note; keep the value under the
-new key; put the old key's value in its place."""
+"""If a note already has the new key with another value: refuse the whole change; skip that note; keep the new key's
+value; replace it with the old key's value."""
 
 MAX_NAMED = 20
-"""Notes in the way that are named."""
+"""Max conflicting notes that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class FieldHolder:
 
 @dataclass(frozen=True, slots=True)
 class FieldHolders:
-    """Notes that have a field, and those whose frontmatter cannot be read: whether they do cannot be told."""
+    """Notes that have a field, and those whose frontmatter cannot be read, so that it is unknown."""
 
     notes: list[FieldHolder]
     unreadable: list[str]
 
 
 def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
-    """Of all notes, or those in a folder and below, by path."""
+    """Find the notes with a field, among all or in a folder and below, by path."""
     below = f" AND {folder_condition('folder')}" if folder else ""
     params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
-    # Its name stands there as JSON: of the rest none has to be read.
+    # The column is JSON that contains the quoted name: only such rows need to be parsed.
     rows = tx.all(
         f"SELECT path, frontmatter FROM notes WHERE instr(frontmatter, :name) > 0{below} ORDER BY path",
         {**params, "name": f"{json.dumps(name, ensure_ascii=False)}:"},
@@ -69,8 +69,8 @@ def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
 async def rename_field(
     vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, asked: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
-    """Call a key otherwise, from the first name to the second. Raises ``InvalidArgument``, ``Conflict`` where notes
-    have the new key with another value and nothing was said of what to do then."""
+    """Rename a key, from the first name to the second. Raises ``InvalidArgument``, and ``Conflict`` if notes have the
+    new key with another value and ``on_conflict`` is ``refuse``."""
     old, new = names
     check_field_name(new, "to")
     if old == new:
@@ -99,7 +99,7 @@ async def rename_field(
 
 
 def check_field_name(name: str, field: str) -> None:
-    """Raises ``InvalidArgument`` for what can be no key."""
+    """Raise ``InvalidArgument`` for a name that cannot be a key."""
     try:
         check_property(name, None)
     except InvalidArgument:
@@ -126,7 +126,7 @@ def _rename_in_text(text: str, old: str, new: str, on_conflict: OnConflict) -> s
 async def rename_tag_in_vault(
     vault: Vault, actor: Actor, names: tuple[str, str], asked: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
-    """Call a tag otherwise, and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
+    """Rename a tag and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
     old, new = (each.strip().removeprefix("#") for each in names)
     for name, field in ((old, "tag"), (new, "to")):
         if not is_valid_tag(name):
@@ -149,7 +149,7 @@ async def rename_tag_in_vault(
 
 
 def _find_tag_holders(tx: Reader, old: str, new: str, folder: str) -> tuple[dict[str, list[str]], int, list[str]]:
-    """Notes with a tag or one below it, and which; how many carry the new one; those whose frontmatter cannot be
+    """Notes with a tag or one below it, and which; how many carry the new tag; and notes whose frontmatter cannot be
     read."""
     below = f" AND {folder_condition('n.folder')}" if folder else ""
     params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0", "tag": to_tag_key(old)}
