@@ -56,9 +56,9 @@ def _data(key: str, value: str) -> str:
 
 
 def _graphml_dot(dot: ExportNode) -> str:
-    said = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
+    fields = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
     category = _data("category", dot.category) if dot.category else ""
-    return f"<node id={quoteattr(f'n{dot.n}')}>{said}{category}</node>"
+    return f"<node id={quoteattr(f'n{dot.n}')}>{fields}{category}</node>"
 
 
 def _graphml_arrow(arrow: ExportEdge) -> str:
@@ -86,8 +86,8 @@ def _graphml(dots: Sequence[str], arrows: Sequence[str]) -> str:
 
 
 def _json_dot(dot: ExportNode) -> str:
-    said = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
-    return json.dumps({name: value for name, value in said.items() if value is not None}, ensure_ascii=False)
+    fields = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
+    return json.dumps({name: value for name, value in fields.items() if value is not None}, ensure_ascii=False)
 
 
 def _json_arrow(arrow: ExportEdge) -> str:

@@ -78,8 +78,8 @@ async def trace_path(
     if way is None:
         along = {"out": "along links", "in": "against links", "both": "by links either way"}[direction]
         more = "" if direction == "both" else "; direction both takes links either way"
-        said = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
-        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=said)
+        note = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
+        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=note)
     pairs = [_order_by_link(sight.graph, one, other) for one, other in pairwise(way)]
     links = await vault.db.read(
         lambda tx: link_weights.to_graph_links(tx, link_queries.read_links_between(tx, pairs), clock.now())

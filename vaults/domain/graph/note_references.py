@@ -49,15 +49,15 @@ async def resolve_dated_path(vault: Vault, which: NoteReference) -> NoteReferenc
 def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
     """The note, or the name if only links use it. Raises ``Conflict`` if several notes have the name, ``NotFound`` if
     neither notes nor links do."""
-    said = which.said
-    number = _find_by_path(tx, said) if which.path is not None else None
-    number = _find_by_name(tx, said) if number is None else number
+    name = which.said
+    number = _find_by_path(tx, name) if which.path is not None else None
+    number = _find_by_name(tx, name) if number is None else number
     if number is not None:
-        return NoteOrName(said, "", number)
-    key = name_key(said)
+        return NoteOrName(name, "", number)
+    key = name_key(name)
     if key and link_queries.count_links_naming(tx, key):
-        return NoteOrName(said, key)
-    raise no_such_note(f"no note {to_one_line(said)}", find_closest(tx, said))
+        return NoteOrName(name, key)
+    raise no_such_note(f"no note {to_one_line(name)}", find_closest(tx, name))
 
 
 def find_note(tx: Reader, which: NoteReference) -> int:

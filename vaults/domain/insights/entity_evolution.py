@@ -84,11 +84,11 @@ async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit
     Raises ``NotFound`` and ``Conflict``."""
     path = await entity_lookup.find_note_path(vault, entity)
     changes = (await change_history.list_history(vault, path, min(limit, 100))).changes if path is not None else []
-    made = [EvolutionEvent(each.at, "changed", each.id, each.author, each.summary) for each in changes]
+    changed = [EvolutionEvent(each.at, "changed", each.id, each.author, each.summary) for each in changes]
 
     def read(tx: Reader) -> EntityEvolution:
         of = _find_subject(tx, path) if path is not None else None
-        made.extend(_read_earlier(tx, path, min(limit, 100)) if path is not None else ())
+        changed.extend(_read_earlier(tx, path, min(limit, 100)) if path is not None else ())
         subject = of or _EvolvingSubject(entity.strip(), {name_key(entity)} - {""}, (entity.strip(),))
         links = _read_links(tx, subject)
         memories = _read_memories(tx, subject, actor)
@@ -99,7 +99,7 @@ async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit
                 f"no entity {to_one_line(entity)}",
                 hint=Advice(tool_clause("entities action=list shows what there is", "entities list")),
             )
-        return _to_evolution(tx, subject, [*made, *links, *memories], by, limit)
+        return _to_evolution(tx, subject, [*changed, *links, *memories], by, limit)
 
     return await vault.db.read(read)
 

@@ -216,7 +216,7 @@ async def _find_missing(vault: Vault, path: str) -> list[MissingField]:
 def _give_advice(facts: NoteFacts, near: list[NearNote]) -> list[str]:
     apart = [each for each in near if not each.linked]
     unlike, stale = len(facts.missing), facts.days > STALE_DAYS and facts.links_in > 2
-    said: Mapping[str, object] = {
+    reasons: Mapping[str, object] = {
         f"mend {pluralize(len(facts.broken), 'link')} leading nowhere (links action=validate)": facts.broken,
         pluralize(facts.tasks_overdue, "task is overdue", "tasks are overdue"): facts.tasks_overdue,
         "nothing links to it": not facts.links_in,
@@ -226,4 +226,4 @@ def _give_advice(facts: NoteFacts, near: list[NearNote]) -> list[str]:
         f"{pluralize(unlike, 'thing')} not as in notes like it (schema action=validate)": unlike,
         f"{pluralize(facts.links_in, 'note')} rely on it, unchanged for {pluralize(facts.days, 'day')}": stale,
     }
-    return [advice for advice, holds in said.items() if holds]
+    return [advice for advice, holds in reasons.items() if holds]

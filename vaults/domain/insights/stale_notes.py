@@ -126,5 +126,5 @@ def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) ->
         pluralize(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
     ]
     rounded = {name: round(value, 2) for name, value in parts.items() if value}
-    said = [each for each in because if each]
-    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)
+    reasons = [each for each in because if each]
+    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), reasons, rounded)

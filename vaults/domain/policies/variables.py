@@ -100,7 +100,7 @@ def _array(variable: Variable, value: Any) -> str | None:
         return "must be a list"
     most = MAX_ITEMS if variable.max is None else min(variable.max, MAX_ITEMS)
     reason = _bounds_problem(len(value), variable.min, most, "items")
-    return reason or next((said for each in value if (said := _item(each)) is not None), None)
+    return reason or next((problem for each in value if (problem := _item(each)) is not None), None)
 
 
 def _item(value: Any) -> str | None:

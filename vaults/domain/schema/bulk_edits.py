@@ -54,7 +54,7 @@ async def edit_notes(
 ) -> FrontmatterEditResult:
     """Apply a pure step from text to text to notes. ``change``: its summary, and the request. Raises ``TooLarge`` for
     more than ``MAX_NOTES`` notes, and the errors of ``rewrite_notes``."""
-    summary, asked = change
+    summary, request = change
     if len(paths) > MAX_NOTES:
         raise TooLarge(
             f"{len(paths)} notes would be changed, and one change holds {MAX_NOTES}",
@@ -70,7 +70,7 @@ async def edit_notes(
             left[path] = failure.message
             return text
 
-    done = await rewrite_notes(vault, actor, paths, careful, BulkEdit(TOOL, summary, asked.dry_run, asked.session))
+    done = await rewrite_notes(vault, actor, paths, careful, BulkEdit(TOOL, summary, request.dry_run, request.session))
     warnings = [
         *done.warnings,
         *(f"{path} was left alone: {reason}" for path, reason in list(left.items())[:MAX_NAMED]),
@@ -79,5 +79,5 @@ async def edit_notes(
         warnings.append(f"{len(left) - MAX_NAMED} more were left alone")
     diff = done.diff
     if diff:
-        diff = await run_in(vault.shared.pool, truncate_lines, diff, asked.max_tokens)
+        diff = await run_in(vault.shared.pool, truncate_lines, diff, request.max_tokens)
     return FrontmatterEditResult(done.paths, done.change, diff, warnings=warnings)

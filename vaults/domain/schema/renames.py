@@ -67,7 +67,7 @@ def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
 
 
 async def rename_field(
-    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
     """Rename a key, from the first name to the second. Raises ``InvalidArgument``, and ``Conflict`` if notes have the
     new key with another value and ``on_conflict`` is ``refuse``."""
@@ -76,10 +76,10 @@ async def rename_field(
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found = await vault.db.read(lambda tx: find_field_holders(tx, old, folder))
     in_way = [each.path for each in found.notes if _values_differ(each.values, old, new)]
-    if in_way and on_conflict == "refuse" and not asked.dry_run:
+    if in_way and on_conflict == "refuse" and not request.dry_run:
         raise Conflict(
             f"{len(in_way)} notes have {new!r} with another value; nothing was changed",
             hint="say on_conflict: skip leaves them, keep keeps what is there, replace puts the other in its place",
@@ -90,11 +90,11 @@ async def rename_field(
         return _rename_in_text(text, old, new, on_conflict)
 
     done = await edit_notes(
-        vault, actor, [each.path for each in found.notes], step, (f"renamed the field {old} to {new}", asked)
+        vault, actor, [each.path for each in found.notes], step, (f"renamed the field {old} to {new}", request)
     )
     if in_way and on_conflict == "refuse":
         warnings.append(f"{len(in_way)} notes have {new!r} with another value: say on_conflict, or none is changed")
-    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, request.folder)]
     return replace(done, counts={old: len(found.notes)}, conflicts=in_way, warnings=warnings)
 
 
@@ -124,7 +124,7 @@ def _rename_in_text(text: str, old: str, new: str, on_conflict: OnConflict) -> s
 
 
 async def rename_tag_in_vault(
-    vault: Vault, actor: Actor, names: tuple[str, str], asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, names: tuple[str, str], request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
     """Rename a tag and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
     old, new = (each.strip().removeprefix("#") for each in names)
@@ -134,16 +134,16 @@ async def rename_tag_in_vault(
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found, there, broken = await vault.db.read(lambda tx: _find_tag_holders(tx, old, new, folder))
 
     def step(text: str) -> str:
         return rename_tag_in_note(text, old, new)
 
-    done = await edit_notes(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", asked))
+    done = await edit_notes(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", request))
     if there:
         warnings.append(f"{there} notes carried #{new} already: from now on nobody can tell which were #{old}")
-    warnings += [*done.warnings, *warn_of_unreadable(broken), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(broken), *await warn_if_no_folder(vault, request.folder)]
     counts = Counter(each for path in done.paths for each in found[path])
     return replace(done, counts=dict(counts.most_common(MAX_NAMED)), warnings=warnings)
 

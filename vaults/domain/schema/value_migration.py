@@ -38,13 +38,13 @@ class Migration:
 
 
 async def migrate_values(
-    vault: Vault, actor: Actor, wanted: Migration, asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, wanted: Migration, request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
     """Replace values. Those that cannot be converted stay, with a warning. Raises ``InvalidArgument``."""
     if not wanted.mapping and wanted.to_type is None:
         raise InvalidArgument("mapping", "or to_type is needed: what the values are to become")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found = await vault.db.read(lambda tx: find_field_holders(tx, wanted.field, folder))
     counts = _count_values(found.notes, wanted)
     paths = [
@@ -54,21 +54,21 @@ async def migrate_values(
     def step(text: str) -> str:
         return migrate_note_text(text, wanted)
 
-    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", asked))
+    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", request))
     missing = [each for each in wanted.mapping if each not in counts]
     if missing:
         warnings.append(f"no note has {wanted.field}: {', '.join(missing[:MAX_COUNTED])}")
-    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, request.folder)]
     return replace(done, counts=dict(counts.most_common(MAX_COUNTED)), warnings=warnings)
 
 
-def _texts_of(held: FieldHolder, field: str) -> set[str]:
-    value = held.values[field]
+def _texts_of(holder: FieldHolder, field: str) -> set[str]:
+    value = holder.values[field]
     return {to_whole_text(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
 
 
 def _count_values(notes: Sequence[FieldHolder], wanted: Migration) -> Counter[str]:
-    counted = Counter(text for held in notes for text in _texts_of(held, wanted.field))
+    counted = Counter(text for holder in notes for text in _texts_of(holder, wanted.field))
     return Counter({text: n for text, n in counted.items() if not wanted.mapping or text in wanted.mapping})
 
 

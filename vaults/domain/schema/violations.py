@@ -79,19 +79,19 @@ def _usual_values(sheets: Sequence[NoteProperties]) -> dict[str, str]:
 def _exception_violation(each: Convention, sheet: NoteProperties, usual: Mapping[str, str]) -> Violation:
     share, of = f"{each.share:.0%} of {each.notes}", f"{each.of} {each.name or '/'}"
     value = sheet.values.get(each.field) if each.field else None
-    held = value.texts[0] if value and value.texts else ""
+    text = value.texts[0] if value and value.texts else ""
     if each.rule == "required":
-        said, better = f"is missing; {share} have it", usual.get(str(each.field))
+        reason, better = f"is missing; {share} have it", usual.get(str(each.field))
     elif each.rule == "type":
-        said, better = f"is a {value.kind if value else 'value'}; in {share} it is a {each.value}", None
+        reason, better = f"is a {value.kind if value else 'value'}; in {share} it is a {each.value}", None
     elif each.rule == "enum":
-        said = f"is '{held}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
-        better = suggest_value(held, each.choices)
+        reason = f"is '{text}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
+        better = suggest_value(text, each.choices)
     elif each.rule == "tag":
         return Violation(sheet.path, "tags", f"#{each.field} is missing; {share} carry it", f"#{each.field}", of)
     else:
-        said, better = f"the file is not named in {each.value}, as {share} are", None
-    return Violation(sheet.path, each.field, said, better, of)
+        reason, better = f"the file is not named in {each.value}, as {share} are", None
+    return Violation(sheet.path, each.field, reason, better, of)
 
 
 def check_written(
@@ -134,8 +134,8 @@ def find_violations(sheet: NoteProperties, check: SchemaCheck) -> list[Violation
     found = []
     for name, rule in written.fields.items():
         value = sheet.values.get(name)
-        for said, better in _find_mismatch(name, value, rule, check):
-            found.append(Violation(sheet.path, name, said, better, check.against))
+        for reason, better in _find_mismatch(name, value, rule, check):
+            found.append(Violation(sheet.path, name, reason, better, check.against))
     found += [
         Violation(sheet.path, name, "is not in the schema", _unexpected_field(name, written), check.against)
         for name in sheet.values

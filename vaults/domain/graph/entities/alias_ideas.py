@@ -59,9 +59,9 @@ def find_alias_ideas(entity: NamedEntity, is_taken: Callable[[str], bool]) -> li
     return found
 
 
-def _iter_used(said: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]]:
+def _iter_used(shown: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]]:
     spelled: dict[str, tuple[str, int]] = {}
-    for alias, count in said.items():
+    for alias, count in shown.items():
         plain = " ".join(alias.split())
         known, before = spelled.get(fold_name(plain), (plain, 0))
         spelled[fold_name(plain)] = known, before + count

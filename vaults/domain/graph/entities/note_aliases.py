@@ -41,21 +41,21 @@ class AliasRequest:
     terms: EditOptions
 
 
-async def change_alias(vault: Vault, actor: Actor, asked: AliasRequest) -> EditResult:
+async def change_alias(vault: Vault, actor: Actor, request: AliasRequest) -> EditResult:
     """Add or remove an alias of a note; every other byte stays. Raises ``NotFound``, ``Conflict``,
     ``InvalidArgument``."""
-    name = " ".join(asked.alias.split())
+    name = " ".join(request.alias.split())
     if not name or not name.isprintable():
         raise InvalidArgument("alias", "must be a name on one line")
-    path = await entity_lookup.require_note_path(vault, asked.entity)
+    path = await entity_lookup.require_note_path(vault, request.entity)
 
     def revise(text: str) -> Revision:
-        if asked.remove:
+        if request.remove:
             return Revision(alias_edits.remove_alias(text, name), "took an alias from")
         return Revision(alias_edits.add_aliases(text, [name]), "added an alias to")
 
-    changed = await apply_amendment(vault, actor, Amendment(path, revise), asked.terms)
-    others = [] if asked.remove else await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
+    changed = await apply_amendment(vault, actor, Amendment(path, revise), request.terms)
+    others = [] if request.remove else await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
     also = [each for each in others if each != path]
     if not also:
         return changed
@@ -111,8 +111,8 @@ def _is_sure(idea: AliasIdea) -> bool:
     return idea.used >= MIN_USES if idea.because == "used in links" else idea.because not in _UNSURE_SOURCES
 
 
-def _to_named_entity(node: Node, said: Mapping[str, int]) -> NamedEntity:
-    return NamedEntity(node.path, node.title, node.names, categories.infer_category(node), said)
+def _to_named_entity(node: Node, shown: Mapping[str, int]) -> NamedEntity:
+    return NamedEntity(node.path, node.title, node.names, categories.infer_category(node), shown)
 
 
 def _make_is_taken(holders: Mapping[str, set[int]], spoken: set[str], number: int) -> Callable[[str], bool]:

@@ -67,12 +67,12 @@ class _MergePlan:
     links: int
 
 
-async def merge_notes(vault: Vault, actor: Actor, asked: MergeRequest) -> MergeResult:
+async def merge_notes(vault: Vault, actor: Actor, request: MergeRequest) -> MergeResult:
     """Merge one note into another. Raises ``NotFound``, ``InvalidArgument`` if both are the same note, ``Conflict`` for
     a name of several notes, a stale etag, or a file another program saves meanwhile."""
     if vault.lease.held:  # links in notes not yet indexed would be missed
         await vault.notes.settled(INDEX_WAIT_S)
-    gone, into = await require_note_path(vault, asked.gone), await require_note_path(vault, asked.into)
+    gone, into = await require_note_path(vault, request.gone), await require_note_path(vault, request.into)
     if gone == into:
         raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
     if collision_key(gone) == collision_key(into):  # an undo could not recreate that file
@@ -81,23 +81,25 @@ async def merge_notes(vault: Vault, actor: Actor, asked: MergeRequest) -> MergeR
             f"{gone} differs from {into} in case alone: an undo could not bring it back",
             hint=Advice(tool_clause("note_move it first", "note_move")),
         )
-    if asked.dry_run:
-        return await _merge_paths(vault, actor, gone, into, asked)
+    if request.dry_run:
+        return await _merge_paths(vault, actor, gone, into, request)
     async with vault.notes.writing():
         try:
-            return await _merge_paths(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, request)
         except Conflict:  # another program saved one of the files while they were read
-            return await _merge_paths(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, request)
 
 
-async def _merge_paths(vault: Vault, actor: Actor, gone_path: str, into_path: str, asked: MergeRequest) -> MergeResult:
+async def _merge_paths(
+    vault: Vault, actor: Actor, gone_path: str, into_path: str, request: MergeRequest
+) -> MergeResult:
     gone, into = await open_note(vault, gone_path), await open_note(vault, into_path)
-    check_etag(gone, asked.gone_etag)
-    check_etag(into, asked.etag)
-    plan = await _plan_merge(vault, gone, into, keep_text=asked.keep_text)
+    check_etag(gone, request.gone_etag)
+    check_etag(into, request.etag)
+    plan = await _plan_merge(vault, gone, into, keep_text=request.keep_text)
     if vault.lease.held and vault.notes.progress.phase != "ready":
         plan.files.warnings.append(UNREAD_WARNING)
-    bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", asked.dry_run, asked.session)
+    bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", request.dry_run, request.session)
     done = await commit_drafts(vault, actor, plan.files, bulk)
     if done.change is None:
         return MergeResult(into.path, gone.path, into.etag, plan.links, done)

@@ -100,22 +100,22 @@ def to_link(kind: LinkKind, target: str) -> Link:
     return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
 
 
-async def find_broken_links(vault: Vault, asked: BrokenLinksRequest) -> BrokenLinkPage:
+async def find_broken_links(vault: Vault, request: BrokenLinksRequest) -> BrokenLinkPage:
     """Broken links by path and position, with what they may mean. Raises ``InvalidArgument`` for a bad cursor."""
-    after = cursors.decode(asked.cursor, _CURSOR) if asked.cursor else ("", -1)
+    after = cursors.decode(request.cursor, _CURSOR) if request.cursor else ("", -1)
     guesser = await read_guesser(vault)
     judge = _LinkJudge(vault, guesser)
     found: list[BrokenLink] = []
     for _ in range(MAX_STEPS):
         here = after
-        rows = await vault.db.read(lambda tx, here=here: _read_suspects(tx, here, asked))  # type: ignore[misc]
-        judged = await run_in(vault.shared.pool, judge.all, rows, asked.limit - len(found))
+        rows = await vault.db.read(lambda tx, here=here: _read_suspects(tx, here, request))  # type: ignore[misc]
+        judged = await run_in(vault.shared.pool, judge.all, rows, request.limit - len(found))
         found += judged.broken
         if judged.last is not None:
             after = judged.last.path, judged.last.ordinal
         if judged.seen == len(rows) < LINKS_PER_STEP:
             return BrokenLinkPage(found)
-        if len(found) >= asked.limit or judge.read >= MAX_TARGETS:
+        if len(found) >= request.limit or judge.read >= MAX_TARGETS:
             break
     return BrokenLinkPage(found, cursors.encode(_CURSOR, *after))
 
@@ -135,9 +135,9 @@ _NOWHERE = "l.meant IS NULL AND l.target_key <> ''"
 _HAS_ANCHOR = "l.meant IS NOT NULL AND (l.heading <> '' OR l.block <> '')"
 
 
-def _read_suspects(tx: Reader, after: tuple[str, int], asked: BrokenLinksRequest) -> list[_SuspectLink]:
-    only = asked.path
-    doubtful = f"({_NOWHERE} OR {_HAS_ANCHOR})" if asked.within else _NOWHERE
+def _read_suspects(tx: Reader, after: tuple[str, int], request: BrokenLinksRequest) -> list[_SuspectLink]:
+    only = request.path
+    doubtful = f"({_NOWHERE} OR {_HAS_ANCHOR})" if request.within else _NOWHERE
     note = " AND s.path = :only" if only is not None else ""
     where = f"{_ROWS} AND {doubtful}{note} ORDER BY s.path, l.ordinal LIMIT {LINKS_PER_STEP}"
     rows = tx.all(where, {"path": after[0], "ordinal": after[1], "only": only})

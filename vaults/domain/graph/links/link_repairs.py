@@ -71,15 +71,15 @@ RepairPlan = Mapping[tuple[str, LinkKind, str], RepairTarget]
 """Repair targets by a link's note, kind, and target as written."""
 
 
-async def repair_links(vault: Vault, actor: Actor, asked: LinkRepairRequest) -> LinkRepairs:
+async def repair_links(vault: Vault, actor: Actor, request: LinkRepairRequest) -> LinkRepairs:
     """Repair broken links. Raises ``InvalidArgument``, ``NotFound`` for the note ``to``, and the errors of
     ``rewrite_notes``: then nothing is changed."""
-    if (asked.to is None) != (asked.target is None):
+    if (request.to is None) != (request.target is None):
         raise InvalidArgument("to", "goes with target: the name that is linked to, and the note it is to mean")
     async with AsyncExitStack() as stack:
-        if not asked.dry_run:
+        if not request.dry_run:
             await stack.enter_async_context(vault.notes.writing())
-        chosen, cursor = await _choose_repairs(vault, asked)
+        chosen, cursor = await _choose_repairs(vault, request)
         plan = await vault.db.read(lambda tx: _plan_repairs(tx, chosen))
         paths = list(dict.fromkeys(each.path for each, _ in chosen))
         found = await run_in(
@@ -89,7 +89,7 @@ async def repair_links(vault: Vault, actor: Actor, asked: LinkRepairRequest) -> 
         rights = [each for each, _ in chosen if each.path in changed]
         summary = f"set {len(rights)} broken links right"
         done = await many_notes.commit_drafts(
-            vault, actor, found, BulkEdit(TOOL, summary, asked.dry_run, asked.session)
+            vault, actor, found, BulkEdit(TOOL, summary, request.dry_run, request.session)
         )
     return LinkRepairs(rights, done, cursor)
 
@@ -98,15 +98,15 @@ ChosenRepairs = list[tuple[BrokenLink, tuple[str, str]]]
 """Broken links, each with the path and name of the note it should lead to."""
 
 
-async def _choose_repairs(vault: Vault, asked: LinkRepairRequest) -> tuple[ChosenRepairs, str | None]:
-    wanted = asked.to
+async def _choose_repairs(vault: Vault, request: LinkRepairRequest) -> tuple[ChosenRepairs, str | None]:
+    wanted = request.to
     to = await vault.db.read(lambda tx: _find_named(tx, wanted)) if wanted is not None else None
-    key = name_key(asked.target) if asked.target is not None else None
+    key = name_key(request.target) if request.target is not None else None
     chosen: ChosenRepairs = []
-    cursor = asked.cursor
+    cursor = request.cursor
     for _ in range(MAX_EXAMINED // LINKS_PER_STEP):
         page = await broken_links.find_broken_links(
-            vault, broken_links.BrokenLinksRequest(asked.path, LINKS_PER_STEP, cursor, within=False)
+            vault, broken_links.BrokenLinksRequest(request.path, LINKS_PER_STEP, cursor, within=False)
         )
         for each in page.links:
             right = to if to is not None and name_key(each.link.page) == key else None

@@ -163,7 +163,7 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
     now = clock.now()
     matrix = vault.graph_cache.suggestions.matrix(tx)
     about = entity_vectors.compose_text(source, read.body) if source else read.body[: 2 * entity_vectors.BODY_LENGTH]
-    held = (
+    vector = (
         entity_vectors.read_vector(tx, source.number, matrix.model, entity_vectors.hash_text(about)) if source else None
     )
     return _VaultReading(
@@ -178,7 +178,7 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
         source,
         _find_linked(tx, read, path, source),
         about,
-        held,
+        vector,
     )
 
 

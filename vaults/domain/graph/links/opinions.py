@@ -55,14 +55,14 @@ class LinkOpinion:
     suppressed: bool
 
 
-async def record_opinion(vault: Vault, actor: Actor, asked: OpinionRequest) -> LinkOpinion:
+async def record_opinion(vault: Vault, actor: Actor, request: OpinionRequest) -> LinkOpinion:
     """Record an opinion. Raises ``InvalidArgument``, ``NotFound`` for a note that does not exist."""
-    path = await entity_lookup.require_note_path(vault, asked.path) if asked.path is not None else None
-    if path is None and (asked.verdict != "never" or asked.folder is None):
+    path = await entity_lookup.require_note_path(vault, request.path) if request.path is not None else None
+    if path is None and (request.verdict != "never" or request.folder is None):
         raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
-    entity = await find_entity_key(vault, asked.entity)
+    entity = await find_entity_key(vault, request.entity)
     vault.check_writable()
-    return await vault.db.write(lambda tx: _write_opinion(tx, actor.identity, entity, path, asked))
+    return await vault.db.write(lambda tx: _write_opinion(tx, actor.identity, entity, path, request))
 
 
 async def find_entity_key(vault: Vault, entity: str) -> str:
@@ -91,14 +91,14 @@ def _read_keys(tx: Reader, path: str | None) -> list[str]:
     )
 
 
-def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, asked: OpinionRequest) -> LinkOpinion:
-    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent_folder(path or "")
+def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, request: OpinionRequest) -> LinkOpinion:
+    folder = request.folder if request.folder is not None and request.verdict == "never" else parent_folder(path or "")
     if _count_today(tx, who) >= MAX_DAILY:
         counted = False
-    elif asked.verdict == "never":
+    elif request.verdict == "never":
         counted = link_trust.suppress(tx, who, entity, folder)
     else:
-        counted = link_trust.observe(tx, [Observation(who, entity, path or "", asked.verdict, asked.term)]) > 0
+        counted = link_trust.observe(tx, [Observation(who, entity, path or "", request.verdict, request.term)]) > 0
     return _read_opinion(tx, entity, folder, counted=counted)
 
 

@@ -62,20 +62,20 @@ class UnlinkedPage:
     cursor: str | None = None
 
 
-async def find_unlinked_mentions(vault: Vault, asked: UnlinkedRequest) -> UnlinkedPage:
+async def find_unlinked_mentions(vault: Vault, request: UnlinkedRequest) -> UnlinkedPage:
     """Names that are not linked: with ``path`` those in that note, in order; else the first mention of ``entity`` in
     each note, by path. Raises ``NotFound`` for a note that does not exist, ``InvalidArgument``."""
-    if asked.path is None and asked.entity is None:
+    if request.path is None and request.entity is None:
         raise InvalidArgument("entity", "or path is needed: the note that is named, or the one that names others")
     graph, gazetteer = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.gazetteer(tx)))
-    entity = _require_node(graph, asked.entity) if asked.entity is not None else None
+    entity = _require_node(graph, request.entity) if request.entity is not None else None
     look = _MentionReader(vault, graph, gazetteer, entity)
-    if asked.path is not None:
-        return await run_in(vault.shared.pool, look.within, _require_node(graph, asked.path), asked)
+    if request.path is not None:
+        return await run_in(vault.shared.pool, look.within, _require_node(graph, request.path), request)
     assert entity is not None
-    after = _parse_cursor(asked.cursor)[0]
+    after = _parse_cursor(request.cursor)[0]
     among = await vault.db.read(lambda tx: _find_naming_paths(tx, entity, after))
-    return await run_in(vault.shared.pool, look.among, among, asked.limit)
+    return await run_in(vault.shared.pool, look.among, among, request.limit)
 
 
 def _parse_cursor(cursor: str | None) -> tuple[str, int]:
@@ -112,11 +112,11 @@ class _MentionReader:
     gazetteer: Gazetteer
     entity: Node | None
 
-    def within(self, node: Node, asked: UnlinkedRequest) -> UnlinkedPage:
+    def within(self, node: Node, request: UnlinkedRequest) -> UnlinkedPage:
         """Mentions in one note, each name once, in order."""
-        first = _parse_cursor(asked.cursor)[1] + 1
+        first = _parse_cursor(request.cursor)[1] + 1
         found = list(self._named(node.path, self.graph.out.get(node.number, NO_NOTES) | {node.number}))
-        page = found[first : first + asked.limit]
+        page = found[first : first + request.limit]
         more = first + len(page) < len(found)
         return UnlinkedPage(page, cursors.encode(_CURSOR, node.path, first + len(page) - 1) if more else None)
 

@@ -72,15 +72,15 @@ def place_dots(scene: Scene, frame: PictureFrame, rooms: Mapping[int, DotExtent]
         return {}
     order = [dot.number for dot in scene.dots]
     size = np.array([(rooms[number].across, rooms[number].down) for number in order])
-    ideal, held = _turn_flat(_lay_out_springs(scene)), None
+    ideal, fixed = _turn_flat(_lay_out_springs(scene)), None
     if scene.middle is None:
         spots = np.stack(
             [_even_out(ideal[:, 0], frame.left, frame.right), _even_out(ideal[:, 1], frame.top, frame.bottom)], 1
         )
     else:
-        held = order.index(scene.middle)
-        spots = _arrange_in_rings(ideal - ideal[held], np.array([dot.hops for dot in scene.dots]), frame)
-    spots = _push_apart(spots, size, frame, held)
+        fixed = order.index(scene.middle)
+        spots = _arrange_in_rings(ideal - ideal[fixed], np.array([dot.hops for dot in scene.dots]), frame)
+    spots = _push_apart(spots, size, frame, fixed)
     return {number: (round(float(x), 1), round(float(y), 1)) for number, (x, y) in zip(order, spots, strict=True)}
 
 
@@ -162,7 +162,7 @@ _RINGS = {(False, 1): (0.42, 1.0), (True, 1): (0.3, 0.62), (True, 2): (0.78, 1.0
 """Inner and outer radius of a ring, as a share of the frame, by whether there are two rings and which one it is."""
 
 
-def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None) -> Plane:
+def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, fixed: int | None) -> Plane:
     """Push dots apart, along the shorter axis, until nothing overlaps or the rounds are over."""
     import numpy as np
 
@@ -186,7 +186,7 @@ def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None
             [(np.sign(x) * over_x * sideways).sum(axis=1), (np.sign(y) * over_y * upward).sum(axis=1)], axis=1
         )
         moved = spots + 0.35 * np.clip(push, -60, 60)
-        if held is not None:
-            moved[held] = spots[held]
+        if fixed is not None:
+            moved[fixed] = spots[fixed]
         spots = np.clip(moved, low, high)
     return spots

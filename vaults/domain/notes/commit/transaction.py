@@ -60,7 +60,7 @@ async def commit(
     elif any(each.after is None and each.to is None for each in change.files):
         await vault.make_room()
     else:
-        vault.check_in_place()  # needs no free space
+        vault.check_in_place()  # the reserve of free space is for writes that free some
     return await run_to_completion(_commit(vault, actor, change, beside))
 
 
@@ -187,19 +187,19 @@ def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], readings:
     """Update the rows of changed files. A moved note keeps its number, and so its passages and vectors."""
     model, by_path = find_model(vault, tx), {taken.path: taken for taken in readings}
     for each in files:
-        held = next(iter(note_rows.find_known(tx, [each.path])), None)
-        there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else held
+        known = next(iter(note_rows.find_known(tx, [each.path])), None)
+        there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else known
         taken = by_path.get(each.target)
         if taken is None:  # removed, or left out
-            note_rows.drop(tx, [held.seq] if held else [])
+            note_rows.drop(tx, [known.seq] if known else [])
             continue
         if there and is_outdated(there, taken):  # the watcher was quicker, and read what another program wrote since
-            note_rows.drop(tx, [held.seq] if held and held.seq != there.seq else [])
+            note_rows.drop(tx, [known.seq] if known and known.seq != there.seq else [])
             continue
-        if each.to and held and there and there.seq != held.seq:  # the watcher was quicker
+        if each.to and known and there and there.seq != known.seq:  # the watcher was quicker
             note_rows.drop(tx, [there.seq])
             there = None
-        number = there or held
+        number = there or known
         note_rows.write_note(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
         if vault.shared.links.proactive:
             proactive_queue.enqueue(tx, taken.path)

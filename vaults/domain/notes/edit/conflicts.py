@@ -82,16 +82,16 @@ async def keep_caller_version(
     actor: Actor,
     failure: Conflict,
     base: tuple[str, str, str | None],
-    asked: tuple[Amendment, EditOptions],
+    requested: tuple[Amendment, EditOptions],
 ) -> Conflict:
     """The conflict to raise; the caller's version is saved next to the note if that was requested. ``base``: path,
     text and etag of the present version."""
-    amendment, terms = asked
-    if not terms.keep_conflict or terms.dry_run:
+    amendment, options = requested
+    if not options.keep_conflict or options.dry_run:
         return failure
     path, text, etag = base
-    if terms.etag not in (None, etag):
-        text_read = await vault.db.read(lambda tx: _find_read_version(tx, terms.etag or ""))
+    if options.etag not in (None, etag):
+        text_read = await vault.db.read(lambda tx: _find_read_version(tx, options.etag or ""))
     else:
         text_read = text
     mine = await run_in(vault.shared.pool, _caller_text, amendment, text_read)
@@ -99,7 +99,7 @@ async def keep_caller_version(
         return failure
     name = await run_in(vault.shared.pool, _find_free_name, vault, path)
     file = FileChange(name, None, mine.encode())
-    await commit(vault, actor, NoteChange(terms.tool, f"kept another version of {path} as", [file], terms.session))
+    await commit(vault, actor, NoteChange(options.tool, f"kept another version of {path} as", [file], options.session))
     return Conflict(failure.message, hint=f"your version is kept as {name}", **{**failure.details, "kept": name})
 
 

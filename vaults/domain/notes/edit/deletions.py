@@ -34,16 +34,16 @@ class DeleteRequest:
     session: str | None = None
 
 
-async def delete(vault: Vault, actor: Actor, asked: DeleteRequest) -> EditResult:
+async def delete(vault: Vault, actor: Actor, request: DeleteRequest) -> EditResult:
     """Delete a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``Conflict``, and ``NotFound``, also
     where the path is only a name of some note."""
     async with vault.notes.writing():
-        removal = await plan_delete(DraftNotes(vault), asked.path, asked.etag)
+        removal = await plan_delete(DraftNotes(vault), request.path, request.etag)
         note, change, warnings = removal.note, removal.file, removal.warnings
-        if asked.dry_run:
+        if request.dry_run:
             diff = await run_in(vault.shared.pool, diff_files, [change])
             return EditResult(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
-        if not asked.confirmed:
+        if not request.confirmed:
             raise ConfirmationRequired(
                 f"{note.path} is only deleted with confirmed: true",
                 hint="dry_run: true shows what would be lost",
@@ -51,7 +51,7 @@ async def delete(vault: Vault, actor: Actor, asked: DeleteRequest) -> EditResult
                 etag=note.etag,
                 links=removal.links,
             )
-        done = await commit(vault, actor, NoteChange("note_delete", f"deleted {note.path}", [change], asked.session))
+        done = await commit(vault, actor, NoteChange("note_delete", f"deleted {note.path}", [change], request.session))
         return EditResult(note.path, None, changed=True, warnings=warnings, change=done.id)
 
 

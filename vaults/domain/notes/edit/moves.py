@@ -60,30 +60,30 @@ class MovePlan:
     warnings: list[str]
 
 
-async def move(vault: Vault, actor: Actor, asked: MoveRequest) -> EditResult:
+async def move(vault: Vault, actor: Actor, request: MoveRequest) -> EditResult:
     """Move a note. Raises ``Conflict`` (another note has that name, or a linking note was changed meanwhile),
     ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not valid on every system."""
-    if asked.update_backlinks and vault.lease.held:  # links in notes not yet indexed would be missed
+    if request.update_backlinks and vault.lease.held:  # links in notes not yet indexed would be missed
         await vault.notes.settled(INDEX_WAIT_S)
     async with vault.notes.writing():
-        plan = await plan_move(DraftNotes(vault), asked)
+        plan = await plan_move(DraftNotes(vault), request)
         try:
-            return await _commit_move(vault, actor, plan, asked)
+            return await _commit_move(vault, actor, plan, request)
         except Conflict:  # another program saved one of the files while they were read
             return await _commit_move(
-                vault, actor, await plan_move(DraftNotes(vault), replace(asked, path=plan.note.path)), asked
+                vault, actor, await plan_move(DraftNotes(vault), replace(request, path=plan.note.path)), request
             )
 
 
-async def plan_move(draft: DraftNotes, asked: MoveRequest) -> MovePlan:
+async def plan_move(draft: DraftNotes, request: MoveRequest) -> MovePlan:
     """Plan a move on top of a draft. Raises the errors of ``move``."""
-    note = await draft.opened(asked.path)
-    check_etag(note, asked.etag)
-    to = _destination(note.path, asked.to)
+    note = await draft.opened(request.path)
+    check_etag(note, request.etag)
+    to = _destination(note.path, request.to)
     if to == note.path:
         return MovePlan(note, to, [], 0, note.warnings)
     await run_in(draft.vault.shared.pool, _check_free, draft, note.path, to)
-    return await _plan_changes(draft, note, to, update_backlinks=asked.update_backlinks)
+    return await _plan_changes(draft, note, to, update_backlinks=request.update_backlinks)
 
 
 def _destination(path: str, to: str) -> str:
@@ -112,16 +112,16 @@ def _check_free(draft: DraftNotes, path: str, to: str) -> None:
         raise blocked_error(to, existing) if to.startswith(f"{existing}/") else spelling_clash_error(to, existing)
 
 
-async def _commit_move(vault: Vault, actor: Actor, plan: MovePlan, asked: MoveRequest) -> EditResult:
+async def _commit_move(vault: Vault, actor: Actor, plan: MovePlan, request: MoveRequest) -> EditResult:
     note, to, warnings = plan.note, plan.to, plan.warnings
     if not plan.files:
         return EditResult(to, note.etag, changed=False, warnings=warnings)
     others = [each.path for each in plan.files[1 : 1 + MAX_NAMED]]
-    if asked.dry_run:
+    if request.dry_run:
         diff = await run_in(vault.shared.pool, diff_files, plan.files)
         return EditResult(to, note.etag, changed=False, warnings=warnings, diff=diff, links=plan.links, others=others)
     followed = f", {plan.links} links in {len(plan.files) - 1} notes with it" if others else ""
-    change = NoteChange("note_move", f"moved {note.path} to {to}{followed}", plan.files, asked.session)
+    change = NoteChange("note_move", f"moved {note.path} to {to}{followed}", plan.files, request.session)
     done = await commit(vault, actor, change)
     return EditResult(
         to, done.etags.get(to), changed=True, warnings=warnings, change=done.id, links=plan.links, others=others

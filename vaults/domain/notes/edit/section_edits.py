@@ -38,31 +38,31 @@ class EditRequest:
     suggest_links: bool = False  # append suggested links to what is added
 
 
-async def edit(vault: Vault, actor: Actor, asked: EditRequest, terms: EditOptions) -> EditResult:
+async def edit(vault: Vault, actor: Actor, request: EditRequest, options: EditOptions) -> EditResult:
     """Make an edit. Raises ``NotFound`` (the note, the section, the text searched for; with the closest matches),
     ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
-    if not asked.suggest_links:
-        return await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
-    path = to_note_path((await plan_edit(DraftNotes(vault), asked)).path)
-    words = asked.edit.content or asked.edit.replacement or ""
-    offer = await link_offers.offer_links(vault, actor, words, path, auto_link=asked.auto_link)
-    if asked.edit.content and not asked.edit.searches and asked.edit.action != "remove":
+    if not request.suggest_links:
+        return await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), request), options)
+    path = to_note_path((await plan_edit(DraftNotes(vault), request)).path)
+    words = request.edit.content or request.edit.replacement or ""
+    offer = await link_offers.offer_links(vault, actor, words, path, auto_link=request.auto_link)
+    if request.edit.content and not request.edit.searches and request.edit.action != "remove":
         ended = await run_in(vault.shared.pool, link_offers.append_link_line, words, offer.line)
-        asked = replace(asked, edit=replace(asked.edit, content=ended))
-    changed = await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
+        request = replace(request, edit=replace(request.edit, content=ended))
+    changed = await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), request), options)
     return replace(changed, suggestions=offer.ideas)
 
 
-async def plan_edit(draft: DraftNotes, asked: EditRequest) -> Amendment:
+async def plan_edit(draft: DraftNotes, request: EditRequest) -> Amendment:
     """Plan an edit on top of a draft. Raises ``InvalidArgument``."""
     now = datetime.now(UTC).astimezone()
-    meant = await resolve_dated(draft.vault, asked.path)
-    wanted = replace(asked.edit, format=asked.format or "plain")
-    if meant is not None and meant.kind in LOG_KINDS and _is_log_entry(asked):
+    meant = await resolve_dated(draft.vault, request.path)
+    wanted = replace(request.edit, format=request.format or "plain")
+    if meant is not None and meant.kind in LOG_KINDS and _is_log_entry(request):
         wanted = replace(wanted, content=_log_entry(wanted.content or "", now))
     words = wanted.content or wanted.replacement or ""
-    path = meant.path if meant else await resolve_path(draft.vault, asked.path)
-    amendment = Amendment(path, partial(_revise, edit=wanted, now=now), words, auto_link=asked.auto_link)
+    path = meant.path if meant else await resolve_path(draft.vault, request.path)
+    amendment = Amendment(path, partial(_revise, edit=wanted, now=now), words, auto_link=request.auto_link)
     if meant is not None and wanted.action == "add":
         amendment = replace(amendment, start="either", fresh=partial(begin_dated_note, draft, meant, wanted, now))
     return amendment
@@ -81,9 +81,14 @@ def _revise(text: str, edit: TextEdit, now: datetime) -> Revision:
     )
 
 
-def _is_log_entry(asked: EditRequest) -> bool:
-    content = asked.edit.content or ""
-    return asked.edit.action == "add" and asked.edit.section is None and asked.format is None and bool(content.strip())
+def _is_log_entry(request: EditRequest) -> bool:
+    content = request.edit.content or ""
+    return (
+        request.edit.action == "add"
+        and request.edit.section is None
+        and request.format is None
+        and bool(content.strip())
+    )
 
 
 def _log_entry(content: str, now: datetime) -> str:

@@ -38,10 +38,10 @@ class ToggleRequest:
     status: str | None = None  # None: toggle between done and open
 
 
-async def add_task(vault: Vault, actor: Actor, new: NewTask, terms: EditOptions) -> EditResult:
+async def add_task(vault: Vault, actor: Actor, new: NewTask, options: EditOptions) -> EditResult:
     """Add a task after those of the section, or of the note. Raises the errors of ``section_edits.edit``."""
-    asked, warnings = to_edit_request(new, vault.notes.settings.guardrails)
-    changed = await section_edits.edit(vault, actor, asked, terms)
+    request, warnings = to_edit_request(new, vault.notes.settings.guardrails)
+    changed = await section_edits.edit(vault, actor, request, options)
     return replace(changed, warnings=[*changed.warnings, *warnings]) if warnings else changed
 
 
@@ -61,10 +61,10 @@ def to_edit_request(new: NewTask, guardrails: Guardrails) -> tuple[section_edits
     return section_edits.EditRequest(new.path, edit, "task"), [warning] if box else []
 
 
-async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, terms: EditOptions) -> EditResult:
+async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, options: EditOptions) -> EditResult:
     """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
     where several match or the line now holds another."""
-    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), terms)
+    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), options)
 
 
 async def plan_toggle(vault: Vault, wanted: ToggleRequest) -> Amendment:

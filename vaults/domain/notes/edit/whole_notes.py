@@ -44,31 +44,33 @@ class WriteRequest:
     suggest_links: bool = False  # append suggested links
 
 
-async def write_note(vault: Vault, actor: Actor, asked: WriteRequest, terms: EditOptions) -> EditResult:
+async def write_note(vault: Vault, actor: Actor, request: WriteRequest, options: EditOptions) -> EditResult:
     """Create a note, or overwrite one, creating it if missing. Raises ``AlreadyExists`` with the etag, ``Conflict``
     with the present text or for a name that clashes with another, ``InvalidArgument`` for a name that is not valid on
     every system, ``TooLarge``."""
-    amendment = await plan_write(DraftNotes(vault), asked)
+    amendment = await plan_write(DraftNotes(vault), request)
     ideas = None
-    if asked.suggest_links and asked.content:
-        offer = await link_offers.offer_links(vault, actor, asked.content, amendment.path, auto_link=asked.auto_link)
+    if request.suggest_links and request.content:
+        offer = await link_offers.offer_links(
+            vault, actor, request.content, amendment.path, auto_link=request.auto_link
+        )
         ideas = offer.ideas
-        content = await run_in(vault.shared.pool, link_offers.append_link_line, asked.content, offer.line)
-        amendment = await plan_write(DraftNotes(vault), replace(asked, content=content))
-    changed = replace(await apply_amendment(vault, actor, amendment, terms), suggestions=ideas)
-    return changed if asked.mode == "overwrite" else await _add_similar(vault, actor, changed, amendment.words)
+        content = await run_in(vault.shared.pool, link_offers.append_link_line, request.content, offer.line)
+        amendment = await plan_write(DraftNotes(vault), replace(request, content=content))
+    changed = replace(await apply_amendment(vault, actor, amendment, options), suggestions=ideas)
+    return changed if request.mode == "overwrite" else await _add_similar(vault, actor, changed, amendment.words)
 
 
-async def plan_write(draft: DraftNotes, asked: WriteRequest) -> Amendment:
+async def plan_write(draft: DraftNotes, request: WriteRequest) -> Amendment:
     """Plan the writing of a note on top of a draft. Raises ``InvalidArgument``, ``NotFound`` for the template,
     ``TooLarge``."""
-    if asked.mode == "overwrite" and asked.content is None and asked.template is None:
+    if request.mode == "overwrite" and request.content is None and request.template is None:
         raise InvalidArgument("content", "is needed: what to put in the place of what is there")
-    name = await resolve_path(draft.vault, asked.path)
+    name = await resolve_path(draft.vault, request.path)
     check_named_as_note(name)
     path = to_note_path(name)
-    found = await note_templates.find_template(draft, asked.template) if asked.template is not None else None
-    text, warnings = await run_in(draft.vault.shared.pool, _compose, asked, path, found)
+    found = await note_templates.find_template(draft, request.template) if request.template is not None else None
+    text, warnings = await run_in(draft.vault.shared.pool, _compose, request, path, found)
 
     def revise(before: str) -> Revision:
         new = _match_line_endings(text, before)
@@ -78,18 +80,18 @@ async def plan_write(draft: DraftNotes, asked: WriteRequest) -> Amendment:
         shown = find_changed_region("", new)
         return replace(whole, region=shown.text, first_line=shown.first_line, last_line=shown.last_line)
 
-    start: StartFrom = "nothing" if asked.mode == "create" else "either"
-    return Amendment(path, revise, text, start, auto_link=asked.auto_link)
+    start: StartFrom = "nothing" if request.mode == "create" else "either"
+    return Amendment(path, revise, text, start, auto_link=request.auto_link)
 
 
-def _compose(asked: WriteRequest, path: str, template: NoteTemplate | None) -> tuple[str, list[str]]:
+def _compose(request: WriteRequest, path: str, template: NoteTemplate | None) -> tuple[str, list[str]]:
     """The text of the note, and warnings. Raises ``TooLarge`` and the errors of bad frontmatter."""
-    text = (asked.content or "").removeprefix("\ufeff")
+    text = (request.content or "").removeprefix("\ufeff")
     warnings: list[str] = []
     if template is not None:
         text, warnings = note_templates.instantiate(template.text, path, datetime.now(UTC).astimezone(), text)
-    if asked.frontmatter:
-        text, further = _add_properties(text, asked.frontmatter)
+    if request.frontmatter:
+        text, further = _add_properties(text, request.frontmatter)
         warnings = [*warnings, *further]
     return end_last_line(text, dominant_newline(text)), warnings
 

@@ -132,9 +132,8 @@ def _write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: i
     if previous is None:
         link_index.resolve_names(tx, renamed)  # its own row already marks it as new to the graph
     elif renamed or elsewhere or previous.shown != _graph_fields(taken):
-        recalled = (
-            elsewhere or previous.shown[:2] != _graph_fields(taken)[:2]
-        )  # titles outrank aliases: recheck all names
+        # Titles outrank aliases, so a new title or alias may change the meaning of all its names.
+        recalled = elsewhere or previous.shown[:2] != _graph_fields(taken)[:2]
         link_index.update_names(tx, number, renamed | note_names.read_keys(tx, number) if recalled else renamed)
     elif linked:
         link_index.mark_links_changed(tx, number)

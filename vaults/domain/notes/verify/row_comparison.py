@@ -44,26 +44,26 @@ def is_settled(tx: Reader, seen: DiskState) -> bool:
     return known.hash == seen.taken.hash or reconciliation.is_unchanged(known, seen.taken.stamp)
 
 
-def _compare_row(tx: Reader, held: KnownNote, taken: NoteExtract, max_tokens: int) -> list[str]:
-    found = [] if _row_agrees(tx, held, taken) and _names_agree(tx, held.seq, taken) else ["notes_differ"]
-    if not held.complete:
+def _compare_row(tx: Reader, known: KnownNote, taken: NoteExtract, max_tokens: int) -> list[str]:
+    found = [] if _row_agrees(tx, known, taken) and _names_agree(tx, known.seq, taken) else ["notes_differ"]
+    if not known.complete:
         found.append("notes_unfinished")
-    elif not (_facets_agree(tx, held.seq, taken) and _lists_agree(tx, held.seq, taken)):
+    elif not (_facets_agree(tx, known.seq, taken) and _lists_agree(tx, known.seq, taken)):
         found.append("links_differ")
-    return [*found, *_compare_passages(tx, held.seq, taken, max_tokens)]
+    return [*found, *_compare_passages(tx, known.seq, taken, max_tokens)]
 
 
-def _row_agrees(tx: Reader, held: KnownNote, taken: NoteExtract) -> bool:
+def _row_agrees(tx: Reader, known: KnownNote, taken: NoteExtract) -> bool:
     expected: dict[str, object] = {
         "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
         "aliases": _json(taken.aliases), "frontmatter": _json(taken.frontmatter), "problem": taken.problem,
         "size": taken.stamp.size,
     }  # fmt: skip
-    if held.complete:
+    if known.complete:
         expected["tags"] = _json(taken.tags)
     if taken.dated:
         expected["created_at"] = taken.created_at
-    row = tx.one(f"SELECT {', '.join(expected)} FROM notes WHERE seq = ?", (held.seq,))
+    row = tx.one(f"SELECT {', '.join(expected)} FROM notes WHERE seq = ?", (known.seq,))
     return row == tuple(expected.values())
 
 
@@ -101,12 +101,12 @@ def _lists_agree(tx: Reader, number: int, taken: NoteExtract) -> bool:
 
 
 def _compare_passages(tx: Reader, number: int, taken: NoteExtract, max_tokens: int) -> list[str]:
-    held = tx.all(
+    stored = tx.all(
         f"SELECT {_COLUMN_LIST}, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
         " WHERE p.kind = ? AND p.item = ? ORDER BY p.ordinal",
         (KIND, number),
     )
-    if not held:
+    if not stored:
         return ["passages_missing"]
     # A note without a creation date in its frontmatter is dated by its row alone: when it was first seen.
     created = taken.created_at if taken.dated else tx.value("SELECT created_at FROM notes WHERE seq = ?", (number,))
@@ -118,7 +118,7 @@ def _compare_passages(tx: Reader, number: int, taken: NoteExtract, max_tokens: i
         for place, passage in enumerate(block.cut(max_tokens, taken.labels))
         for row in (shared | passage.columns() | {"source_hash": f"{block.digest}:{place}"},)
     ]
-    return [] if held == expected else ["passages_differ"]
+    return [] if stored == expected else ["passages_differ"]
 
 
 def _json(value: object) -> str:
