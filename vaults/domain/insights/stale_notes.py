@@ -104,14 +104,14 @@ def _rank_stale(facts: _StalenessFacts, scope: StalenessScope) -> list[StaleNote
 def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) -> StaleNote | None:
     graph, node, days = facts.graph, facts.graph.nodes[number], ages[number]
     into, hub = graph.into.get(number, NO_NOTES), facts.hubs.get(number, 0.0)
-    beside = into | graph.out.get(number, NO_NOTES)
-    lately = sum(ages.get(other, RECENT_DAYS) < RECENT_DAYS for other in beside)
+    neighbours = into | graph.out.get(number, NO_NOTES)
+    recent = sum(ages.get(other, RECENT_DAYS) < RECENT_DAYS for other in neighbours)
     met, overdue = facts.met.get(node.path, 0.0), facts.overdue.get(number, 0)
     parts = {
         "linked": min(1.0, len(into) / MANY_LINKS),
         "central": hub / 100,
         "retrieved": min(1.0, met / OFTEN_RETRIEVED),
-        "moved_on": lately / len(beside) if beside else 0.0,
+        "moved_on": recent / len(neighbours) if neighbours else 0.0,
     }
     relied = sum(WEIGHTS[name] * value for name, value in parts.items())
     score = 100 * (1 - math.exp(-days / STALE_SCALE_DAYS)) * relied
@@ -122,7 +122,7 @@ def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) ->
         pluralize(len(into), "note links to it", "notes link to it") if into else "",
         f"central: hub {hub:g}" if hub >= 10 else "",
         "read or found with others lately" if met >= 0.1 else "",
-        f"{lately} of {len(beside)} notes it is linked with changed in {RECENT_DAYS} days" if lately else "",
+        f"{recent} of {len(neighbours)} notes it is linked with changed in {RECENT_DAYS} days" if recent else "",
         pluralize(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
     ]
     rounded = {name: round(value, 2) for name, value in parts.items() if value}

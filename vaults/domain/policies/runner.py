@@ -43,7 +43,7 @@ async def run_policy(
     if order.dry_run:
         drafted = await _draft_steps(vault, actor, plan, order, tools)
         diff = await run_in(vault.shared.pool, diff_files, drafted.draft.files)
-        return drafted.told(plan, changed=False, diff=diff)
+        return drafted.to_result(plan, changed=False, diff=diff)
     async with vault.notes.writing():
         try:
             return await _run_once(vault, actor, plan, order, tools)
@@ -69,7 +69,7 @@ class _DraftedRun:
     steps: list[StepResult]
     summary: str | None
 
-    def told(
+    def to_result(
         self, plan: PolicyPlan, *, changed: bool, change: str | None = None, diff: str | None = None
     ) -> PolicyRunResult:
         paths = [each.target for each in self.draft.files]
@@ -82,7 +82,7 @@ async def _run_once(
     drafted = await _draft_steps(vault, actor, plan, order, tools)
     files = drafted.draft.files
     if not files:
-        return drafted.told(plan, changed=False)
+        return drafted.to_result(plan, changed=False)
     gone = [each.path for each in files if each.after is None]
     if gone and not order.confirmed:
         raise ConfirmationRequired(
@@ -94,7 +94,7 @@ async def _run_once(
         done = await commit(vault, actor, NoteChange(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
     except (Conflict, AlreadyExists) as failure:
         raise _SavedMeanwhile(failure) from failure
-    return drafted.told(plan, changed=True, change=done.id)
+    return drafted.to_result(plan, changed=True, change=done.id)
 
 
 async def _draft_steps(

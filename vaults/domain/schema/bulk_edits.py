@@ -33,15 +33,13 @@ class FrontmatterEditRequest:
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterEditResult:
-    """``paths``: notes that were changed, or would be; ``change``: the id that ``history`` takes all of it back by;
-    ``counts``: notes by what was found in them; ``conflicts``: notes that have the new key already, with another
-    value."""
+    """What an edit changed, or on a dry run would change."""
 
     paths: list[str]
-    change: str | None = None
+    change: str | None = None  # the id by which ``history`` undoes all of it
     diff: str | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    conflicts: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)  # number of notes by what was found in them
+    conflicts: list[str] = field(default_factory=list)  # notes that already have the new key with another value
     warnings: list[str] = field(default_factory=list)
 
 

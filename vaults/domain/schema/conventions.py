@@ -30,19 +30,17 @@ ConventionRule = Literal["required", "type", "enum", "name", "tag"]
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """``of``: ``folder`` or ``type``, ``name``: which; ``notes``: how many were looked at, ``share`` of them do it.
-    ``field``: the field, or the tag. ``value``: the type; the kind of name. ``choices``: the closed set.
-    ``exceptions``: paths of notes that do otherwise."""
+    """A convention of a folder, or of a type of notes."""
 
     of: Literal["folder", "type"]
-    name: str
+    name: str  # of the folder or type
     rule: ConventionRule
-    field: str | None
-    value: str | None
-    choices: tuple[str, ...]
-    notes: int
-    share: float
-    exceptions: tuple[str, ...]
+    field: str | None  # the field, or the tag
+    value: str | None  # the field's type, or the naming style
+    choices: tuple[str, ...]  # the closed set of values
+    notes: int  # how many were examined
+    share: float  # of them that conform
+    exceptions: tuple[str, ...]  # paths of the others
 
 
 def infer_conventions(sheets: Sequence[NoteProperties]) -> list[Convention]:

@@ -34,7 +34,7 @@ class SchemaQuery:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPage(Generic[T]):
-    """The first of ``total``, of ``notes`` that were looked at. ``cursor`` asks for what follows."""
+    """The first rows of ``total``, from ``notes`` examined notes. ``cursor`` asks for what follows."""
 
     rows: list[T]
     total: int

@@ -65,7 +65,7 @@ class EntityFilter:
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """Some of ``total``. ``categories``: how many there are of each, the most first."""
+    """A page of ``total`` entities. ``categories``: number of entities by category, most frequent first."""
 
     entities: list[Entity]
     total: int

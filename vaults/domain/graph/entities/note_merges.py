@@ -52,12 +52,12 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """``path``: what is left, ``etag`` its version; ``links``: how many were rewritten."""
+    """What a merge did, or on a dry run would do."""
 
-    path: str
+    path: str  # of the remaining note
     gone: str
-    etag: str | None
-    links: int
+    etag: str | None  # of the remaining note
+    links: int  # how many were rewritten
     done: BulkEditResult
 
 

@@ -66,7 +66,7 @@ class BrokenLink:
 
 @dataclass(frozen=True, slots=True)
 class BrokenLinkPage:
-    """``cursor``: where to go on; None where all was looked at."""
+    """A page of broken links. ``cursor``: where to continue; None at the end."""
 
     links: list[BrokenLink]
     cursor: str | None = None

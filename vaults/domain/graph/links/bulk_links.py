@@ -38,7 +38,7 @@ class AppliedLink:
 
 @dataclass(frozen=True, slots=True)
 class AppliedLinks:
-    """What was done, or would be. ``rest``: notes that were not looked at."""
+    """What was done, or would be. ``rest``: number of notes beyond ``MAX_NOTES``."""
 
     links: list[AppliedLink]
     done: BulkEditResult

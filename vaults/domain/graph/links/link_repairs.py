@@ -51,7 +51,7 @@ class LinkRepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class LinkRepairs:
-    """``links``: those set right, or that would be; ``cursor``: where to go on, where one call does not look at all."""
+    """The links that were repaired, or would be. ``cursor``: where to continue, if one call did not examine all."""
 
     links: list[BrokenLink]
     done: BulkEditResult

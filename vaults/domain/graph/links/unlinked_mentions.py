@@ -56,7 +56,7 @@ class UnlinkedMention:
 
 @dataclass(frozen=True, slots=True)
 class UnlinkedPage:
-    """``cursor``: where to go on; None where all was looked at."""
+    """A page of mentions. ``cursor``: where to continue; None at the end."""
 
     mentions: list[UnlinkedMention]
     cursor: str | None = None

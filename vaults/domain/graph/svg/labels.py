@@ -113,7 +113,7 @@ def _is_taken(box: Box, taken: Sequence[Box]) -> bool:
 
 
 def _list_options(disc: LabelledDot) -> Iterator[Label]:
-    """Possible labels of a dot, best first: below, above, beside, diagonal; then the same with less text."""
+    """Possible labels of a dot, best first: below, above, to the sides, diagonal; then the same with less text."""
     seen: set[tuple[str, ...]] = set()
     for ems in (disc.ems, *_EMS):
         lines, wide, high = _measure_lines(text_metrics.wrap(disc.text, ems), disc.size)

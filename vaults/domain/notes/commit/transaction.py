@@ -51,7 +51,7 @@ def write_nothing(_: Writer, change: str) -> None:
 
 
 async def commit(
-    vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside = write_nothing
+    vault: Vault, actor: Actor, change: NoteChange, write_beside: WriteBeside = write_nothing
 ) -> CommittedChange:
     """Make a change. The caller must hold ``vault.notes.writing()`` from before it read the files. Raises ``Conflict``
     (a file changed since it was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
@@ -61,10 +61,10 @@ async def commit(
         await vault.make_room()
     else:
         vault.check_in_place()  # the reserve of free space is for writes that free some
-    return await run_to_completion(_commit(vault, actor, change, beside))
+    return await run_to_completion(_commit(vault, actor, change, write_beside))
 
 
-async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside) -> CommittedChange:
+async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: WriteBeside) -> CommittedChange:
     pool = vault.shared.pool
     preparing = asyncio.create_task(
         run_in(pool, file_placement.prepare_changes, vault.notes.tree, change.files[: file_placement.CHUNK_FILES])
@@ -85,7 +85,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteB
         def record(tx: Writer) -> None:
             # On the database's thread: for ten thousand notes it would block the event loop for 0.1 s.
             _record(vault, tx, begun.seq, change, _with_stamps(drawn.readings, placed))
-            beside(tx, begun.id)
+            write_beside(tx, begun.id)
 
         await (vault.db.write_exclusive if len(change.files) > MANY_FILES else vault.db.write)(record)
     except BaseException:

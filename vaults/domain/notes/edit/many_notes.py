@@ -31,12 +31,11 @@ class BulkEdit:
 
 @dataclass(frozen=True, slots=True)
 class BulkEditResult:
-    """``paths``: notes that were changed, or would be; ``change``: the id ``history`` takes all of it back by; ``diff``
-    on a dry run."""
+    """What a bulk edit changed, or on a dry run would change."""
 
     paths: list[str]
-    change: str | None = None
-    diff: str | None = None
+    change: str | None = None  # the id by which ``history`` undoes all of it
+    diff: str | None = None  # on a dry run
     warnings: list[str] = field(default_factory=list)
 
 

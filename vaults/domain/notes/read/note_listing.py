@@ -45,7 +45,7 @@ _SORT_COLUMNS = {
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
     """Which notes to list. Tags and the values of ``fields`` are compared without case; a tag includes those below it.
-    Times are in stored form; ``…_after`` is inclusive, ``…_before`` exclusive."""
+    Times are in stored form: ``…_after`` is inclusive, ``…_before`` exclusive."""
 
     folder: str | None = None
     fields: tuple[tuple[str, tuple[str | int | float | bool, ...]], ...] = ()

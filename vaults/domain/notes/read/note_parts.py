@@ -210,8 +210,8 @@ def _read_default(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
         return _read_text(frame, text, wanted)
     fitting = line_ranges.count_within_tokens(text, wanted.max_tokens)
     if fitting == len(text):
-        beside = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in frame.outline)
-        both = line_ranges.count_within_tokens(text, max(1, wanted.max_tokens - beside)) == len(text)
+        outline_tokens = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in frame.outline)
+        both = line_ranges.count_within_tokens(text, max(1, wanted.max_tokens - outline_tokens)) == len(text)
         return replace(frame if both else bare, text=text, first_line=1)
     warning = "too long to return whole: here is the outline; read sections of it, or lines"
     return replace(frame, truncated=True, warnings=[*frame.warnings, warning])
