@@ -70,8 +70,8 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
         run_in(pool, file_placement.prepare_changes, vault.notes.tree, change.files[: file_placement.CHUNK_FILES])
     )
     try:
-        drawn = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
-        begun = await _begin(vault, actor, change, drawn)
+        prepared = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
+        begun = await _begin(vault, actor, change, prepared)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
         if not preparing.cancelled() and preparing.exception() is None:
@@ -84,7 +84,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
 
         def record(tx: Writer) -> None:
             # On the database's thread: for ten thousand notes it would block the event loop for 0.1 s.
-            _record(vault, tx, begun.seq, change, _with_stamps(drawn.readings, placed))
+            _record(vault, tx, begun.seq, change, _with_stamps(prepared.readings, placed))
             write_beside(tx, begun.id)
 
         await (vault.db.write_exclusive if len(change.files) > MANY_FILES else vault.db.write)(record)
@@ -98,7 +98,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
     vault.shared.on_notes_changed(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     etags = {
         each.target: extraction.etag_of(after)
-        for each, (_, after) in zip(change.files, drawn.names, strict=True)
+        for each, (_, after) in zip(change.files, prepared.names, strict=True)
         if after
     }
     return CommittedChange(begun.id, begun.seq, etags)
@@ -128,20 +128,20 @@ def _prepare_commit(tree: Tree, change: NoteChange, known: Mapping[str, int]) ->
     return _PreparedCommit(names, journal.pack_versions(change, names, known), _extract_files(tree, change.files))
 
 
-async def _begin(vault: Vault, actor: Actor, change: NoteChange, drawn: _PreparedCommit) -> BegunChange:
+async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _PreparedCommit) -> BegunChange:
     """Record the change, after finishing an interrupted one if need be."""
 
     async def begin(found: list[PackedVersion]) -> BegunChange:
-        return await vault.db.write(lambda tx: journal.begin_change(tx, actor, change, drawn.names, found))
+        return await vault.db.write(lambda tx: journal.begin_change(tx, actor, change, prepared.names, found))
 
-    begun, found = None, drawn.versions
+    begun, found = None, prepared.versions
     while begun is None:
         try:
             begun = await begin(found)
         except UnfinishedChange:
             await recovery.finish_all(vault)
         except VersionForgotten:  # the journal was pruned since, or another process changed it
-            found = await run_in(vault.shared.pool, journal.pack_versions, change, drawn.names, {})
+            found = await run_in(vault.shared.pool, journal.pack_versions, change, prepared.names, {})
     vault.notes.kept.update(begun.kept)
     while len(vault.notes.kept) > MAX_RECENT_VERSIONS:
         del vault.notes.kept[next(iter(vault.notes.kept))]
