@@ -1,1 +1,1 @@
-"""What is asked of the graph, and what keeps it."""
+"""Queries on the graph of notes, and the jobs that maintain it."""

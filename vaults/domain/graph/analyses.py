@@ -1,5 +1,5 @@
-"""Looking at the whole graph: what stands out in it, and what is missing. Links of a note to itself never count, and
-several links from one note to another count once."""
+"""Analyses of the whole graph: what stands out, and what is missing. A note's links to itself never count, and several
+links from one note to another count once."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Analysis: TypeAlias = Literal[
 ]
 
 MIN_HUB_LINKS = 5
-"""Other notes a hub is linked with at least."""
+"""Min number of other notes a hub is linked with."""
 
 MIN_NEW_LINKS = 3
-"""Notes that began to link to an emerging hub at least."""
+"""Min number of notes that recently began to link to an emerging hub."""
 
 STALE_DAYS, EMERGING_DAYS = 180, 30
 IMMATURE = 0.4
-"""How grown a note is below which it counts as immature."""
+"""Maturity, 0 to 1, below which a note counts as immature."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisScope:
-    """What is looked at. ``days``: how long ago counts as stale, or how lately as emerging."""
+    """What to analyse. ``days``: age from which a note is stale, or up to which links count as emerging."""
 
     folder: str | None = None
     days: int | None = None
@@ -61,8 +61,7 @@ _SCORED = ("summary", "hubs", "centrality")
 
 
 async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
-    """The graph, with scores that are of it: those of the last background job, or worked out now where it has changed
-    since."""
+    """The graph with current scores: those of the last background job, or computed now if it has changed since."""
     sight = await read_graph(vault)
     if await vault.db.read(centrality.is_due):
         hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(list_edges(sight.graph)))
@@ -76,22 +75,22 @@ async def read_graph(vault: Vault) -> ScoredGraph:
 
 
 def list_edges(graph: Graph) -> list[tuple[int, int]]:
-    """Notes that are linked, either way, each pair once."""
+    """Pairs of notes linked in either direction, each once."""
     return list({(min(a, b), max(a, b)) for a, several in graph.out.items() for b in several})
 
 
 def is_orphan(graph: Graph, number: int) -> bool:
-    """Nothing links to it."""
+    """Whether no note links to it."""
     return not graph.into.get(number)
 
 
 def is_dead_end(graph: Graph, number: int) -> bool:
-    """It is linked to and leads nowhere."""
+    """Whether it is linked to but links to no other note."""
     return bool(graph.into.get(number)) and not graph.out.get(number)
 
 
 def is_source(graph: Graph, number: int) -> bool:
-    """It links to others and nothing links to it."""
+    """Whether it links to others but no note links to it."""
     return not graph.into.get(number) and bool(graph.out.get(number))
 
 
@@ -104,7 +103,7 @@ def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph,
 
 
 def count_neighbours(graph: Graph, number: int) -> int:
-    """Other notes it is linked with, either way."""
+    """How many other notes it is linked with, in either direction."""
     return len(graph.into.get(number, NO_NOTES) | graph.out.get(number, NO_NOTES))
 
 

@@ -1,4 +1,4 @@
-"""Notes that hang together: parts of the graph, and circles in it. Pure."""
+"""Connected components of the graph, and cycles in it. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from vaults.graph.note_graph import NO_NOTES, Graph
 from vaults.graph.traversal import find_cycle, find_neighbours
 
 MAX_STARTS = 50
-"""Notes of a group that are tried for its shortest circle."""
+"""Max notes of a group that are tried as starts of its shortest cycle."""
 
 
 def find_components(graph: Graph, inside: Collection[int]) -> list[set[int]]:
-    """The notes that hang together by links within ``inside``, either way; a note alone is a part."""
+    """Components connected by links within ``inside``, in either direction; an unlinked note is one, too."""
     left, found = set(inside), []
     while left:
         ring = {left.pop()}
@@ -26,7 +26,7 @@ def find_components(graph: Graph, inside: Collection[int]) -> list[set[int]]:
 
 
 def find_strong_components(graph: Graph, inside: Collection[int]) -> list[list[int]]:
-    """Notes of which each can be reached from each along links, two at least; the largest group first, by paths."""
+    """Strongly connected components of two or more notes, largest first, then by path."""
     import rustworkx
 
     numbers = sorted(inside)
@@ -44,7 +44,7 @@ def find_strong_components(graph: Graph, inside: Collection[int]) -> list[list[i
 
 
 def find_cycles(graph: Graph, several: Sequence[Sequence[int]]) -> list[list[int]]:
-    """A short way round in each group: the shortest through one of its first notes."""
+    """A short cycle in each group: the shortest through one of its first ``MAX_STARTS`` notes."""
     return [_find_cycle(graph, group) for group in several]
 
 

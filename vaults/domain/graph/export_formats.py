@@ -1,4 +1,4 @@
-"""The graph as documents other programs read. Pure; whatever names hold, they stay names."""
+"""The graph as documents for other programs. Pure; names are escaped, whatever they contain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from vaults.domain.text.sanitize import escape_hidden
 
 MAX_LABEL = 80
-"""Characters of a name in a picture."""
+"""Max characters of a name in a diagram."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN = re.compile(r"[^\w .,:+\-]")
@@ -19,18 +19,18 @@ _PLAIN = re.compile(r"[^\w .,:+\-]")
 
 @dataclass(frozen=True, slots=True)
 class ExportNode:
-    """A note. ``n``: its place in the document, from 1 on."""
+    """A note in a document."""
 
-    n: int
+    n: int  # its place in the document, from 1
     path: str
     title: str
     category: str
-    hub: float
+    hub: float  # how central it is, 0 to 100
 
 
 @dataclass(frozen=True, slots=True)
 class ExportEdge:
-    """A note that links to another, so many times."""
+    """A note's links to another. ``times``: how many there are."""
 
     source: int
     target: int
@@ -39,12 +39,12 @@ class ExportEdge:
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """How a document is written: each of its parts, and the whole. ``arrows``: as many as its readers take."""
+    """How a document is written."""
 
     dot: Callable[[ExportNode], str]
     arrow: Callable[[ExportEdge], str]
-    whole: Callable[[Sequence[str], Sequence[str]], str]
-    arrows: int = 1_000_000
+    whole: Callable[[Sequence[str], Sequence[str]], str]  # from dots and arrows to the document
+    arrows: int = 1_000_000  # max links its readers accept
 
 
 def _xml(text: str) -> str:
@@ -56,9 +56,9 @@ def _data(key: str, value: str) -> str:
 
 
 def _graphml_dot(dot: ExportNode) -> str:
-    said = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
+    fields = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
     category = _data("category", dot.category) if dot.category else ""
-    return f"<node id={quoteattr(f'n{dot.n}')}>{said}{category}</node>"
+    return f"<node id={quoteattr(f'n{dot.n}')}>{fields}{category}</node>"
 
 
 def _graphml_arrow(arrow: ExportEdge) -> str:
@@ -86,8 +86,8 @@ def _graphml(dots: Sequence[str], arrows: Sequence[str]) -> str:
 
 
 def _json_dot(dot: ExportNode) -> str:
-    said = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
-    return json.dumps({name: value for name, value in said.items() if value is not None}, ensure_ascii=False)
+    fields = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
+    return json.dumps({name: value for name, value in fields.items() if value is not None}, ensure_ascii=False)
 
 
 def _json_arrow(arrow: ExportEdge) -> str:
@@ -107,7 +107,7 @@ def _mermaid_dot(dot: ExportNode) -> str:
 
 
 def mermaid_label(name: str) -> str:
-    """A name between quotes in Mermaid: whatever is no letter or plain sign goes by its number."""
+    """A name for use in quotes in Mermaid: everything but letters and plain signs becomes a numeric entity."""
     line = " ".join(escape_hidden(name).split())
     short = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 1]}…"
     return _PLAIN.sub(lambda sign: f"#{ord(sign[0])};", short) or "#32;"
@@ -126,4 +126,4 @@ FORMATS: Mapping[str, ExportFormat] = {
     "json": ExportFormat(_json_dot, _json_arrow, _json),
     "mermaid": ExportFormat(_mermaid_dot, _mermaid_arrow, _mermaid, arrows=500),
 }
-"""By name. Mermaid draws five hundred links and refuses more."""
+"""Formats by name. Mermaid refuses to draw more than five hundred links."""

@@ -1,4 +1,4 @@
-"""What is said of notes and links when the graph is asked."""
+"""The answers to graph queries: notes, links and figures."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class GraphAnswer:
 
 
 def to_graph_node(graph: Graph, number: int, hubs: Mapping[int, float]) -> GraphNode:
-    """A note as an answer shows it."""
+    """Describe a note for an answer."""
     found = graph.nodes[number]
     return GraphNode(
         title=found.title,
@@ -125,20 +125,20 @@ def to_graph_node(graph: Graph, number: int, hubs: Mapping[int, float]) -> Graph
 
 @dataclass(frozen=True, slots=True)
 class ScoredGraph:
-    """The graph as one transaction sees it, with its scores."""
+    """The graph as of one transaction, with its centrality scores."""
 
     graph: Graph
     hubs: Mapping[int, float]
 
     def node(self, number: int) -> GraphNode:
-        """A note as an answer shows it."""
+        """Describe a note for an answer."""
         return to_graph_node(self.graph, number, self.hubs)
 
     def path(self, number: int) -> str:
-        """Where a note lies."""
+        """The path of a note."""
         return self.graph.nodes[number].path
 
 
 def read_scored_graph(tx: Reader, graph: Graph) -> ScoredGraph:
-    """All of it."""
+    """Add the stored scores to the graph."""
     return ScoredGraph(graph, centrality.read_scores(tx))

@@ -1,4 +1,4 @@
-"""The graph, or the part around a note, as a document: the nearest and most central notes first, as many as fit."""
+"""Exporting the graph, or the part around a note: the nearest and most central notes first, as many as fit."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class GraphExportRequest:
-    """What to export: all of a folder or the vault, or what lies around a note; ``limit`` notes at most."""
+    """What to export: a folder, the vault, or the surroundings of a note."""
 
     format: str
     folder: str | None = None
-    depth: int = 1
-    limit: int = 500
+    depth: int = 1  # steps around the note
+    limit: int = 500  # max notes
     max_tokens: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ExportParts:
-    """Parts of a document, note by note, each with the links between it and those before it. ``whole``: no link was
-    left out."""
+    """Parts of a document, note by note, each with its links to and from those before it. ``whole``: no link was left
+    out."""
 
     dots: list[str]
     arrows: list[list[str]]
@@ -40,7 +40,7 @@ class ExportParts:
 
 
 async def export_graph(vault: Vault, which: NoteReference | None, wanted: GraphExportRequest) -> GraphAnswer:
-    """A document in one of ``FORMATS``. What was cut is ``truncated``; ``total`` counts the notes there are."""
+    """Export a document in one of ``FORMATS``. ``truncated``: something was cut; ``total``: the number of notes."""
     sight, numbers = await neighbourhoods.read_graph_and_notes(vault, *([which] if which is not None else []))
     chosen = await run_in(vault.shared.pool, _choose_notes, sight, numbers[0] if numbers else None, wanted)
     kept = chosen[: wanted.limit]
@@ -58,7 +58,7 @@ async def export_graph(vault: Vault, which: NoteReference | None, wanted: GraphE
 
 
 FRAME_TOKENS = 200
-"""Tokens around the parts of a document at most."""
+"""Max tokens of a document in addition to its parts."""
 
 
 def _choose_notes(sight: ScoredGraph, start: int | None, wanted: GraphExportRequest) -> list[int]:

@@ -1,4 +1,4 @@
-"""Keeping the scores of notes up to date, behind the saves."""
+"""Keeping the centrality scores of notes up to date, in the background."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vaults.graph.centrality import Edge
 from vaults.vault import BackgroundJob, Vault
 
 IDLE_S = 5.0
-"""Seconds without a change before scores are worked out: in the midst of many they would be old at once."""
+"""Seconds without a change before scores are computed: amid many changes they would be outdated at once."""
 
 SCORES_PER_WRITE = 200
-"""Scores in one transaction: a save that comes meanwhile waits for no more than that."""
+"""Scores written in one transaction: a concurrent save waits for no more than that."""
 
 
 async def rescore_when_idle(vault: Vault) -> None:
-    """A background job: once the graph has been at rest for a while. A save never waits for it."""
+    """A background job: rescore once the graph has not changed for a while. A save never waits for it."""
     change = await vault.db.read(graph_clock.read_latest)
     rested = vault.graph_cache.unchanged_s(change, time.monotonic())
     if rested < IDLE_S:
@@ -29,7 +29,7 @@ async def rescore_when_idle(vault: Vault) -> None:
 
 
 async def rescore(vault: Vault) -> None:
-    """Work them out now."""
+    """Compute and store the scores now."""
     change, linked = await vault.db.read(_read_edges)
     found = await run_in(vault.shared.pool, centrality.compute_centrality, linked)
     fresh = await vault.db.read(lambda tx: centrality.find_changed_scores(tx, found))

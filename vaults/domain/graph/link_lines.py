@@ -1,4 +1,4 @@
-"""The lines links stand in, read from the files as they are now."""
+"""The lines that contain links, read from the present files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from vaults.markdown.encoding import NotText, decode, to_lf_same_length
 from vaults.vault import Vault
 
 MAX_EXCERPT = 160
-"""Characters of a line that are shown, those around the link."""
+"""Max characters of a line that are shown around the link."""
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Bytes of files read for one answer; links beyond go without their lines."""
+"""Max bytes of files read for one answer; links beyond that come without their lines."""
 
 LinePlace = tuple[str, int, str]
-"""A note's path, a line, and what is written there."""
+"""A note's path, a line number, and the text of the link there."""
 
 
 async def add_lines(vault: Vault, links: Sequence[GraphLink]) -> list[GraphLink]:
-    """Links with the lines they stand in; one whose file has changed since goes without."""
+    """Add the line that contains each link; a link whose line has changed since it was indexed gets none."""
     if not links:
         return []
     wanted: dict[str, set[tuple[int, str]]] = defaultdict(set)
@@ -56,7 +56,7 @@ def _read_lines(vault: Vault, wanted: Mapping[str, Iterable[tuple[int, str]]]) -
 
 
 def excerpt_around(line: str, written: str) -> str:
-    """As much of a line around what is written there as an answer shows, harmless and in one line."""
+    """The part of a line around ``written`` for an answer, sanitized and on one line."""
     room = max(0, MAX_EXCERPT - len(written)) // 2
     at = line.find(written)
     start, end = max(0, at - room), at + len(written) + room

@@ -1,4 +1,4 @@
-"""What links to a note, and what it links to: from the rows, page by page."""
+"""Lists of links to a note and from it: from the index, page by page."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class _LinkPage:
-    """A page of links, one more than is wanted if there are more, and what they are of."""
+    """A page of links, and the note they belong to."""
 
     listing: str
     node: GraphNode
-    rows: list[ResolvedLink]
+    rows: list[ResolvedLink]  # one more than the page's limit if there are more
     links: list[GraphLink]
     total: int
     memories: list[GraphMemory] | None = None
 
 
 async def backlinks(vault: Vault, actor: Actor, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
-    """Links of other notes to a note, by path and line, or to a name without a note; and the memories that speak of
+    """Links from other notes to a note, by path and line, or to a name without a note; and the memories that mention
     it. Raises ``NotFound``, ``Conflict``, and ``InvalidArgument`` for a cursor of another list."""
     wanted = await note_references.resolve_dated_path(vault, which)
 
@@ -54,7 +54,7 @@ async def backlinks(vault: Vault, actor: Actor, which: NoteReference, page: Grap
 
 
 async def forward_links(vault: Vault, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
-    """All links of a note in their order, to notes and to names without one. Raises as ``backlinks``."""
+    """All links in a note in order, to notes and to names without one. Raises the errors of ``backlinks``."""
     wanted = await note_references.resolve_dated_path(vault, which)
 
     def read(tx: Reader) -> _LinkPage:
@@ -105,5 +105,5 @@ async def _to_answer(vault: Vault, found: _LinkPage, page: GraphPageRequest) -> 
 
 
 def to_sizing_text(link: GraphLink) -> str:
-    """About as long as a model is told of a link."""
+    """A text about as long as the link will be in the answer, for counting tokens."""
     return f"{link.source}:{link.line} {link.target} {link.as_written} {link.heading} {link.alias} {link.context}"

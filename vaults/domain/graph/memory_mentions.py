@@ -1,5 +1,5 @@
-"""Memories that speak of a note: because somebody said so, or because its name stands in them. Only those the caller
-may see: nothing tells that there are others."""
+"""Memories about a note: linked to it explicitly, or containing its name. Only those the caller may see; nothing
+reveals that there are others."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from vaults.search.fts_expression import quote_words, split_words
 from vaults.search.stopwords import STOPWORDS
 
 MAX_MEMORIES = 20
-"""Memories listed."""
+"""Max memories listed."""
 
 MAX_PASSAGES = 200
-"""Passages that are looked at for a name, newest first."""
+"""Max passages searched for a name, newest first."""
 
 MIN_NAME_LENGTH = 3
-"""Characters of a name that is looked for in memories."""
+"""Min characters of a name that is searched for in memories."""
 
 _COLUMNS = "m.id, m.title, m.type, m.author"
 
 
 def read_memories_about(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
-    """The memories that speak of a note, those that are linked to it first, then the newest."""
+    """The memories about a note: those linked to it first, then the newest."""
     linked = _read_linked(tx, note, actor)
     known = {each.id for each in linked}
     named = [each for each in _read_mentioning(tx, note, actor) if each.id not in known]
@@ -51,7 +51,7 @@ def _read_linked(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
 
 
 def _lower_ascii(name: str) -> str:
-    """As the database's ``lower`` does: it knows no capitals but those of ASCII."""
+    """Lower-case like SQLite's ``lower``, which only knows the capitals of ASCII."""
     return re.sub("[A-Z]+", lambda found: found[0].lower(), name)
 
 
@@ -71,7 +71,7 @@ def _read_mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
         )
     found = {}
     for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:MAX_PASSAGES]:
-        # The index knows stems: "plans" is no mention of a note called Planning.
+        # The index matches stems, but "plans" is no mention of a note called Planning.
         if each not in found and _stands_in(names, f"{heading}\n{body}"):
             found[each] = GraphMemory(each, title, "mentions", kind, author)
     return list(found.values())
@@ -82,5 +82,5 @@ def _has_telling_word(several: Collection[str]) -> bool:
 
 
 def _stands_in(names: Collection[str], text: str) -> bool:
-    said = f" {' '.join(split_words(text))} "
-    return any(f" {' '.join(split_words(name))} " in said for name in names)
+    words = f" {' '.join(split_words(text))} "
+    return any(f" {' '.join(split_words(name))} " in words for name in names)

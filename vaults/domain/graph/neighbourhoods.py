@@ -1,4 +1,4 @@
-"""What lies around a note, and the way from one to another."""
+"""The neighbourhood of a note, and the path from one note to another."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from vaults.graph.traversal import Direction
 from vaults.vault import Vault
 
 MAX_LINKS_PER_NOTE = 4
-"""Links between neighbours that are shown, for each of their limit."""
+"""Max links between neighbours that are shown, for each note of the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourOptions:
-    """What is wanted of the notes around one."""
+    """Which notes around one to return."""
 
     depth: int = 1
     direction: Direction = "both"
@@ -32,7 +32,7 @@ class NeighbourOptions:
 
 
 async def read_graph_and_notes(vault: Vault, *several: NoteReference) -> tuple[ScoredGraph, list[int]]:
-    """The graph, and the numbers of notes that must be there. Raises ``NotFound`` and ``Conflict``."""
+    """The graph, and the numbers of notes that must exist. Raises ``NotFound`` and ``Conflict``."""
     wanted = [await note_references.resolve_dated_path(vault, each) for each in several]
 
     def read(tx: Reader) -> tuple[ScoredGraph, list[int]]:
@@ -43,7 +43,7 @@ async def read_graph_and_notes(vault: Vault, *several: NoteReference) -> tuple[S
 
 
 async def find_neighbors(vault: Vault, which: NoteReference, around: NeighbourOptions) -> GraphAnswer:
-    """The notes within some steps of one, nearest and most central first, and how they are linked with each other."""
+    """The notes within some steps of one, nearest and most central first, and the links between them."""
     sight, (start,) = await read_graph_and_notes(vault, which)
     places = await run_in(vault.shared.pool, _rank_by_distance, sight, start, around)
     kept = places[: around.limit + 1]
@@ -60,7 +60,7 @@ async def find_neighbors(vault: Vault, which: NoteReference, around: NeighbourOp
 
 
 def _rank_by_distance(sight: ScoredGraph, start: int, around: NeighbourOptions) -> list[tuple[int, int]]:
-    """Notes and their distance; the start first."""
+    """Notes with their distance, starting with the note itself."""
     rings = traversal.find_rings(sight.graph, start, around.depth, around.direction)
     return [
         (number, depth)
@@ -72,14 +72,14 @@ def _rank_by_distance(sight: ScoredGraph, start: int, around: NeighbourOptions) 
 async def trace_path(
     vault: Vault, ends: tuple[NoteReference, NoteReference], depth: int, direction: Direction
 ) -> GraphAnswer:
-    """The shortest way from one note to another, and the links it takes. No way is an answer too: ``note`` says so."""
+    """The shortest path from one note to another, and its links. If there is none, ``note`` in the answer says so."""
     sight, (start, end) = await read_graph_and_notes(vault, *ends)
     way = await run_in(vault.shared.pool, traversal.find_shortest_path, sight.graph, start, end, depth, direction)
     if way is None:
         along = {"out": "along links", "in": "against links", "both": "by links either way"}[direction]
         more = "" if direction == "both" else "; direction both takes links either way"
-        said = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
-        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=said)
+        note = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
+        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=note)
     pairs = [_order_by_link(sight.graph, one, other) for one, other in pairwise(way)]
     links = await vault.db.read(
         lambda tx: link_weights.to_graph_links(tx, link_queries.read_links_between(tx, pairs), clock.now())
@@ -89,12 +89,12 @@ async def trace_path(
 
 
 def _order_by_link(graph: Graph, one: int, other: int) -> tuple[int, int]:
-    """The two, the one that links first."""
+    """The pair with the linking note first."""
     return (one, other) if other in graph.out.get(one, frozenset()) else (other, one)
 
 
 def rank_nodes(sight: ScoredGraph, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
-    """Notes by the sum of what speaks for each."""
+    """Notes ranked by the sum of their score parts."""
     nodes = [
         replace(sight.node(number), score=sum_parts(parts), parts=round_parts(parts)) for number, parts in found.items()
     ]
@@ -102,10 +102,10 @@ def rank_nodes(sight: ScoredGraph, found: Mapping[int, Mapping[str, float]]) -> 
 
 
 def sum_parts(parts: Mapping[str, float]) -> float:
-    """What parts add up to, as they are told."""
+    """The sum of the rounded parts, so that it matches what is shown."""
     return round(sum(round_parts(parts).values()), 2)
 
 
 def round_parts(parts: Mapping[str, float]) -> dict[str, float]:
-    """Figures as they are told; those that are nothing are left out."""
+    """Parts rounded for display, without those that are zero."""
     return {name: round(value, 2) for name, value in parts.items() if value}

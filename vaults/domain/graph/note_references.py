@@ -1,4 +1,4 @@
-"""Which note the graph is asked about: by its path, or by any of its names."""
+"""Finding the note a graph query is about: by its path, or by any of its names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from vaults.domain.notes.read import dated_notes
 from vaults.domain.notes.read.note_lookup import ambiguous_name, find_closest, no_such_note
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound
-from vaults.files.paths import collision_key as path_key
-from vaults.files.paths import to_note_path
+from vaults.files.paths import collision_key, to_note_path
 from vaults.graph.links import link_queries
 from vaults.graph.names import note_names
 from vaults.markdown.link_resolution import name_key
@@ -19,8 +18,7 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class NoteOrName:
-    """A note by its number; ``number`` None: a name that is linked to and no note goes by. ``key`` is that of the
-    name."""
+    """A note by its number; ``number`` None: a name that links use but no note has. ``key``: the name's key then."""
 
     name: str
     key: str
@@ -29,41 +27,41 @@ class NoteOrName:
 
 @dataclass(frozen=True, slots=True)
 class NoteReference:
-    """What the caller said: a path, or a name."""
+    """The caller's reference to a note: a path, or a name."""
 
     path: str | None = None
     entity: str | None = None
 
     @property
     def said(self) -> str:
-        """The one of them there is. Raises ``InvalidArgument`` where there is none, or both."""
+        """The one that is given. Raises ``InvalidArgument`` if none or both are."""
         if (self.path is None) == (self.entity is None):
             raise InvalidArgument("path", "or entity must be given, one of them")
         return self.path if self.path is not None else self.entity or ""
 
 
 async def resolve_dated_path(vault: Vault, which: NoteReference) -> NoteReference:
-    """With the path behind a word for a dated note, or an address."""
-    which.said  # noqa: B018  one of them is there
+    """Resolve an alias of a dated note or an address to its path. Raises ``InvalidArgument``."""
+    which.said  # noqa: B018  raises unless exactly one is given
     return which if which.path is None else NoteReference(path=await dated_notes.resolve_path(vault, which.path))
 
 
 def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
-    """The note. Raises ``Conflict`` where several go by the name, ``NotFound`` where none does and none is linked to
-    by it."""
-    said = which.said
-    number = _find_by_path(tx, said) if which.path is not None else None
-    number = _find_by_name(tx, said) if number is None else number
+    """The note, or the name if only links use it. Raises ``Conflict`` if several notes have the name, ``NotFound`` if
+    neither notes nor links do."""
+    name = which.said
+    number = _find_by_path(tx, name) if which.path is not None else None
+    number = _find_by_name(tx, name) if number is None else number
     if number is not None:
-        return NoteOrName(said, "", number)
-    key = name_key(said)
+        return NoteOrName(name, "", number)
+    key = name_key(name)
     if key and link_queries.count_links_naming(tx, key):
-        return NoteOrName(said, key)
-    raise no_such_note(f"no note {to_one_line(said)}", find_closest(tx, said))
+        return NoteOrName(name, key)
+    raise no_such_note(f"no note {to_one_line(name)}", find_closest(tx, name))
 
 
 def find_note(tx: Reader, which: NoteReference) -> int:
-    """The number of a note that is there. Raises ``Conflict`` and ``NotFound``."""
+    """The number of an existing note. Raises ``Conflict`` and ``NotFound``."""
     found = find_note_or_name(tx, which)
     if found.number is None:
         raise NotFound(
@@ -72,18 +70,18 @@ def find_note(tx: Reader, which: NoteReference) -> int:
     return found.number
 
 
-def _find_by_path(tx: Reader, said: str) -> int | None:
-    wanted = to_note_path(said)
+def _find_by_path(tx: Reader, path: str) -> int | None:
+    wanted = to_note_path(path)
     row = tx.one("SELECT seq FROM notes WHERE path = ?", (wanted,))
-    rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (path_key(wanted),))
+    rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (collision_key(wanted),))
     if len(rows) == 1:
         return int(rows[0][0])
-    target = note_names.resolve_to_path(tx, said.removesuffix(".md"), "") if not rows else None
+    target = note_names.resolve_to_path(tx, path.removesuffix(".md"), "") if not rows else None
     return int(tx.value("SELECT seq FROM notes WHERE path = ?", (target,))) if target else None
 
 
-def _find_by_name(tx: Reader, said: str) -> int | None:
-    found = note_names.find_notes_exactly(tx, said)
+def _find_by_name(tx: Reader, name: str) -> int | None:
+    found = note_names.find_notes_exactly(tx, name)
     if len(found) > 1:
-        raise ambiguous_name(said, list(found))
+        raise ambiguous_name(name, list(found))
     return next(iter(found.values()), None)

@@ -1,10 +1,10 @@
-"""How strongly notes belong together, and which of them belong together without a link.
+"""How strongly notes are related, and which related notes do not link each other.
 
-The strength of two notes is the sum of its parts, each of which can be looked at:
+The strength of a pair is the sum of parts, each of which is reported:
 
-- ``forward`` and ``back``: for a link one way, ``1 + ln(1 + changes of its note it outlived)``
-- ``shared``: neighbours both have, each ``1 / ln`` of how many neighbours it has (Adamic and Adar)
-- ``read`` and ``found``: ``ln(1 + w)`` of how much they were opened, and found, together, halved in seven days
+- ``forward`` and ``back``: for a link in that direction, ``1 + ln(1 + edits of its note it survived)``
+- ``shared``: for each shared neighbour, ``1 / ln`` of its number of neighbours (Adamic-Adar)
+- ``read`` and ``found``: ``ln(1 + w)`` of how much they were opened, and found, together; half-life seven days
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from vaults.graph.traversal import find_neighbours
 from vaults.vault import Vault
 
 MAX_LINKS_EACH_WAY = 10
-"""Links each way that are shown of two notes."""
+"""Max links shown in each direction between two notes."""
 
 MAX_PAIRS = 5_000
-"""Pairs that were found or read together last which are looked at for gaps, and pairs that share neighbours."""
+"""Max pairs examined for gaps: of those most recently found or read together, and of those that share neighbours."""
 
 ScoreParts = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class _NoteRows:
-    """What the rows say of one note and all others: by number how many changes links outlived, by path how much they
-    were used together."""
+    """What the database knows of one note and all others. ``survived``: by number, how many edits the links survived;
+    ``used``: by kind and path, how much they were used together."""
 
     survived: Mapping[int, int]
     used: Mapping[str, Mapping[str, float]]
@@ -65,8 +65,8 @@ def _score_parts(sight: ScoredGraph, one: int, other: int, known: _NoteRows, sha
 
 
 async def measure_strength(vault: Vault, ends: tuple[NoteReference, NoteReference]) -> GraphAnswer:
-    """How strongly two notes belong together, part by part, the links between them, and the neighbours they share.
-    Raises ``InvalidArgument`` for a note and itself."""
+    """How strongly two notes are related, part by part, with the links between them and the neighbours they share.
+    Raises ``InvalidArgument`` if both are the same note."""
     sight, (one, other) = await read_graph_and_notes(vault, *ends)
     if one == other:
         raise InvalidArgument("to", "must be another note")
@@ -93,7 +93,7 @@ async def measure_strength(vault: Vault, ends: tuple[NoteReference, NoteReferenc
 
 
 async def find_strong_connections(vault: Vault, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
-    """The notes that belong to one most strongly, by links, shared neighbours and use."""
+    """The notes most strongly related to one, by links, shared neighbours and use."""
     sight, (start,) = await read_graph_and_notes(vault, which)
     known = await vault.db.read(lambda tx: _read_rows(tx, start, sight.path(start)))
     nodes = await run_in(vault.shared.pool, _rank_connections, sight, start, known)
@@ -116,7 +116,7 @@ def _numbers(graph: Graph, paths: set[str]) -> list[int]:
 
 
 def to_page(nodes: list[GraphNode], listing: str, page: GraphPageRequest) -> GraphAnswer:
-    """One page of a ranked list."""
+    """Cut one page from a ranked list."""
     start = parse_offset(page.cursor, listing)
     kept = nodes[start : start + page.limit]
     more = start + len(kept) < len(nodes)
@@ -125,15 +125,15 @@ def to_page(nodes: list[GraphNode], listing: str, page: GraphPageRequest) -> Gra
 
 
 def parse_offset(cursor: str | None, listing: str) -> int:
-    """Where a page begins. Raises ``InvalidArgument`` for a cursor of another list."""
+    """The offset a page starts at. Raises ``InvalidArgument`` for a cursor of another list."""
     return max(0, cursors.decode(cursor, listing)[1]) if cursor is not None else 0
 
 
 async def find_gaps(
     vault: Vault, which: NoteReference | None, folder: str | None, page: GraphPageRequest
 ) -> GraphAnswer:
-    """Notes that share neighbours or are used together and do not link each other, strongest first: of one note with
-    all others, or all pairs in a folder or the vault."""
+    """Pairs of notes that share neighbours or are used together but do not link each other, strongest first: one note
+    with all others, or all pairs in a folder or the vault."""
     listing = f"gaps {which.said if which else ''}\n{folder or ''}"
     start = parse_offset(page.cursor, listing)
     if which is not None:
@@ -191,5 +191,5 @@ def _sort_by_score(found: Iterable[LinkGap]) -> list[LinkGap]:
 
 
 def is_within(path: str, folder: str | None) -> bool:
-    """Whether a note lies in a folder or below it; without one, anywhere."""
+    """Whether a note lies in a folder or below it; always true without a folder."""
     return not folder or f"{folder_of(path)}/".startswith(f"{folder.strip('/')}/")

@@ -1,1 +1,1 @@
-"""What the notes and memories of a vault tell about its past and its state."""
+"""Insights into a vault's past and state, from its notes and memories."""

@@ -1,4 +1,4 @@
-"""Writing down once a day what the graph is, and again while it changes, behind the calls."""
+"""Recording daily counts of the graph, and updating them while it changes, in the background."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vaults.vault import BackgroundJob, Vault
 
 
 async def write_daily_counts(vault: Vault) -> None:
-    """A background job."""
+    """A background job: write today's counts."""
     await vault.db.write_uncounted(daily_counts.write_today)
 
 

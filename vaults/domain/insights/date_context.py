@@ -1,4 +1,4 @@
-"""What was written, changed, decided and left to others around a date."""
+"""What was written, changed, decided and handed off around a date."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
 MAX_ROWS = 500
-"""Things of each kind that are looked at."""
+"""Max items examined of each kind."""
 
 MAX_CHARACTERS = 300
-"""Characters of what somebody said."""
+"""Max characters of a text in an item."""
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
@@ -39,19 +39,19 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class DateWindow:
-    """A day, and so many days before and after it. UTC."""
+    """A day, and a number of days before and after it, in UTC."""
 
     day: date
     days: int
 
     @property
     def first(self) -> str:
-        """Where it begins, as text that is before any time in it."""
+        """The start, as text that sorts before any time in the window."""
         return self._moved(-self.days)
 
     @property
     def end(self) -> str:
-        """Where it is over."""
+        """The end, exclusive."""
         return self._moved(self.days + 1)
 
     def _moved(self, days: int) -> str:
@@ -62,7 +62,7 @@ class DateWindow:
 
 
 def to_window(day: str, days: int) -> DateWindow:
-    """Raises ``InvalidArgument`` for what is no day."""
+    """The window around a day. Raises ``InvalidArgument`` for an invalid day."""
     return DateWindow(datetime.fromisoformat(clock.parse(day, "date")).date(), days)
 
 
@@ -79,7 +79,7 @@ class DateContext:
 async def read_date_context(
     vault: Vault, actor: Actor, taker: HandoffRecipient, when: DateWindow, limit: int
 ) -> DateContext:
-    """As much of it as the caller may see."""
+    """Read the context of a date, as far as the caller may see it."""
     span = sessions.SessionFilter(None, when.first, when.end)
     visited, _ = await sessions.history(vault, actor, span, MAX_ROWS)
     worked = [
@@ -114,11 +114,11 @@ def _days_apart(item: ContextItem, day: date) -> int:
 
 def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
     bounds = {"first": when.first, "end": when.end, "most": MAX_ROWS}
-    told: set[str] = set()
+    seen: set[str] = set()
     for path, title in tx.all("SELECT path, title FROM notes WHERE path LIKE '%____-__-__%' ORDER BY path DESC"):
         day = next((each for each in _DAY.findall(path.rpartition("/")[2]) if when.first <= each < when.end), None)
-        if day is not None and len(told) < MAX_ROWS:
-            told.add(path)
+        if day is not None and len(seen) < MAX_ROWS:
+            seen.add(path)
             yield ContextItem(day, "daily", path, title)
     for what, column in (("created", "created_at"), ("modified", "modified_at")):
         rows = tx.all(
@@ -127,8 +127,8 @@ def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
             bounds,
         )
         for at, path, title in rows:
-            if path not in told:
-                told.add(path)
+            if path not in seen:
+                seen.add(path)
                 yield ContextItem(at, what, path, title)
 
 

@@ -1,5 +1,5 @@
-"""How a note, or something that is only a name, came to be what it is: who changed it, who began and ceased to link to
-it, which memories the caller may see speak of it."""
+"""The evolution of a note, or of a name without one: who changed it, which notes began or ceased to link to it, and
+memories about it that the caller may see."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
 MAX_ROWS = 5_000
-"""Links that came and went, and memories, that are counted; the newest."""
+"""Max link events, and max memories, that are counted, newest first."""
 
 MAX_CHANGES = 200
-"""Changes among which a move is looked for."""
+"""Max changes searched for a move."""
 
 MAX_MOVES = 10
-"""Earlier paths of a note that are followed."""
+"""Max earlier paths of a note that are followed."""
 
 MAX_PERIODS = 24
-"""Periods told, the last ones in which anything happened."""
+"""Max periods returned, the last ones in which anything happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,15 @@ class EntityEvolution:
 
 
 async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit, limit: int) -> EntityEvolution:
-    """Of a note by its path or any of its names, or of a name that memories carry or notes link to. Raises ``NotFound``
-    and ``Conflict``."""
+    """The evolution of a note by its path or any of its names, or of a name that memories carry or notes link to.
+    Raises ``NotFound`` and ``Conflict``."""
     path = await entity_lookup.find_note_path(vault, entity)
     changes = (await change_history.list_history(vault, path, min(limit, 100))).changes if path is not None else []
-    made = [EvolutionEvent(each.at, "changed", each.id, each.author, each.summary) for each in changes]
+    changed = [EvolutionEvent(each.at, "changed", each.id, each.author, each.summary) for each in changes]
 
     def read(tx: Reader) -> EntityEvolution:
         of = _find_subject(tx, path) if path is not None else None
-        made.extend(_read_earlier(tx, path, min(limit, 100)) if path is not None else ())
+        changed.extend(_read_earlier(tx, path, min(limit, 100)) if path is not None else ())
         subject = of or _EvolvingSubject(entity.strip(), {name_key(entity)} - {""}, (entity.strip(),))
         links = _read_links(tx, subject)
         memories = _read_memories(tx, subject, actor)
@@ -99,13 +99,13 @@ async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit
                 f"no entity {to_one_line(entity)}",
                 hint=Advice(tool_clause("entities action=list shows what there is", "entities list")),
             )
-        return _to_evolution(tx, subject, [*made, *links, *memories], by, limit)
+        return _to_evolution(tx, subject, [*changed, *links, *memories], by, limit)
 
     return await vault.db.read(read)
 
 
 def _read_earlier(tx: Reader, path: str, limit: int) -> list[EvolutionEvent]:
-    """Changes of a note from when it had another path; the one that moved it is among those of its present path."""
+    """Changes to a note while it had another path; the move itself is among those of its present path."""
     found: list[EvolutionEvent] = []
     last: int | None = None
     for _ in range(MAX_MOVES):
@@ -122,7 +122,7 @@ def _read_earlier(tx: Reader, path: str, limit: int) -> list[EvolutionEvent]:
 
 @dataclass(frozen=True, slots=True)
 class _EvolvingSubject:
-    """What is asked about. ``keys``: those of names that mean it and nothing else."""
+    """The subject of a query. ``keys``: those of names that mean only this subject."""
 
     name: str
     keys: set[str]
@@ -144,7 +144,7 @@ def _find_subject(tx: Reader, path: str) -> _EvolvingSubject | None:
 
 
 def _read_links(tx: Reader, subject: _EvolvingSubject) -> list[EvolutionEvent]:
-    """Links that came and went while somebody looked."""
+    """Links that were added and removed while the index was watching."""
     found = []
     for key in sorted(subject.keys):
         rows = tx.all(
@@ -178,7 +178,7 @@ def _read_memories(tx: Reader, subject: _EvolvingSubject, actor: Actor) -> list[
 
 
 def _lower_ascii(name: str) -> str:
-    """As the database's ``lower`` does: it knows no capitals but those of ASCII."""
+    """Lower-case like SQLite's ``lower``, which only knows the capitals of ASCII."""
     return re.sub("[A-Z]+", lambda found: found[0].lower(), name)
 
 

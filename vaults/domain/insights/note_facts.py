@@ -1,4 +1,4 @@
-"""All that is known of one note, and notes near it in meaning that it is not linked with."""
+"""All facts about one note, and notes near it in meaning that it is not linked with."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from vaults.markdown.link_resolution import name_key
 from vaults.vault import Vault
 
 MIN_COSINE = 0.5
-"""Cosine of two notes' vectors from which they are told as near."""
+"""Min cosine of two notes' vectors to count as near."""
 
 MAX_SIMILAR = 5
-"""Similar notes told beside other facts."""
+"""Max similar notes listed among the facts."""
 
 STALE_DAYS = 180
-"""Days after which a note that others rely on should be looked at."""
+"""Days without a change after which a note that others rely on should be reviewed."""
 
 MAX_LISTED = 50
-"""Aliases, tags, and things it lacks that are told of one note."""
+"""Max aliases, tags, and missing things listed for one note."""
 
 MAX_VIOLATIONS = 1_000
-"""Exceptions in a folder that are looked through for a note's own."""
+"""Max violations in a folder that are searched for a note's own."""
 
 NO_VECTORS = "meaning is not known yet: there is no model, or it is still at work; names and links count"
 
@@ -99,7 +99,7 @@ class NoteFacts:
 
 
 async def read_note_facts(vault: Vault, actor: Actor, entity: str) -> tuple[NoteFacts, list[str]]:
-    """Of a note by its path or any of its names, with what is to be said of the answer. Raises ``NotFound``."""
+    """The facts about a note by its path or any of its names, and warnings. Raises ``NotFound``."""
     note = await open_note(vault, await entity_lookup.require_note_path(vault, entity))
     parsed = await run_in(vault.shared.pool, _read_text, note.text)
     facts, graph, matrix, number = await vault.db.read(
@@ -115,8 +115,8 @@ async def read_note_facts(vault: Vault, actor: Actor, entity: str) -> tuple[Note
 
 
 async def find_semantic_links(vault: Vault, entity: str, limit: int) -> tuple[str, list[NearNote], list[str]]:
-    """The path of a note, notes near it in meaning that neither link it nor are linked by it, and what is to be said of
-    the answer. Raises ``NotFound``."""
+    """The path of a note, notes near it in meaning without a link in either direction, and warnings. Raises
+    ``NotFound``."""
     path = await entity_lookup.require_note_path(vault, entity)
 
     def read(tx: Reader) -> tuple[Graph, VectorMatrix, int]:
@@ -163,14 +163,14 @@ _ReadNote = tuple[str, str, _ReadText]
 """A note's path, etag and text."""
 
 
-def _read_rows(tx: Reader, vault: Vault, actor: Actor, said: _ReadNote) -> tuple[NoteFacts, Graph, VectorMatrix, int]:
-    path, etag, text = said
+def _read_rows(tx: Reader, vault: Vault, actor: Actor, note: _ReadNote) -> tuple[NoteFacts, Graph, VectorMatrix, int]:
+    path, etag, text = note
     graph, matrix = vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx)
     row = tx.one("SELECT seq, created_at, modified_at FROM notes WHERE path = ?", (path,))
     number, created, modified = (int(row[0]), str(row[1]), str(row[2])) if row else (0, clock.now(), clock.now())
     node = graph.nodes.get(number)
     today = clock.now()[:10]
-    still = [task for task in text.note.tasks if task.status == " "]
+    unfinished = [task for task in text.note.tasks if task.status == " "]
     facts = NoteFacts(
         path=path,
         title=node.title if node else text.note.title or path,
@@ -188,8 +188,8 @@ def _read_rows(tx: Reader, vault: Vault, actor: Actor, said: _ReadNote) -> tuple
         links_out=len(graph.out.get(number, NO_NOTES)),
         broken=_read_broken(tx, number),
         hub=centrality.read_scores(tx).get(number, 0.0),
-        tasks_open=len(still),
-        tasks_overdue=sum(bool(task.due and task.due[:10] < today) for task in still),
+        tasks_open=len(unfinished),
+        tasks_overdue=sum(bool(task.due and task.due[:10] < today) for task in unfinished),
         memories=len(memory_mentions.read_memories_about(tx, node, actor)) if node else 0,
     )
     return facts, graph, matrix, number
@@ -205,7 +205,7 @@ def _read_broken(tx: Reader, number: int) -> list[str]:
 
 
 async def _find_missing(vault: Vault, path: str) -> list[MissingField]:
-    """Where it does otherwise than its schema, or than the notes beside it."""
+    """Where it differs from its schema, or from the notes in its folder."""
     span = reports.SchemaQuery(parent_folder(path) or None, MAX_VIOLATIONS, 100_000)
     found = await reports.report_violations(vault, span, None)
     return [MissingField(each.field, each.reason, each.suggestion) for each in found.rows if each.path == path][
@@ -216,7 +216,7 @@ async def _find_missing(vault: Vault, path: str) -> list[MissingField]:
 def _give_advice(facts: NoteFacts, near: list[NearNote]) -> list[str]:
     apart = [each for each in near if not each.linked]
     unlike, stale = len(facts.missing), facts.days > STALE_DAYS and facts.links_in > 2
-    said: Mapping[str, object] = {
+    reasons: Mapping[str, object] = {
         f"mend {pluralize(len(facts.broken), 'link')} leading nowhere (links action=validate)": facts.broken,
         pluralize(facts.tasks_overdue, "task is overdue", "tasks are overdue"): facts.tasks_overdue,
         "nothing links to it": not facts.links_in,
@@ -226,4 +226,4 @@ def _give_advice(facts: NoteFacts, near: list[NearNote]) -> list[str]:
         f"{pluralize(unlike, 'thing')} not as in notes like it (schema action=validate)": unlike,
         f"{pluralize(facts.links_in, 'note')} rely on it, unchanged for {pluralize(facts.days, 'day')}": stale,
     }
-    return [advice for advice, holds in said.items() if holds]
+    return [advice for advice, holds in reasons.items() if holds]

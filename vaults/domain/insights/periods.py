@@ -1,4 +1,4 @@
-"""Days, weeks and months, UTC, as stored times fall into them. Pure."""
+"""Mapping stored times to days, weeks and months in UTC. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PeriodUnit = Literal["day", "week", "month"]
 
 
 def to_period(moment: str, by: PeriodUnit) -> str:
-    """What a stored time, or a day, falls into: ``2026-11-21``, ``2026-W47`` or ``2026-11``; '' for what is no time."""
+    """The period of a stored time or a day: ``2026-11-21``, ``2026-W47`` or ``2026-11``; '' for an invalid time."""
     if by == "month":
         return moment[:7]
     try:
@@ -30,7 +30,7 @@ def _to_name(day: date, by: PeriodUnit) -> str:
 
 
 def list_first_days(last: date, by: PeriodUnit, number: int) -> list[date]:
-    """The days on which so many periods begin, up to the one ``last`` is in, oldest first."""
+    """The first days of ``number`` periods up to the one that contains ``last``, oldest first."""
     return list(_iter_back(last, by, number))[::-1]
 
 

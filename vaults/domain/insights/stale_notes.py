@@ -1,4 +1,4 @@
-"""Notes that were not changed for long although people rely on them."""
+"""Finding stale notes: not changed for long although people rely on them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from vaults.graph.note_graph import NO_NOTES, Graph
 from vaults.vault import Vault
 
 RECENT_DAYS = 30
-"""Days in which a change of a linked note counts as lately."""
+"""Days within which a change to a linked note counts as recent."""
 
 STALE_SCALE_DAYS = 180.0
-"""Days after which what is not changed counts as two thirds as stale as it can."""
+"""Days without a change after which staleness reaches two thirds of its maximum."""
 
 MIN_SCORE = 0.5
-"""Score below which nobody has to be told."""
+"""Min score of a note that is reported."""
 
 MAX_PAIRS = 20_000
-"""Meetings of notes that are looked at, the latest."""
+"""Max co-access pairs examined, latest first."""
 
 MANY_LINKS, OFTEN_RETRIEVED = 10, 2.0
-"""Notes that link to one, and meetings of it with others lately, from which more adds nothing."""
+"""Incoming links, and recent co-access weight, from which more adds nothing."""
 
 WEIGHTS = {"linked": 0.35, "central": 0.3, "retrieved": 0.2, "moved_on": 0.15}
-"""How much each reason says that a note is relied on, of 1 in all."""
+"""Weight of each sign that a note is relied on; they add up to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class StaleNote:
 
 @dataclass(frozen=True, slots=True)
 class StalenessScope:
-    """Notes in a folder, not changed for so many days."""
+    """Which notes to check. ``days``: min days without a change."""
 
     folder: str | None = None
     days: int = 90
@@ -66,7 +66,7 @@ class _StalenessFacts:
 
 
 async def find_stale_notes(vault: Vault, scope: StalenessScope, limit: int) -> tuple[list[StaleNote], int]:
-    """The stalest, and how many there are that anything relies on."""
+    """The stalest notes, and the total number of stale ones."""
     facts = await vault.db.read(lambda tx: _read_facts(tx, vault))
     found = await run_in(vault.shared.pool, _rank_stale, facts, scope)
     return found[:limit], len(found)
@@ -104,14 +104,14 @@ def _rank_stale(facts: _StalenessFacts, scope: StalenessScope) -> list[StaleNote
 def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) -> StaleNote | None:
     graph, node, days = facts.graph, facts.graph.nodes[number], ages[number]
     into, hub = graph.into.get(number, NO_NOTES), facts.hubs.get(number, 0.0)
-    beside = into | graph.out.get(number, NO_NOTES)
-    lately = sum(ages.get(other, RECENT_DAYS) < RECENT_DAYS for other in beside)
+    neighbours = into | graph.out.get(number, NO_NOTES)
+    recent = sum(ages.get(other, RECENT_DAYS) < RECENT_DAYS for other in neighbours)
     met, overdue = facts.met.get(node.path, 0.0), facts.overdue.get(number, 0)
     parts = {
         "linked": min(1.0, len(into) / MANY_LINKS),
         "central": hub / 100,
         "retrieved": min(1.0, met / OFTEN_RETRIEVED),
-        "moved_on": lately / len(beside) if beside else 0.0,
+        "moved_on": recent / len(neighbours) if neighbours else 0.0,
     }
     relied = sum(WEIGHTS[name] * value for name, value in parts.items())
     score = 100 * (1 - math.exp(-days / STALE_SCALE_DAYS)) * relied
@@ -122,9 +122,9 @@ def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) ->
         pluralize(len(into), "note links to it", "notes link to it") if into else "",
         f"central: hub {hub:g}" if hub >= 10 else "",
         "read or found with others lately" if met >= 0.1 else "",
-        f"{lately} of {len(beside)} notes it is linked with changed in {RECENT_DAYS} days" if lately else "",
+        f"{recent} of {len(neighbours)} notes it is linked with changed in {RECENT_DAYS} days" if recent else "",
         pluralize(overdue, "task in it is overdue", "tasks in it are overdue") if overdue else "",
     ]
     rounded = {name: round(value, 2) for name, value in parts.items() if value}
-    said = [each for each in because if each]
-    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), said, rounded)
+    reasons = [each for each in because if each]
+    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), reasons, rounded)

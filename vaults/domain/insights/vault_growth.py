@@ -1,4 +1,4 @@
-"""How a vault grew: notes, memories the caller may see, and links, by day, week or month."""
+"""The growth of a vault: notes, memories the caller may see, and links, by day, week or month."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _count_by_day(tx: Reader, table: str, column: str, first: str, where: str = 
 
 
 def _count_memories(tx: Reader, viewer: str, first: date) -> list[tuple[str, int]]:
-    """By the time at which they were stored, which their ids begin with, whatever they say of their own."""
+    """Count memories by the time they were stored, which their ids start with, not by any date they state."""
     began = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp() * 1000)
     rows = tx.all(
         "SELECT SUBSTR(id, 1, 8), COUNT(*) FROM memories WHERE id >= :first"
@@ -69,11 +69,11 @@ def _count_memories(tx: Reader, viewer: str, first: date) -> list[tuple[str, int
 
 
 def _to_day(digits: str) -> str:
-    """Of the first eight digits of an id, which tell 66 seconds."""
+    """The day from the first eight hex digits of an id, which have a resolution of 66 seconds."""
     try:
         return clock.to_text(datetime.fromtimestamp((int(digits, 16) << 16) / 1000, UTC))[:10]
     except (ValueError, OverflowError, OSError):
-        return ""  # an id of another making
+        return ""  # an id of another format
 
 
 def _count_by_period(rows: list[Row] | list[tuple[str, int]], by: PeriodUnit) -> Counter[str]:
@@ -84,7 +84,7 @@ def _count_by_period(rows: list[Row] | list[tuple[str, int]], by: PeriodUnit) ->
 
 
 def _make_totals(written: Mapping[str, DailyCounts], by: PeriodUnit) -> Callable[[str], DailyCounts | None]:
-    """What was written down last in each period, or stood since an earlier one."""
+    """A lookup of the totals recorded last in a period, or carried over from an earlier one."""
     last = dict(_iter_last(written, by))
 
     def of(period: str) -> DailyCounts | None:
@@ -100,6 +100,6 @@ def _iter_last(written: Mapping[str, DailyCounts], by: PeriodUnit) -> Iterator[t
 
 
 def sum_periods(found: list[GrowthPeriod]) -> dict[str, int]:
-    """All of it in one."""
+    """The sums over all periods."""
     names = ("notes", "memories", "edits", "links_added", "links_removed")
     return {name: sum(int(getattr(each, name)) for each in found) for name in names}

@@ -1,1 +1,1 @@
-"""Notes: Markdown files as people and agents edit them together. Files are the truth, rows are read off them."""
+"""Notes: Markdown files that people and agents edit together. Files are the truth; rows are derived from them."""

@@ -1,1 +1,1 @@
-"""Written procedures: YAML files of a vault that say which notes are changed, and how, as one."""
+"""Policies: procedures in YAML files of a vault that change notes as one transaction."""

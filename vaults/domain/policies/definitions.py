@@ -1,4 +1,4 @@
-"""What a policy is made of: the file's text to checked values. Whatever is wrong is told with its place."""
+"""The format of policies: from a file's text to validated values. Every error names its place."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from vaults.markdown.frontmatter.yaml_reader import load_yaml
 
 MAX_STEPS = 50
 MAX_RUNS = 200
-"""Steps in a file, and calls they may come to by ``each``."""
+"""Max steps in a file, and max calls they may expand to by ``each``."""
 
 MAX_TEXT = 20_000
-"""Characters of a variable's text, and of a template."""
+"""Max characters of a variable's text, and of a template."""
 
 MAX_ITEMS = 200
-"""Items of an array."""
+"""Max items of an array."""
 
 VERSION = "1.0"
 
 BUILT_IN = ("today", "now", "caller", "vault", "steps", "item", "index")
-"""Names that templates know without a declaration."""
+"""Names that templates may use without a declaration."""
 
 _RESERVED = frozenset(
     ("and", "as", "else", "false", "for", "if", "in", "is", "loop", "none", "not", "or", "recursive", "self", "true")
@@ -128,9 +128,8 @@ LookupT = TypeVar("LookupT", bound=_StrictModel)
 
 
 class Step(_StrictModel):
-    """A call of a tool. ``when``: conditions, or boolean variables, that must all hold, ``not name`` the other way
-    round. ``each``: made once
-    for each ``item`` of a list."""
+    """A call of a tool. ``when``: conditions or boolean variables that must all hold, negated as ``not name``.
+    ``each``: make the call once for each ``item`` of this list."""
 
     id: Identifier
     tool: Annotated[str, Field(min_length=1, max_length=64)]
@@ -169,7 +168,7 @@ def parse_policy(data: bytes) -> Policy:
 
 
 def from_values(values: Mapping[str, Any]) -> Policy:
-    """The policy that some values are. Raises ``InvalidArgument`` that names the place."""
+    """Validate a policy's values. Raises ``InvalidArgument`` that names the place."""
     try:
         return Policy.model_validate(values)
     except ValidationError as failure:
@@ -179,7 +178,7 @@ def from_values(values: Mapping[str, Any]) -> Policy:
 
 
 def fill_lookup(kind: type[LookupT], values: Mapping[str, Any], place: str) -> LookupT:
-    """A look at a note, its templates filled in. Raises ``InvalidArgument`` for what they came to."""
+    """Validate a condition or collection with its templates filled in. Raises ``InvalidArgument`` for bad results."""
     try:
         found: LookupT = kind.model_validate(values)
     except ValidationError as failure:
@@ -201,7 +200,7 @@ def _describe_place(where: tuple[int | str, ...], values: Mapping[str, Any]) -> 
 
 
 def _first_error(failure: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Where the first thing is that does not fit, and why."""
+    """The place of the first error, and its reason."""
     error = failure.errors(include_url=False, include_context=False, include_input=False)[0]
     return error["loc"], _describe_reason(error["type"], error["msg"])
 

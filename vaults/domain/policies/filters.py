@@ -1,4 +1,4 @@
-"""What templates may do to a value. Each costs what it reads and writes, of a budget that one rendering has."""
+"""The filters of templates. Each charges what it reads and writes to the budget of its rendering."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 MAX_WORK = 2_000_000
-"""Characters and steps that one rendering may cost."""
+"""Max cost of one rendering, in characters and steps."""
 
 MAX_SECONDS = 2.0
 MAX_OUTPUT = 200_000
-"""Characters that one rendering may come to."""
+"""Max characters of one rendering's output."""
 
 MAX_INDENT = 40
 MAX_DAYS = 36_600
 
 _DIRECTIVES = frozenset("YmdHMSyjVGuaAbBpI%")
-"""What ``date`` knows of strftime: no locale of the machine, nothing that systems read differently."""
+"""strftime directives that ``date`` accepts: none that differ between systems."""
 
 _NO_SLUG = re.compile(r"[^\w]+")
 
 
 class TemplateRefused(ValueError):
-    """A value that does not fit, or a template that costs too much. The message says which; it holds no value."""
+    """A value does not fit, or a template is too costly. The message says which, and contains no values."""
 
 
 @dataclass(slots=True)
 class RenderBudget:
-    """What one rendering may still cost."""
+    """What one rendering may still cost. ``until``: deadline on the monotonic clock."""
 
     work: int = MAX_WORK
     until: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
 
     def spend(self, amount: int) -> None:
-        """Raise ``TemplateRefused`` when it is used up."""
+        """Charge an amount. Raises ``TemplateRefused`` when the budget is used up."""
         self.work -= amount
         if self.work < 0:
             raise TemplateRefused("costs too much: it loops over too much, or its values are too long")
@@ -47,7 +47,7 @@ class RenderBudget:
 
 
 def to_text(value: object) -> str:
-    """A value as text: of what is not there nothing, of a list its items."""
+    """A value as text: '' for None, items joined by commas for a list. Raises ``TemplateRefused`` for a mapping."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -209,7 +209,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
 
 
 def charge_loop(value: object, budget: RenderBudget, cost: int) -> Sequence[Any]:
-    """What a loop goes over, paid for before it begins. ``cost``: of one round."""
+    """The items of a loop, charged before it begins. ``cost``: of one iteration."""
     items = _items(value)
     budget.spend(len(items) * cost)
     return items

@@ -1,5 +1,5 @@
-"""What a template may say: names, parts of them, comparisons, ``if``, ``for`` and a list of filters. Everything else
-that Jinja knows is refused by name before a line of it runs."""
+"""What templates may contain: names, parts of them, comparisons, ``if``, ``for`` and a list of filters. All other Jinja
+syntax is refused by name before any of it runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from jinja2 import nodes
 
 MAX_DEPTH = 25
-"""Levels of a template's tree: Jinja writes each as a pair of brackets."""
+"""Max levels of a template's tree: Jinja compiles each to a pair of brackets."""
 
 MAX_LOOPS = 3
-"""Loops in each other."""
+"""Max nesting of loops."""
 
 MAX_NODES = 2_000
 MAX_NUMBER = 2**53
@@ -43,8 +43,8 @@ _FILTERS = f"filters: {', '.join(sorted(FILTERS))}"
 
 
 def find_names(template: nodes.Template) -> tuple[set[str], set[tuple[str, str | int]]]:
-    """The names a template reads that no loop of its own declares, and which parts of them. Raises ``TemplateRefused``
-    for what is not allowed, and charges each loop for what a round of it costs."""
+    """The names a template reads except its own loop variables, and which parts of them. Raises ``TemplateRefused`` for
+    anything not allowed. Modifies each loop to charge the cost of its iterations."""
     return _TemplateReader().whole(template)
 
 

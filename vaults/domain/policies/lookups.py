@@ -1,4 +1,4 @@
-"""What a policy finds out about notes before its first step: its conditions, and what it collects."""
+"""What a policy reads from notes before its first step: its conditions and collections."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vaults.markdown.task_edits import STATUSES
 
 MAX_TASKS = 200
 MAX_COLLECTED = 100_000
-"""Tasks that are collected of one note, and characters: more is refused, for what is left out would be lost."""
+"""Max tasks, and max characters, collected from one note: more is an error, for anything left out would be lost."""
 
 
 async def is_condition_met(draft: DraftNotes, condition: Condition) -> bool:
-    """Whether a condition holds, its templates filled in. Raises ``InvalidArgument`` for what is no path."""
+    """Whether a condition, its templates filled in, is met. Raises ``InvalidArgument`` for an invalid path."""
     note = await _read_note(draft, condition.path)
     if note is None:
         return condition.exists is False
@@ -30,17 +30,17 @@ async def is_condition_met(draft: DraftNotes, condition: Condition) -> bool:
 
 
 async def collect(draft: DraftNotes, wanted: CollectSpec) -> Any:
-    """Tasks as mappings of ``text``, ``status``, ``line``, ``due`` and ``section``; the text of a section; the value of
-    a property. Of what is not there an empty list, '' or None."""
+    """Collect tasks, as mappings of ``text``, ``status``, ``line``, ``due`` and ``section``; the text of a section; or
+    the value of a property. An empty list, '' or None for something missing."""
     note = await _read_note(draft, wanted.path)
     if note is None:
         return _empty_value(wanted)
     return await run_in(draft.vault.shared.pool, _collect_from, note.text, wanted)
 
 
-async def _read_note(draft: DraftNotes, said: str) -> OpenNote | None:
-    """The note at this very path: one of the same name elsewhere is another."""
-    path = to_note_path(await resolve_path(draft.vault, said))
+async def _read_note(draft: DraftNotes, name: str) -> OpenNote | None:
+    """The note at exactly this path: one with the same name elsewhere does not count."""
+    path = to_note_path(await resolve_path(draft.vault, name))
     try:
         note = await draft.opened(path)
     except NotFound:
@@ -56,14 +56,14 @@ def _is_met(text: str, condition: Condition) -> bool:
         return condition.exists is True
     if condition.exists is not None:
         return (condition.property in parsed.frontmatter) == condition.exists
-    said = parsed.frontmatter.get(condition.property)
+    value = parsed.frontmatter.get(condition.property)
     if condition.among is not None:
-        return any(_is_same(said, each) for each in condition.among)
-    return _is_same(said, condition.equals)
+        return any(_is_same(value, each) for each in condition.among)
+    return _is_same(value, condition.equals)
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Equal, and of one kind: true is not 1."""
+    """Whether two values are equal, where true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 

@@ -1,4 +1,4 @@
-"""A policy held against what it names, before anything of it runs: its templates, its conditions, its tools."""
+"""Validating a policy before it runs: its templates, conditions and tool calls."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from vaults.errors import InvalidArgument
 _ALWAYS_KNOWN = frozenset(BUILT_IN) - {"steps", "item", "index"}
 
 MAX_TEMPLATES = 300
-"""Templates of a policy."""
+"""Max templates of a policy."""
 
 STEP_PARTS = ("path", "changed", "times")
-"""What later templates may read of a step."""
+"""The attributes of a step that later templates may read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEffect:
-    """What one call of a tool did to a draft. ``paths``: notes it changed, the one it is about first."""
+    """What one tool call did to a draft. ``paths``: notes it changed, its main one first."""
 
     path: str
     changed: bool
@@ -32,29 +32,29 @@ class ToolEffect:
 
 
 DraftAction = Callable[[DraftNotes], Awaitable[ToolEffect]]
-"""A call of a tool, its arguments checked, that drafts instead of writing."""
+"""A tool call with checked arguments that drafts instead of writing."""
 
 
 class PolicyTools(Protocol):
-    """The tools that steps may call, as the caller may."""
+    """The tools that steps may call, with the caller's permissions."""
 
     def check(self, tool: str, arguments: Mapping[str, Any], later: Set[str]) -> None:
-        """Raise ``InvalidArgument`` for a tool or arguments that no step may have. ``later``: arguments whose values
+        """Raise ``InvalidArgument`` for a tool or arguments not allowed in a step. ``later``: arguments whose values
         are not known yet."""
 
     def bound(self, tool: str, arguments: Mapping[str, Any]) -> DraftAction:
-        """A call that is ready. Raises ``InvalidArgument``, ``Forbidden``."""
+        """Prepare a call. Raises ``InvalidArgument``, ``Forbidden``."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """A policy that holds together, with its templates by place."""
+    """A validated policy, with its templates by place."""
 
     policy: Policy
     templates: Mapping[str, CompiledTemplate]
 
     def filled(self, value: Any, place: str, values: Mapping[str, Any]) -> Any:
-        """A value of the policy with every template in it filled in. Blocking for long ones."""
+        """Fill in every template in a value of the policy. Blocking for long ones."""
         if isinstance(value, str):
             template = self.templates.get(place)
             return value if template is None else template.filled(values)
@@ -66,7 +66,7 @@ class PolicyPlan:
 
 
 def make_plan(policy: Policy, tools: PolicyTools) -> PolicyPlan:
-    """Check a policy as far as can be without its variables' values. Blocking: milliseconds. Raises
+    """Check a policy as far as possible without its variables' values. Blocking for milliseconds. Raises
     ``InvalidArgument`` that names the place."""
     variables.check_defaults(policy)
     _check_ids(policy)
@@ -87,7 +87,7 @@ def make_plan(policy: Policy, tools: PolicyTools) -> PolicyPlan:
 
 
 def step_place(policy: Policy, number: int) -> str:
-    """How a step is named in what is told of it."""
+    """The name of a step in messages."""
     return f"steps.{policy.steps[number].id}"
 
 
@@ -104,14 +104,14 @@ def _check_ids(policy: Policy) -> None:
 
 
 def _find_templates(policy: Policy) -> Iterator[tuple[str, str, Set[str]]]:
-    """Every text that may be a template, with its place and the names it may read."""
+    """Every text that may be a template, with its place and the names it may use."""
     given = _ALWAYS_KNOWN | policy.variables.keys()
     for name, variable in policy.variables.items():
         if isinstance(variable.default, str):
             yield f"variables.{name}.default", variable.default, given
     looks = policy.model_dump(include={"conditions", "collect"}, by_alias=True, exclude_none=True)
-    for section, held in looks.items():
-        yield from ((place, text, given) for place, text in _iter_strings(held, section))
+    for section, values in looks.items():
+        yield from ((place, text, given) for place, text in _iter_strings(values, section))
     for number, step in enumerate(policy.steps):
         own = {"item", "index"} if step.each is not None else set()
         for place, text in _iter_strings(step.args, f"{step_place(policy, number)}.args"):
@@ -139,7 +139,7 @@ def _check_names(template: CompiledTemplate, known: Set[str]) -> None:
 
 
 def _check_step(policy: Policy, number: int, templates: Mapping[str, CompiledTemplate]) -> None:
-    """What a step refers to is there, and comes before it."""
+    """Check that everything a step refers to exists and comes before it."""
     step, place = policy.steps[number], step_place(policy, number)
     known = [*policy.conditions, *(name for name, each in policy.variables.items() if each.type == "boolean")]
     if any(each.removeprefix("not ").strip() not in known for each in step.when):

@@ -1,4 +1,4 @@
-"""How a policy is to be run, and what came of it."""
+"""Requests to run a policy, and their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PolicyRunRequest:
-    """How a policy is to be run. ``confirmed``: a person agreed that notes are deleted."""
+    """How to run a policy. ``given``: values of its variables; ``confirmed``: a person agreed to delete notes."""
 
     given: Mapping[str, Any]
     dry_run: bool = False
@@ -33,13 +33,12 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRunResult:
-    """``paths``: notes that changed, or would; ``change``: what ``history`` takes all of it back by; ``diff``: of a
-    preview; ``summary``: what the policy itself says."""
+    """What a run changed, or would change."""
 
     name: str
     changed: bool
     steps: list[StepResult]
     paths: list[str]
-    summary: str | None = None
-    change: str | None = None
-    diff: str | None = None
+    summary: str | None = None  # the policy's own output
+    change: str | None = None  # the id by which ``history`` undoes all of it
+    diff: str | None = None  # of a preview

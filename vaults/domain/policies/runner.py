@@ -1,7 +1,7 @@
-"""Running a policy: all of it or nothing, as one change that ``history`` takes back as one.
+"""Running a policy: all of it or nothing, as one change that ``history`` undoes as one.
 
-Each step changes a draft of the notes and reads what those before it drafted. Only when the last one is done are files
-touched, by one ``commit``: a step that fails leaves nothing to take back, and a kill leaves all of it or none.
+Each step changes a draft of the notes and reads what those before it drafted. Files are only touched after the last
+step, by one ``commit``: a failing step leaves nothing to roll back, and a kill leaves all of it or none.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from vaults.vault import Vault
 TOOL = "policies"
 
 MAX_SECONDS = 10.0
-"""Seconds that drafting may take: everybody else who writes notes waits meanwhile."""
+"""Max seconds for drafting: all other writers of notes wait meanwhile."""
 
 MAX_NAMED = 20
-"""Notes that a refusal names."""
+"""Max notes that an error names."""
 
 
 async def run_policy(
     vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
 ) -> PolicyRunResult:
-    """Run a policy, or only show what it would change. A note that another program saves meanwhile has all of it begun
-    again, once. Raises ``InvalidArgument`` for a variable, whatever a step raises, with its name, ``Conflict``,
-    ``ConfirmationRequired`` where notes would be deleted: then nothing is changed."""
+    """Run a policy, or only show what it would change. If another program saves one of the notes meanwhile, everything
+    is retried once. Raises ``InvalidArgument`` for a variable, the error of a failing step with its name, ``Conflict``,
+    ``ConfirmationRequired`` if notes would be deleted: then nothing is changed."""
     if order.dry_run:
         drafted = await _draft_steps(vault, actor, plan, order, tools)
         diff = await run_in(vault.shared.pool, diff_files, drafted.draft.files)
-        return drafted.told(plan, changed=False, diff=diff)
+        return drafted.to_result(plan, changed=False, diff=diff)
     async with vault.notes.writing():
         try:
             return await _run_once(vault, actor, plan, order, tools)
@@ -57,7 +57,7 @@ async def run_policy(
 
 
 class _SavedMeanwhile(Exception):
-    """Another program saved one of the notes while the policy was at work."""
+    """Another program saved one of the notes while the policy was running."""
 
     def __init__(self, conflict: StrongroomError) -> None:
         super().__init__(conflict.code)
@@ -70,7 +70,7 @@ class _DraftedRun:
     steps: list[StepResult]
     summary: str | None
 
-    def told(
+    def to_result(
         self, plan: PolicyPlan, *, changed: bool, change: str | None = None, diff: str | None = None
     ) -> PolicyRunResult:
         paths = [each.target for each in self.draft.files]
@@ -83,7 +83,7 @@ async def _run_once(
     drafted = await _draft_steps(vault, actor, plan, order, tools)
     files = drafted.draft.files
     if not files:
-        return drafted.told(plan, changed=False)
+        return drafted.to_result(plan, changed=False)
     gone = [each.path for each in files if each.after is None]
     if gone and not order.confirmed:
         raise ConfirmationRequired(
@@ -95,7 +95,7 @@ async def _run_once(
         done = await commit(vault, actor, NoteChange(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
     except (Conflict, AlreadyExists) as failure:
         raise _SavedMeanwhile(failure) from failure
-    return drafted.told(plan, changed=True, change=done.id)
+    return drafted.to_result(plan, changed=True, change=done.id)
 
 
 async def _draft_steps(
@@ -114,7 +114,7 @@ async def _draft_steps(
 
 
 async def _initial_values(draft: DraftNotes, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest) -> dict[str, Any]:
-    """What templates know before the first step."""
+    """The values that templates can use before the first step."""
     vault, policy = draft.vault, plan.policy
     now = datetime.now(UTC).astimezone()
     known: dict[str, Any] = {
@@ -172,7 +172,7 @@ class _StepRunner:
             self._values["steps"][step.id] = {"path": did.path, "changed": did.changed, "times": did.times or 0}
 
     async def summary(self) -> str | None:
-        """What the policy says of what it did."""
+        """The policy's own summary of what it did."""
         output = self._plan.policy.output
         return str(await self._fill(output.summary, "output.summary", {})) if output else None
 
@@ -195,8 +195,8 @@ class _StepRunner:
         return StepResult(step.id, step.tool, changed, path, times=len(results), warnings=warnings)
 
     async def _stopped(self, when: list[str]) -> str | None:
-        """The first condition that does not hold. Each is looked at when it is first asked for, and then stays: what
-        the steps do changes none of them."""
+        """The first condition that is not met. Each is evaluated when first needed, on the notes on disk, so that no
+        step changes any."""
         for each in when:
             name = each.removeprefix("not ").strip()
             if name in self._plan.policy.variables:

@@ -1,5 +1,5 @@
-"""The policies of a vault as files: listed, read, and written by those who may. Every version is kept with the notes',
-so ``history`` shows and takes back what was done to a policy, too."""
+"""The policies of a vault as files: listing, reading and writing them. Versions are kept along with those of notes, so
+``history`` shows and undoes changes to policies, too."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from vaults.files.tree import FileContent, FileStamp
 from vaults.vault import Vault
 
 MAX_POLICIES = 200
-"""Policies that are listed."""
+"""Max policies listed."""
 
 MAX_READ_BYTES = 4 * MAX_BYTES
-"""Bytes of a file that are looked at: what is longer than a policy may be is still told apart from what is no file."""
+"""Max bytes read of a file: above ``MAX_BYTES``, so that an overlong policy is reported as such."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
-    """A policy as its file holds it."""
+    """A policy as stored in its file."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class StoredPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ListedPolicy:
-    """A policy on the shelf. ``problem``: why it cannot be run."""
+    """A stored policy. ``problem``: why it cannot be run."""
 
     name: str
     path: str
@@ -55,7 +55,7 @@ class ListedPolicy:
 
 
 async def list_policies(vault: Vault, tools: PolicyTools) -> list[ListedPolicy]:
-    """Every policy of the vault by name, also those that cannot be run."""
+    """Every policy of the vault by name, including those that cannot be run."""
     return await run_in(vault.shared.pool, _list_policies, vault, tools)
 
 
@@ -73,7 +73,7 @@ def _list_policies(vault: Vault, tools: PolicyTools) -> list[ListedPolicy]:
 
 
 async def open_policy(vault: Vault, name: str) -> StoredPolicy:
-    """A policy by its name. Raises ``NotFound`` with the names there are, ``InvalidArgument``."""
+    """Read a policy by its name. Raises ``NotFound`` with the existing names, ``InvalidArgument``."""
     return await run_in(vault.shared.pool, _read_policy, vault, name)
 
 
@@ -89,8 +89,8 @@ def _read_policy(vault: Vault, name: str) -> StoredPolicy:
 
 
 def plan_from_bytes(data: bytes, name: str | None, tools: PolicyTools) -> PolicyPlan:
-    """A policy that holds together, of its file's bytes. Blocking. Raises ``InvalidArgument`` that names the place,
-    also where it is not called as its file is."""
+    """Parse and validate the bytes of a policy's file. Blocking. Raises ``InvalidArgument`` that names the place, also
+    if its name is not that of its file."""
     policy = definitions.parse_policy(data)
     if name is not None and policy.name != name:
         raise InvalidArgument("name", f"must be {name}, as the file is called")
@@ -100,7 +100,7 @@ def plan_from_bytes(data: bytes, name: str | None, tools: PolicyTools) -> Policy
 async def add_policy(
     vault: Vault, actor: Actor, name: str, content: str, session: str | None
 ) -> tuple[StoredPolicy, str]:
-    """Put a new policy on the shelf, which the caller has checked; with the change ``history`` takes it back by. Raises
+    """Store a new policy that the caller has checked; returns it with the id of the change for ``history``. Raises
     ``AlreadyExists``."""
     path = policy_paths.policy_path(vault.notes.settings.policies, name)
     async with vault.notes.writing():
@@ -113,8 +113,7 @@ async def add_policy(
 async def revise_policy(
     vault: Vault, actor: Actor, kept: StoredPolicy, content: str, session: str | None
 ) -> tuple[StoredPolicy, str | None]:
-    """Put another version in the place of the one that was read. Raises ``Conflict`` where that is not there any
-    more."""
+    """Replace the version that was read with another. Raises ``Conflict`` if it has changed meanwhile."""
     if kept.data == content.encode():
         return kept, None
     async with vault.notes.writing():
@@ -123,14 +122,14 @@ async def revise_policy(
 
 
 async def remove_policy(vault: Vault, actor: Actor, kept: StoredPolicy, session: str | None) -> str:
-    """Take a policy away; returns the change that ``history`` takes back."""
+    """Delete a policy; returns the id of the change, by which ``history`` can undo it."""
     async with vault.notes.writing():
         file = FileChange(kept.path, kept.data, None, stamp=kept.stamp)
         return await _commit_audited(vault, actor, file, ("deleted", session))
 
 
 def check_etag(kept: StoredPolicy, etag: str | None) -> None:
-    """Raise ``Conflict``, with the present text and etag, when the caller has read another version."""
+    """Raise ``Conflict``, with the present text and etag, if the caller read another version."""
     if etag != kept.etag:
         text = kept.data.decode("utf-8", "replace")
         hint = "look at the present text and revise it with its etag"
@@ -144,7 +143,7 @@ async def _write(vault: Vault, actor: Actor, file: FileChange, how: tuple[str, s
 
 
 async def _commit_audited(vault: Vault, actor: Actor, file: FileChange, how: tuple[str, str | None]) -> str:
-    """Make the change, and put it into the audit: who may write procedures is to be seen in what they wrote."""
+    """Commit the change and record it in the audit, for whoever writes procedures must be accountable."""
     verb, session = how
     name = _stem(file.path)
     done = await commit(vault, actor, NoteChange(TOOL, f"{verb} the policy {name}", [file], session))

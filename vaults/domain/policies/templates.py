@@ -1,5 +1,5 @@
-"""Templates of policies: Jinja in its sandbox, held to ``grammar``. A value is put in as it is: nothing in it is ever
-read as a template."""
+"""Templates of policies: sandboxed Jinja, restricted by ``grammar``. Values are inserted verbatim and never interpreted
+as templates."""
 
 from __future__ import annotations
 
@@ -22,23 +22,22 @@ _RESULT = "_result"
 
 
 def is_template(text: str) -> bool:
-    """Whether there is anything to fill in."""
+    """Whether a text contains template syntax."""
     return any(sign in text for sign in _SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledTemplate:
-    """A template that says only what it may, ready to be filled. ``names``: what it reads; ``parts``: which parts of
-    that."""
+    """A checked template, ready to be filled."""
 
-    place: str
+    place: str  # in the policy, for errors
     text: str
-    names: frozenset[str]
-    parts: frozenset[tuple[str, str | int]]
+    names: frozenset[str]  # names it reads
+    parts: frozenset[tuple[str, str | int]]  # which parts of them
 
     def filled(self, values: Mapping[str, Any]) -> Any:
-        """What it comes to: text, or of a template that is one ``{{ value }}`` and nothing else that value as it is.
-        Blocking: a millisecond the first time. Raises ``InvalidArgument`` that names its place."""
+        """Render to text, or, for a template that is nothing but one ``{{ value }}``, to that value itself. Blocking
+        for a millisecond the first time. Raises ``InvalidArgument`` that names its place."""
         from jinja2 import TemplateError
 
         try:
@@ -52,7 +51,8 @@ class CompiledTemplate:
 
 
 def compile_template(text: str, place: str) -> CompiledTemplate:
-    """Read a template. Blocking: tenths of a millisecond. Raises ``InvalidArgument`` that names its place."""
+    """Parse and check a template. Blocking for tenths of a millisecond. Raises ``InvalidArgument`` that names its
+    place."""
     from jinja2 import TemplateSyntaxError
 
     if len(text) > MAX_TEXT:
@@ -71,7 +71,7 @@ def compile_template(text: str, place: str) -> CompiledTemplate:
 
 @dataclass(frozen=True, slots=True)
 class _TemplateCode:
-    """What Jinja made of a template. ``alone``: it is one value and nothing else."""
+    """A template compiled by Jinja. ``alone``: it is one value and nothing else."""
 
     template: Any
     alone: bool
@@ -79,10 +79,10 @@ class _TemplateCode:
 
 @lru_cache(maxsize=256)
 def _compile_code(text: str) -> _TemplateCode:
-    """The code of a template that was read before. Raises what Python says of code that is nested too deep."""
+    """Compile a template that was checked before. Raises ``TemplateRefused`` if it is nested too deep for Python."""
     environment = _environment()
     tree = environment.parse(text)
-    grammar.find_names(tree)  # charges its loops
+    grammar.find_names(tree)  # makes its loops charge the budget
     value = _single_expression(tree)
     if value is not None:
         tree = _assign_result(value)
@@ -128,12 +128,12 @@ def _render_code(code: _TemplateCode, values: Mapping[str, Any]) -> Any:
 
 @cache
 def _environment() -> Environment:
-    """The one environment: no globals, no tests, no loader, only filters of ours, and no attribute of any value."""
+    """The shared Jinja environment: no globals, no tests, no loader, our filters only, and no attribute access."""
     from jinja2 import StrictUndefined, pass_context
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sealed(ImmutableSandboxedEnvironment):
-        """What a part of a value is: an item of a mapping or a list, never an attribute."""
+        """A part of a value is an item of a mapping or a list, never an attribute."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             return self.getitem(obj, attribute)
@@ -166,5 +166,5 @@ def _environment() -> Environment:
 
 
 def _run_filter(run: Callable[..., object], context: Mapping[str, Any], value: object, *more: object) -> object:
-    """A filter, at the cost of the rendering it belongs to."""
+    """Run a filter, charged to the budget of its rendering."""
     return run(value, context[_BUDGET], *more)

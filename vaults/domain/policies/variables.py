@@ -1,4 +1,4 @@
-"""What a caller gives for the variables of a policy, checked, with defaults for the rest. Pure."""
+"""Checking a caller's values for a policy's variables, and filling in defaults. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from vaults.domain.policies.templates import CompiledTemplate, compile_template,
 from vaults.errors import InvalidArgument
 
 MAX_INPUT = 200_000
-"""Characters of all values together."""
+"""Max characters of all values together."""
 
 
 def order_defaults(policy: Policy) -> dict[str, CompiledTemplate]:
-    """The defaults that are templates, in an order in which each finds what it names. Raises ``InvalidArgument`` for a
-    circle."""
+    """The defaults that are templates, in order of dependency. Raises ``InvalidArgument`` for a cycle."""
     found = {
         name: compile_template(each.default, f"variables.{name}.default")
         for name, each in policy.variables.items()
@@ -31,14 +30,14 @@ def order_defaults(policy: Policy) -> dict[str, CompiledTemplate]:
 
 
 def check_defaults(policy: Policy) -> None:
-    """Raise ``InvalidArgument`` for a default that its own variable does not take."""
+    """Raise ``InvalidArgument`` for a default that is not valid for its variable."""
     for name, each in policy.variables.items():
         if each.default is not None and not (isinstance(each.default, str) and is_template(each.default)):
             check_variable(each, each.default, f"variables.{name}.default")
 
 
 def resolve_variables(policy: Policy, given: Mapping[str, Any], built_in: Mapping[str, Any]) -> dict[str, Any]:
-    """Every variable with its value; None for one that has none. Raises ``InvalidArgument``."""
+    """Every variable with its value, None if it has none. Raises ``InvalidArgument``."""
     unknown = next((name for name in given if name not in policy.variables), None)
     if unknown is not None:
         known = ", ".join(policy.variables) or "none"
@@ -61,7 +60,7 @@ def resolve_variables(policy: Policy, given: Mapping[str, Any], built_in: Mappin
 
 
 def check_variable(variable: Variable, value: Any, place: str) -> Any:
-    """The value, if the variable takes it. Raises ``InvalidArgument``."""
+    """Return the value if it is valid for the variable. Raises ``InvalidArgument`` otherwise."""
     reason = _REASONS[variable.type](variable, value)
     if reason is not None:
         raise InvalidArgument(place, reason)
@@ -101,7 +100,7 @@ def _array(variable: Variable, value: Any) -> str | None:
         return "must be a list"
     most = MAX_ITEMS if variable.max is None else min(variable.max, MAX_ITEMS)
     reason = _bounds_problem(len(value), variable.min, most, "items")
-    return reason or next((said for each in value if (said := _item(each)) is not None), None)
+    return reason or next((problem for each in value if (problem := _item(each)) is not None), None)
 
 
 def _item(value: Any) -> str | None:

@@ -1,1 +1,1 @@
-"""What the frontmatter of a vault has in common, and changing it everywhere at once."""
+"""The conventions of a vault's frontmatter, and changing it in many notes at once."""

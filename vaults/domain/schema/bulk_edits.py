@@ -1,4 +1,4 @@
-"""One step over many notes' frontmatter, as one change: what is refused in one note leaves that note as it is."""
+"""Applying one step to many notes' frontmatter as one change: a note in which the step fails stays as it is."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from vaults.vault import Vault
 TOOL = "schema"
 
 MAX_NOTES = 5_000
-"""Notes one change may touch: before and after are held in memory together."""
+"""Max notes of one change: all versions before and after are held in memory."""
 
 MAX_NAMED = 20
-"""Notes left alone that are named with the reason."""
+"""Max skipped notes that are named with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterEditRequest:
-    """What every change of many notes is asked with. ``max_tokens``: of the diff."""
+    """Options shared by all changes to many notes."""
 
     folder: str | None = None
     dry_run: bool = True
     session: str | None = None
-    max_tokens: int = 4_000
+    max_tokens: int = 4_000  # of the diff
 
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterEditResult:
-    """``paths``: notes that were changed, or would be; ``change``: the id that ``history`` takes all of it back by;
-    ``counts``: notes by what was found in them; ``conflicts``: notes that have the new key already, with another
-    value."""
+    """What an edit changed, or on a dry run would change."""
 
     paths: list[str]
-    change: str | None = None
+    change: str | None = None  # the id by which ``history`` undoes all of it
     diff: str | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    conflicts: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)  # number of notes by what was found in them
+    conflicts: list[str] = field(default_factory=list)  # notes that already have the new key with another value
     warnings: list[str] = field(default_factory=list)
 
 
@@ -52,9 +50,9 @@ async def edit_notes(
     step: Callable[[str], str],
     change: tuple[str, FrontmatterEditRequest],
 ) -> FrontmatterEditResult:
-    """Put notes through a pure step from text to text. ``change``: its summary, and how it was asked for. Raises
-    ``TooLarge`` for more than ``MAX_NOTES`` notes, and what ``rewrite_notes`` does."""
-    summary, asked = change
+    """Apply a pure step from text to text to notes. ``change``: its summary, and the request. Raises ``TooLarge`` for
+    more than ``MAX_NOTES`` notes, and the errors of ``rewrite_notes``."""
+    summary, request = change
     if len(paths) > MAX_NOTES:
         raise TooLarge(
             f"{len(paths)} notes would be changed, and one change holds {MAX_NOTES}",
@@ -70,7 +68,7 @@ async def edit_notes(
             left[path] = failure.message
             return text
 
-    done = await rewrite_notes(vault, actor, paths, careful, BulkEdit(TOOL, summary, asked.dry_run, asked.session))
+    done = await rewrite_notes(vault, actor, paths, careful, BulkEdit(TOOL, summary, request.dry_run, request.session))
     warnings = [
         *done.warnings,
         *(f"{path} was left alone: {reason}" for path, reason in list(left.items())[:MAX_NAMED]),
@@ -79,5 +77,5 @@ async def edit_notes(
         warnings.append(f"{len(left) - MAX_NAMED} more were left alone")
     diff = done.diff
     if diff:
-        diff = await run_in(vault.shared.pool, truncate_lines, diff, asked.max_tokens)
+        diff = await run_in(vault.shared.pool, truncate_lines, diff, request.max_tokens)
     return FrontmatterEditResult(done.paths, done.change, diff, warnings=warnings)

@@ -1,4 +1,4 @@
-"""What the notes of a folder, or of a type, do alike: inferred, with the shares that say so and exceptions. Pure."""
+"""Inferring what the notes of a folder or type have in common, with the share that conforms and exceptions. Pure."""
 
 from __future__ import annotations
 
@@ -14,45 +14,43 @@ from vaults.domain.schema.overview import TYPE_FIELD
 from vaults.domain.schema.spellings import TAG_FIELDS
 
 MIN_SHARE = 0.8
-"""Share of notes from which on what they do alike is a convention."""
+"""Min share of notes that makes a common practice a convention."""
 
 MIN_NOTES = 5
-"""Notes of a folder or a type below which they have no conventions."""
+"""Min notes in a folder or of a type for it to have conventions."""
 
 MAX_CHOICES = 8
-"""Different values a field may have for them to be a closed set."""
+"""Max different values of a field for them to be a closed set."""
 
 MIN_USES = 2
-"""Notes that have a value of a closed set: one that a single note has is an exception."""
+"""Min notes with a value for it to belong to a closed set: one that a single note has is an exception."""
 
 ConventionRule = Literal["required", "type", "enum", "name", "tag"]
 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """``of``: ``folder`` or ``type``, ``name``: which; ``notes``: how many were looked at, ``share`` of them do it.
-    ``field``: the field, or the tag. ``value``: the type; the kind of name. ``choices``: the closed set.
-    ``exceptions``: paths of notes that do otherwise."""
+    """A convention of a folder, or of a type of notes."""
 
     of: Literal["folder", "type"]
-    name: str
+    name: str  # of the folder or type
     rule: ConventionRule
-    field: str | None
-    value: str | None
-    choices: tuple[str, ...]
-    notes: int
-    share: float
-    exceptions: tuple[str, ...]
+    field: str | None  # the field, or the tag
+    value: str | None  # the field's type, or the naming style
+    choices: tuple[str, ...]  # the closed set of values
+    notes: int  # how many were examined
+    share: float  # of them that conform
+    exceptions: tuple[str, ...]  # paths of the others
 
 
 def infer_conventions(sheets: Sequence[NoteProperties]) -> list[Convention]:
-    """Of every folder by itself, and of every type of note but those that are all but one folder's."""
+    """Conventions of every folder, and of every type of note except those that make up almost all of one folder."""
     by_folder: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     by_type: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     for sheet in sheets:
         by_folder[sheet.folder].append(sheet)
-        held = sheet.values.get(TYPE_FIELD)
-        for text in held.texts if held and held.kind == "string" else ():
+        value = sheet.values.get(TYPE_FIELD)
+        for text in value.texts if value and value.kind == "string" else ():
             by_type[text].append(sheet)
     found: list[Convention] = []
     for name in sorted(by_folder):
@@ -94,7 +92,7 @@ def _make_convention(
 def _value_conventions(
     of: Literal["folder", "type"], name: str, field: str, having: Sequence[NoteProperties]
 ) -> Iterator[Convention]:
-    """One type, and a closed set of values. Notes whose value is empty are no exceptions."""
+    """Conventions for a field's type and its set of values. Notes with an empty value are no exceptions."""
     filled = [sheet for sheet in having if sheet.values[field].kind != "empty"]
     if len(filled) < MIN_NOTES:
         return
@@ -123,7 +121,7 @@ def _tag_conventions(
 ) -> Iterator[Convention]:
     carried = [add_parent_tags(sheet.tags) for sheet in sheets]
     counted: Counter[str] = Counter(tag for tags in carried for tag in tags)
-    # Of a tag and one below it that as many carry, the one below says more.
+    # If as many notes carry a tag as carry one below it, the one below says more.
     dull = {tag.rpartition("/")[0] for tag, number in counted.items() if counted[tag.rpartition("/")[0]] == number}
     for tag, number in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
         if number >= MIN_SHARE * len(sheets) and tag not in dull:
@@ -132,7 +130,7 @@ def _tag_conventions(
 
 
 def add_parent_tags(tags: Iterable[str]) -> set[str]:
-    """Tags in lower case, and those above them: a note with ``a/b`` carries ``a``."""
+    """Tags in lower case, with those above them: a note with ``a/b`` also carries ``a``."""
     parts = [tag.lower().split("/") for tag in tags]
     return {"/".join(each[:end]) for each in parts for end in range(1, len(each) + 1)}
 
@@ -143,13 +141,13 @@ NAME_PATTERNS = {
     "snake_case": re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*"),
     "Title Case": re.compile(r"[^\W\d_a-z][^\W_]*(?: [^\W_a-z][^\W_]*)*"),
 }
-"""How files may be named."""
+"""Naming styles of files."""
 
 _NAME_SEPARATORS = {"kebab-case": "-", "snake_case": "_", "Title Case": " "}
 
 
 def _name_convention(sheets: Sequence[NoteProperties]) -> str | None:
-    """The kind of names most notes have. One word alone is of every kind, and speaks for none."""
+    """The naming style of most notes. A single word fits every style, so it is evidence for none."""
     names = [stem(sheet.path) for sheet in sheets]
     for kind, pattern in NAME_PATTERNS.items():
         fitting = [name for name in names if pattern.fullmatch(name)]
@@ -160,5 +158,5 @@ def _name_convention(sheets: Sequence[NoteProperties]) -> str | None:
 
 
 def stem(path: str) -> str:
-    """A note's file name without its ending."""
+    """A note's file name without its extension."""
     return PurePosixPath(path).stem

@@ -1,4 +1,4 @@
-"""The frontmatter of many notes, read off their rows: no file is opened."""
+"""Reading the frontmatter of many notes from their rows, without opening files."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from vaults.domain.schema.property_values import PropertyValue, to_property_valu
 from vaults.vault import Vault
 
 SCHEMA_NOTE = "_schema.md"
-"""Name of a note whose frontmatter is the schema of its folder."""
+"""Name of the note whose frontmatter is the schema of its folder."""
 
 BATCH = 2_000
-"""Notes read at once."""
+"""Notes read in one query."""
 
 MAX_NOTES = 100_000
-"""Notes looked at."""
+"""Max notes examined."""
 
 MAX_FIELDS = 100
-"""Fields of a note looked at."""
+"""Max fields of a note examined."""
 
 MAX_TAGS = 200
-"""Tags of a note looked at."""
+"""Max tags of a note examined."""
 
 MAX_NAMED = 5
-"""Notes named in a warning."""
+"""Max notes named in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteProperties:
-    """What one note's frontmatter says, and its tags, those of the text included."""
+    """One note's frontmatter, and its tags including those in the text."""
 
     path: str
     folder: str
@@ -44,17 +44,17 @@ class NoteProperties:
 
 @dataclass(slots=True)
 class VaultProperties:
-    """Notes by path. ``written``: frontmatter of the notes that say what others should hold, by folder."""
+    """The frontmatter of many notes."""
 
-    notes: list[NoteProperties] = field(default_factory=list)
-    written: dict[str, Any] = field(default_factory=dict)
+    notes: list[NoteProperties] = field(default_factory=list)  # sorted by path
+    written: dict[str, Any] = field(default_factory=dict)  # by folder: frontmatter of its schema note
     unreadable: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 async def read_note_properties(vault: Vault, folder: str | None) -> VaultProperties:
-    """Of every note, or of those in a folder and the folders in it. Raises ``InvalidArgument`` for a folder that is
-    none."""
+    """Read the frontmatter of every note, or of those in a folder and below. Raises ``InvalidArgument`` for an invalid
+    folder."""
     where, found, after = parse_folder(folder), VaultProperties(warnings=await warn_if_behind(vault)), 0
     for _ in range(MAX_NOTES // BATCH):
         rows = await vault.db.read(lambda tx, after=after: _read_rows(tx, where, after))  # type: ignore[misc]
@@ -72,7 +72,7 @@ async def read_note_properties(vault: Vault, folder: str | None) -> VaultPropert
 
 
 def warn_of_unreadable(paths: Sequence[str]) -> list[str]:
-    """What to tell of notes whose frontmatter cannot be read."""
+    """A warning about notes whose frontmatter cannot be read."""
     if not paths:
         return []
     more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""

@@ -1,4 +1,4 @@
-"""Which fields and tags a vault has, of what types and where; and its folders. Pure."""
+"""Summaries of a vault's fields, tags and folders. Pure."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from vaults.domain.schema.note_properties import NoteProperties
 
 MAX_EXAMPLES = 3
-"""Different values of a field that are shown."""
+"""Max different values shown of a field."""
 
 EXAMPLE_LENGTH = 60
-"""Characters of one."""
+"""Max characters of an example."""
 
 MAX_FOLDERS = 5
-"""Folders a field is counted in, those with most of it."""
+"""Max folders listed for a field, those with most of it."""
 
 MAX_KEPT = 20
-"""Different values of a field that examples are chosen from."""
+"""Max different values of a field from which examples are chosen."""
 
 USUAL_SHARE = 0.5
-"""Share of a folder's notes that have what is usual there."""
+"""Min share of a folder's notes for something to be usual there."""
 
 TYPE_FIELD = "type"
-"""The field that says what a note is."""
+"""The field that names a note's type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FolderOverview:
 
 
 class _FieldCounts:
-    """What is counted of one field."""
+    """Counts for one field."""
 
     __slots__ = ("examples", "folders", "notes", "types")
 
@@ -73,32 +73,31 @@ class _FieldCounts:
 
 
 def summarize_fields(sheets: Sequence[NoteProperties]) -> list[FieldUse]:
-    """Every field, those of most notes first."""
+    """Every field, the most used first."""
     seen: defaultdict[str, _FieldCounts] = defaultdict(_FieldCounts)
     for sheet in sheets:
         for name, value in sheet.values.items():
-            held = seen[name]
-            held.notes += 1
-            held.types[value.kind] += 1
-            held.folders[sheet.folder] += 1
+            counts = seen[name]
+            counts.notes += 1
+            counts.types[value.kind] += 1
+            counts.folders[sheet.folder] += 1
             for text in value.texts[:MAX_EXAMPLES]:
-                if text and (text in held.examples or len(held.examples) < MAX_KEPT):
-                    held.examples[text] += 1
-    found = [_summarize_field(name, held) for name, held in seen.items()]
+                if text and (text in counts.examples or len(counts.examples) < MAX_KEPT):
+                    counts.examples[text] += 1
+    found = [_summarize_field(name, counts) for name, counts in seen.items()]
     return sorted(found, key=lambda each: (-each.notes, each.name))
 
 
-def _summarize_field(name: str, held: _FieldCounts) -> FieldUse:
-    kinds = [kind for kind in held.types if kind != "empty"]
+def _summarize_field(name: str, counts: _FieldCounts) -> FieldUse:
+    kinds = [kind for kind in counts.types if kind != "empty"]
     kind = "mixed" if len(kinds) > 1 else kinds[0] if kinds else "empty"
-    examples = [text[:EXAMPLE_LENGTH] for text, _ in held.examples.most_common(MAX_EXAMPLES)]
-    return FieldUse(
-        name, kind, held.notes, dict(held.types.most_common()), examples, dict(held.folders.most_common(MAX_FOLDERS))
-    )
+    examples = [text[:EXAMPLE_LENGTH] for text, _ in counts.examples.most_common(MAX_EXAMPLES)]
+    folders = dict(counts.folders.most_common(MAX_FOLDERS))
+    return FieldUse(name, kind, counts.notes, dict(counts.types.most_common()), examples, folders)
 
 
 def count_tags(sheets: Iterable[NoteProperties]) -> list[TagCount]:
-    """Every tag, those of most notes first. A note with ``a/b`` counts for ``a`` as well."""
+    """Every tag, the most used first. A note with ``a/b`` counts for ``a`` as well."""
     notes: Counter[str] = Counter()
     spelt: dict[str, str] = {}
     for sheet in sheets:
@@ -116,7 +115,7 @@ def count_tags(sheets: Iterable[NoteProperties]) -> list[TagCount]:
 
 
 def summarize_folders(sheets: Sequence[NoteProperties]) -> list[FolderOverview]:
-    """Every folder that holds notes, at any depth, by path; ``''`` is the notes folder itself."""
+    """Every folder with notes in it or below, by path; ``''`` is the notes folder itself."""
     own: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     below: Counter[str] = Counter()
     for sheet in sheets:
@@ -126,7 +125,7 @@ def summarize_folders(sheets: Sequence[NoteProperties]) -> list[FolderOverview]:
 
 
 def _ancestors(folder: str) -> list[str]:
-    """The folder, those it lies in, and the notes folder."""
+    """The folder itself and all above it, up to the notes folder."""
     parts = folder.split("/") if folder else []
     return ["/".join(parts[:end]) for end in range(len(parts) + 1)]
 

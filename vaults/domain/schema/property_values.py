@@ -1,4 +1,4 @@
-"""Values of frontmatter as a schema sees them: of what kind they are, and how they read. Pure."""
+"""Frontmatter values as a schema sees them: their kind and their text. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple
 ValueKind = Literal["string", "number", "boolean", "date", "datetime", "list", "link", "mapping", "empty"]
 
 TEXT_LENGTH = 200
-"""Characters of a value that are looked at."""
+"""Max characters of a value that are examined."""
 
 MAX_ITEMS = 50
-"""Items of a list that are looked at."""
+"""Max items of a list that are examined."""
 
 CACHE_SIZE = 4_096
-"""Values remembered: most notes of a vault hold the same few."""
+"""Values cached: most notes of a vault share the same few."""
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
@@ -27,7 +27,8 @@ _LINK = re.compile(r"!?\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\n]+\)")
 
 
 class PropertyValue(NamedTuple):
-    """``texts``: how it reads, of a list each item; of a mapping nothing. ``size``: items of a list, else 1."""
+    """A value. ``texts``: its text, or one per item of a list; none for a mapping. ``size``: items of a list, else
+    1."""
 
     kind: ValueKind
     texts: tuple[str, ...]
@@ -35,7 +36,7 @@ class PropertyValue(NamedTuple):
 
 
 def to_property_value(value: Any) -> PropertyValue:
-    """A JSON value."""
+    """Convert a JSON value."""
     if isinstance(value, list):
         plain = [
             each[:TEXT_LENGTH] if isinstance(each, str) else to_short_text(each)
@@ -56,7 +57,7 @@ def _to_text_value(value: str) -> PropertyValue:
 
 
 def scalar_kind(value: Any) -> ValueKind:
-    """What a value is that holds no others."""
+    """The kind of a value that is neither a list nor a mapping."""
     if value is None or value == "":
         return "empty"
     if isinstance(value, bool):
@@ -79,19 +80,19 @@ def _kind_of_text(text: str) -> ValueKind:
 
 
 def to_short_text(value: Any) -> str:
-    """How a value reads, as far as it is looked at."""
+    """A value as text, cut to ``TEXT_LENGTH``."""
     return to_whole_text(value)[:TEXT_LENGTH]
 
 
 def to_whole_text(value: Any) -> str:
-    """How a value reads: ``true``, ``3``, the text itself."""
+    """A value as text: ``true``, ``3``, or the text itself."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
 
 
 def is_date(text: str) -> bool:
-    """Whether there is such a day."""
+    """Whether this is an existing day."""
     try:
         date.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A field or a tag called otherwise in every note that has it."""
+"""Renaming a field or a tag in every note that has it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from vaults.markdown.tag_edits import is_valid_tag, rename_tag_in_note
 from vaults.vault import Vault
 
 OnConflict = Literal["refuse", "skip", "keep", "replace"]
-"""Where a note has the new key with another value: change no note at all; leave that note; keep the value under the
-new key; put the old key's value in its place."""
+"""If a note already has the new key with another value: refuse the whole change; skip that note; keep the new key's
+value; replace it with the old key's value."""
 
 MAX_NAMED = 20
-"""Notes in the way that are named."""
+"""Max conflicting notes that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class FieldHolder:
 
 @dataclass(frozen=True, slots=True)
 class FieldHolders:
-    """Notes that have a field, and those whose frontmatter cannot be read: whether they do cannot be told."""
+    """Notes that have a field, and those whose frontmatter cannot be read, so that it is unknown."""
 
     notes: list[FieldHolder]
     unreadable: list[str]
 
 
 def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
-    """Of all notes, or those in a folder and below, by path."""
+    """Find the notes with a field, among all or in a folder and below, by path."""
     below = f" AND {folder_condition('folder')}" if folder else ""
     params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
-    # Its name stands there as JSON: of the rest none has to be read.
+    # The column is JSON that contains the quoted name: only such rows need to be parsed.
     rows = tx.all(
         f"SELECT path, frontmatter FROM notes WHERE instr(frontmatter, :name) > 0{below} ORDER BY path",
         {**params, "name": f"{json.dumps(name, ensure_ascii=False)}:"},
@@ -67,19 +67,19 @@ def find_field_holders(tx: Reader, name: str, folder: str) -> FieldHolders:
 
 
 async def rename_field(
-    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, names: tuple[str, str], on_conflict: OnConflict, request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
-    """Call a key otherwise, from the first name to the second. Raises ``InvalidArgument``, ``Conflict`` where notes
-    have the new key with another value and nothing was said of what to do then."""
+    """Rename a key, from the first name to the second. Raises ``InvalidArgument``, and ``Conflict`` if notes have the
+    new key with another value and ``on_conflict`` is ``refuse``."""
     old, new = names
     check_field_name(new, "to")
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found = await vault.db.read(lambda tx: find_field_holders(tx, old, folder))
     in_way = [each.path for each in found.notes if _values_differ(each.values, old, new)]
-    if in_way and on_conflict == "refuse" and not asked.dry_run:
+    if in_way and on_conflict == "refuse" and not request.dry_run:
         raise Conflict(
             f"{len(in_way)} notes have {new!r} with another value; nothing was changed",
             hint="say on_conflict: skip leaves them, keep keeps what is there, replace puts the other in its place",
@@ -90,16 +90,16 @@ async def rename_field(
         return _rename_in_text(text, old, new, on_conflict)
 
     done = await edit_notes(
-        vault, actor, [each.path for each in found.notes], step, (f"renamed the field {old} to {new}", asked)
+        vault, actor, [each.path for each in found.notes], step, (f"renamed the field {old} to {new}", request)
     )
     if in_way and on_conflict == "refuse":
         warnings.append(f"{len(in_way)} notes have {new!r} with another value: say on_conflict, or none is changed")
-    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, request.folder)]
     return replace(done, counts={old: len(found.notes)}, conflicts=in_way, warnings=warnings)
 
 
 def check_field_name(name: str, field: str) -> None:
-    """Raises ``InvalidArgument`` for what can be no key."""
+    """Raise ``InvalidArgument`` for a name that cannot be a key."""
     try:
         check_property(name, None)
     except InvalidArgument:
@@ -124,9 +124,9 @@ def _rename_in_text(text: str, old: str, new: str, on_conflict: OnConflict) -> s
 
 
 async def rename_tag_in_vault(
-    vault: Vault, actor: Actor, names: tuple[str, str], asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, names: tuple[str, str], request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
-    """Call a tag otherwise, and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
+    """Rename a tag and those below it: ``a/x`` becomes ``b/x``. Raises ``InvalidArgument``."""
     old, new = (each.strip().removeprefix("#") for each in names)
     for name, field in ((old, "tag"), (new, "to")):
         if not is_valid_tag(name):
@@ -134,22 +134,22 @@ async def rename_tag_in_vault(
     if old == new:
         raise InvalidArgument("to", "is what it is called already")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found, there, broken = await vault.db.read(lambda tx: _find_tag_holders(tx, old, new, folder))
 
     def step(text: str) -> str:
         return rename_tag_in_note(text, old, new)
 
-    done = await edit_notes(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", asked))
+    done = await edit_notes(vault, actor, list(found), step, (f"renamed the tag {old} to {new}", request))
     if there:
         warnings.append(f"{there} notes carried #{new} already: from now on nobody can tell which were #{old}")
-    warnings += [*done.warnings, *warn_of_unreadable(broken), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(broken), *await warn_if_no_folder(vault, request.folder)]
     counts = Counter(each for path in done.paths for each in found[path])
     return replace(done, counts=dict(counts.most_common(MAX_NAMED)), warnings=warnings)
 
 
 def _find_tag_holders(tx: Reader, old: str, new: str, folder: str) -> tuple[dict[str, list[str]], int, list[str]]:
-    """Notes with a tag or one below it, and which; how many carry the new one; those whose frontmatter cannot be
+    """Notes with a tag or one below it, and which; how many carry the new tag; and notes whose frontmatter cannot be
     read."""
     below = f" AND {folder_condition('n.folder')}" if folder else ""
     params = {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0", "tag": to_tag_key(old)}

@@ -1,4 +1,4 @@
-"""What the schema of a vault is and who does not keep to it, a page at a time."""
+"""Reports on a vault's schema and its violations, page by page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SchemaQuery:
-    """Which notes, and how much of the answer."""
+    """Which notes to report on, and how much of the answer to return."""
 
     folder: str | None = None
     limit: int = 50
@@ -34,7 +34,7 @@ class SchemaQuery:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPage(Generic[T]):
-    """The first of ``total``, of ``notes`` that were looked at. ``cursor`` asks for what follows."""
+    """The first rows of ``total``, from ``notes`` examined notes. ``cursor`` asks for what follows."""
 
     rows: list[T]
     total: int
@@ -48,7 +48,7 @@ class SchemaPage(Generic[T]):
 
 
 async def report_fields(vault: Vault, span: SchemaQuery) -> tuple[SchemaPage[FieldUse], SchemaPage[TagCount]]:
-    """Fields and tags; fields have three quarters of the tokens. Raises ``InvalidArgument``."""
+    """Report fields and tags; fields get three quarters of the tokens. Raises ``InvalidArgument``."""
     found = await read_note_properties(vault, span.folder)
     named = await run_in(vault.shared.pool, overview.summarize_fields, found.notes)
     tagged = await run_in(vault.shared.pool, overview.count_tags, found.notes)
@@ -60,12 +60,13 @@ async def report_fields(vault: Vault, span: SchemaQuery) -> tuple[SchemaPage[Fie
 
 
 async def report_folders(vault: Vault, span: SchemaQuery) -> SchemaPage[FolderOverview]:
-    """Folders. Raises ``InvalidArgument``."""
+    """Report folders. Raises ``InvalidArgument``."""
     return await _report(vault, span, lambda found: overview.summarize_folders(found.notes))
 
 
 async def report_values(vault: Vault, span: SchemaQuery, name: str) -> SchemaPage[FieldValue]:
-    """The values of a field; where no note has it, a warning names one of a like name. Raises ``InvalidArgument``."""
+    """Report the values of a field; if no note has it, a warning suggests a similar one. Raises
+    ``InvalidArgument``."""
     found = await read_note_properties(vault, span.folder)
     rows = await run_in(vault.shared.pool, spellings.list_field_values, found.notes, name)
     if not rows:
@@ -77,16 +78,16 @@ async def report_values(vault: Vault, span: SchemaQuery, name: str) -> SchemaPag
 
 
 async def report_conventions(vault: Vault, span: SchemaQuery) -> SchemaPage[Convention]:
-    """Conventions. Raises ``InvalidArgument``."""
+    """Report conventions. Raises ``InvalidArgument``."""
     return await _report(vault, span, lambda found: conventions.infer_conventions(found.notes))
 
 
 async def report_violations(vault: Vault, span: SchemaQuery, rules: dict[str, Any] | None) -> SchemaPage[Violation]:
-    """What does not fit: a schema given here; else the written ones, and for notes without one what notes do alike.
-    Raises ``InvalidArgument``."""
+    """Report violations of the given schema; without one, of the written schemas, and for notes without any, of
+    inferred conventions. Raises ``InvalidArgument``."""
     given = violations.prepare_check(parse_schema(rules, "rules"), "rules") if rules is not None else None
     found = await read_note_properties(vault, span.folder)
-    # A schema of a folder above counts as well.
+    # Schemas of folders above apply as well.
     for above in _parent_folders(parse_folder(span.folder)):
         found.written |= await _read_schema_note(vault, above)
 
@@ -129,7 +130,7 @@ async def _cut_to_tokens(
 async def _page_after_cursor(
     vault: Vault, found: VaultProperties, rows: Sequence[Violation], span: SchemaQuery
 ) -> SchemaPage[Violation]:
-    """Rows after the cursor's; those of one path are counted, so that what is put right above moves nothing."""
+    """Rows after the cursor. Positions count within a path, so that fixing earlier notes does not shift later pages."""
     places = _cursor_places(rows)
     start = 0
     if span.cursor is not None:

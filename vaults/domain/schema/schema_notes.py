@@ -1,5 +1,5 @@
-"""A schema as people write it: in the frontmatter of a note ``_schema.md``, for its folder and those in it, or as an
-argument::
+"""A schema as people write it: in the frontmatter of a note ``_schema.md``, for its folder and those below, or as a
+tool's argument::
 
     fields:
       status: {type: string, required: true, enum: [open, done]}
@@ -62,19 +62,19 @@ class WrittenSchema(_SchemaModel):
         return tuple(tag.lstrip("#").strip("/").lower() for tag in value)
 
 
-def parse_schema(value: Any, said: str) -> WrittenSchema:
-    """A schema. ``said``: where it stands, for whoever has to mend it. Raises ``InvalidArgument``."""
+def parse_schema(value: Any, place: str) -> WrittenSchema:
+    """Validate a schema. ``place``: where it is written, for error messages. Raises ``InvalidArgument``."""
     try:
         written = WrittenSchema.model_validate(value)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))[:100]
-        raise InvalidArgument(said, f"is no schema: {where or 'it'}: {first['msg']}", hint=SCHEMA_HINT) from None
+        raise InvalidArgument(place, f"is no schema: {where or 'it'}: {first['msg']}", hint=SCHEMA_HINT) from None
     if not (written.fields or written.tags or written.names):
-        raise InvalidArgument(said, "names no fields, tags or names to hold notes against", hint=SCHEMA_HINT)
+        raise InvalidArgument(place, "names no fields, tags or names to hold notes against", hint=SCHEMA_HINT)
     for name, rule in written.fields.items():
         if rule.pattern is not None:
-            compile_pattern(rule.pattern, f"{said}: fields.{name}.pattern")
+            compile_pattern(rule.pattern, f"{place}: fields.{name}.pattern")
     return written
 
 

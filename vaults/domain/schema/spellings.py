@@ -1,4 +1,4 @@
-"""The values of one field, and which of them look like two spellings of one. Pure."""
+"""Listing the values of a field, and finding different spellings of the same value. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from vaults.domain.schema.note_properties import NoteProperties
 from vaults.markdown.tags import parse_tags
 
 TAG_FIELDS = ("tags", "tag")
-"""Fields of which one text may hold several values."""
+"""Fields in which one text may hold several values."""
 
 MIN_SIMILARITY = 88.0
-"""Percent of the letters two values have in common, from which on they may be one."""
+"""Min similarity of two values, in per cent, to count as spellings of one."""
 
 MIN_SUGGESTION = 0.6
-"""Share of its letters that need not be changed, swapped, put in or left out for a value to be meant."""
+"""Min share of letters that match (optimal string alignment) for a value to be suggested."""
 
 MAX_COMPARED = 300
-"""Values, the most frequent ones, that are compared letter by letter."""
+"""Max values, most frequent first, that are compared letter by letter."""
 
 MIN_LENGTH = 5
-"""Letters below which one letter makes another word."""
+"""Min letters for similarity: in shorter words, one letter makes another word."""
 
 _SEPARATORS = re.compile(r"[\s_\-./]+")
 
@@ -40,21 +40,21 @@ class FieldValue:
 
 
 def list_field_values(sheets: Sequence[NoteProperties], name: str) -> list[FieldValue]:
-    """The values of a field, or the items of its lists, those of most notes first."""
+    """The values of a field, or the items of its lists, most used first."""
     counted: Counter[tuple[str, str]] = Counter()
     for sheet in sheets:
-        if (held := sheet.values.get(name)) is not None:
-            kind = "string" if held.kind == "list" else str(held.kind)
-            texts = parse_tags(list(held.texts)) if name in TAG_FIELDS else held.texts
-            counted.update({(text, kind) for text in texts} or {("", str(held.kind))})
+        if (value := sheet.values.get(name)) is not None:
+            kind = "string" if value.kind == "list" else str(value.kind)
+            texts = parse_tags(list(value.texts)) if name in TAG_FIELDS else value.texts
+            counted.update({(text, kind) for text in texts} or {("", str(value.kind))})
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     near = find_similar([text for (text, kind), _ in ordered if kind == "string"])
     return [FieldValue(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]
 
 
 def find_similar(texts: Sequence[str]) -> dict[str, list[str]]:
-    """For texts that others look like: those others. Case, accents, blanks, dashes and the like do not tell texts
-    apart; nor does a letter in many, but where a digit tells them apart."""
+    """For each text with similar ones, those. Differences in case, accents, spaces, dashes and the like are ignored;
+    so is a letter in a long text, unless the text contains digits."""
     by_key: defaultdict[str, list[str]] = defaultdict(list)
     for text in dict.fromkeys(texts):
         by_key[spelling_key(text)].append(text)
@@ -83,13 +83,13 @@ def _find_similar_keys(keys: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def spelling_key(text: str) -> str:
-    """Equal for spellings of one value that differ in case, accents, blanks, dashes, dots, slashes or underscores."""
+    """A key that ignores case, accents, spaces, dashes, dots, slashes and underscores."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return _SEPARATORS.sub("", "".join(sign for sign in plain if not unicodedata.combining(sign)))
 
 
 def suggest_value(text: str, among: Sequence[str]) -> str | None:
-    """The one of several values that ``text`` most likely stands for, if any does."""
+    """The value that ``text`` most likely stands for, if any."""
     key = spelling_key(text)
     same = next((each for each in among if spelling_key(each) == key), None)
     if same is not None or not among:

@@ -1,4 +1,4 @@
-"""The values of a field replaced, or given another type, in every note that has them."""
+"""Replacing the values of a field, or converting their type, in every note that has it."""
 
 from __future__ import annotations
 
@@ -24,29 +24,27 @@ TargetType = Literal["list", "string", "number", "boolean", "date"]
 ScalarValue = str | int | float | bool
 
 MAX_COUNTED = 50
-"""Old values of which the notes are counted."""
+"""Max old values whose notes are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """``mapping``: from what a value reads to what takes its place, of lists item by item; ``to_type``: then they
-    become this. ``separator``: parts the items of a text that becomes a list, and joins those of a list that becomes
-    text."""
+    """A change of a field's values."""
 
     field: str
-    mapping: Mapping[str, ScalarValue]
-    to_type: TargetType | None = None
-    separator: str | None = None
+    mapping: Mapping[str, ScalarValue]  # from a value's text to its replacement; in lists item by item
+    to_type: TargetType | None = None  # the type to convert to afterwards
+    separator: str | None = None  # splits text that becomes a list, and joins a list that becomes text
 
 
 async def migrate_values(
-    vault: Vault, actor: Actor, wanted: Migration, asked: FrontmatterEditRequest
+    vault: Vault, actor: Actor, wanted: Migration, request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
-    """Replace values. What cannot become the type stays, with a warning. Raises ``InvalidArgument``."""
+    """Replace values. Those that cannot be converted stay, with a warning. Raises ``InvalidArgument``."""
     if not wanted.mapping and wanted.to_type is None:
         raise InvalidArgument("mapping", "or to_type is needed: what the values are to become")
     warnings = await warn_if_behind(vault)
-    folder = parse_folder(asked.folder)
+    folder = parse_folder(request.folder)
     found = await vault.db.read(lambda tx: find_field_holders(tx, wanted.field, folder))
     counts = _count_values(found.notes, wanted)
     paths = [
@@ -56,21 +54,21 @@ async def migrate_values(
     def step(text: str) -> str:
         return migrate_note_text(text, wanted)
 
-    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", asked))
+    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", request))
     missing = [each for each in wanted.mapping if each not in counts]
     if missing:
         warnings.append(f"no note has {wanted.field}: {', '.join(missing[:MAX_COUNTED])}")
-    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, asked.folder)]
+    warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, request.folder)]
     return replace(done, counts=dict(counts.most_common(MAX_COUNTED)), warnings=warnings)
 
 
-def _texts_of(held: FieldHolder, field: str) -> set[str]:
-    value = held.values[field]
+def _texts_of(holder: FieldHolder, field: str) -> set[str]:
+    value = holder.values[field]
     return {to_whole_text(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
 
 
 def _count_values(notes: Sequence[FieldHolder], wanted: Migration) -> Counter[str]:
-    counted = Counter(text for held in notes for text in _texts_of(held, wanted.field))
+    counted = Counter(text for holder in notes for text in _texts_of(holder, wanted.field))
     return Counter({text: n for text, n in counted.items() if not wanted.mapping or text in wanted.mapping})
 
 
@@ -79,7 +77,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def migrate_note_text(text: str, wanted: Migration) -> str:
-    """A note's text with the values replaced. Pure. Raises ``Conflict`` for one that cannot become the type."""
+    """Replace the values in a note's text. Pure. Raises ``Conflict`` for one that cannot be converted."""
     if wanted.mapping:
         text = respell_values(text, wanted.field, lambda value: wanted.mapping.get(to_whole_text(value), value))
     value = read_properties(text, find_frontmatter(text)).get(wanted.field)
@@ -118,25 +116,25 @@ _DAYS = (
 
 
 def convert_value(value: Any, kind: str) -> Any:
-    """A value that holds no others as another type. Raises ``Conflict`` where it is none of that."""
-    said = to_whole_text(value).strip()
+    """Convert a value that is neither a list nor a mapping. Raises ``Conflict`` if that is impossible."""
+    text = to_whole_text(value).strip()
     if kind == "string":
         return to_whole_text(value)
     if kind == "number":
-        found = value if isinstance(value, int | float) else parse_scalar(said)
+        found = value if isinstance(value, int | float) else parse_scalar(text)
         if isinstance(found, int | float) and not isinstance(found, bool):
             return found
     elif kind == "boolean":
-        if (truth := _BOOLEANS.get(said.lower())) is not None:
+        if (truth := _BOOLEANS.get(text.lower())) is not None:
             return truth
-    elif (day := _parse_day(said)) is not None:
+    elif (day := _parse_day(text)) is not None:
         return day
-    raise Conflict(f"'{said[:60]}' is no {kind}")
+    raise Conflict(f"'{text[:60]}' is no {kind}")
 
 
-def _parse_day(said: str) -> str | None:
+def _parse_day(text: str) -> str | None:
     for shape in _DAYS:
-        if (found := shape.fullmatch(said)) is not None:
+        if (found := shape.fullmatch(text)) is not None:
             day = f"{found['y']}-{int(found['m']):02}-{int(found['d']):02}"
             return day if is_date(day) else None
     return None

@@ -1,4 +1,4 @@
-"""Notes held against a schema, written or inferred: what does not fit, why, and what would. Pure."""
+"""Checking notes against a schema, written or inferred: what violates it, why, and what would fit. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaults.domain.text.regexes import compile_pattern
 from vaults.errors import InvalidArgument
 
 MAX_CHOICES = 10
-"""Values of a closed set that are named."""
+"""Max values of a closed set that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class SchemaCheck:
-    """A schema to hold a note against. ``patterns``: compiled, by field."""
+    """A schema ready to check notes. ``patterns``: compiled, by field; ``against``: its name in violations."""
 
     written: WrittenSchema
     patterns: Mapping[str, object]
@@ -40,7 +40,7 @@ class SchemaCheck:
 
 
 def prepare_check(written: WrittenSchema, against: str) -> SchemaCheck:
-    """A written schema, ready."""
+    """Compile the patterns of a written schema."""
     patterns = {
         name: compile_pattern(rule.pattern, name) for name, rule in written.fields.items() if rule.pattern is not None
     }
@@ -48,13 +48,13 @@ def prepare_check(written: WrittenSchema, against: str) -> SchemaCheck:
 
 
 def check_conventions(sheets: Sequence[NoteProperties]) -> list[Violation]:
-    """Exceptions from what the notes do alike."""
+    """Exceptions from conventions inferred from the notes."""
     by_path = {sheet.path: sheet for sheet in sheets}
     usual = _usual_values(sheets)
     found: dict[tuple[str, str, str | None, str | None], Violation] = {}
     for each in infer_conventions(sheets):
         for path in each.exceptions:
-            # A note that goes against its folder and its type in the same way is told of once.
+            # Report a note once if it violates the same convention of its folder and its type.
             found.setdefault(
                 (path, each.rule, each.field, each.value), _exception_violation(each, by_path[path], usual)
             )
@@ -66,7 +66,7 @@ def _violation_order(each: Violation) -> tuple[str, str, str]:
 
 
 def _usual_values(sheets: Sequence[NoteProperties]) -> dict[str, str]:
-    """By field the word, number or truth half of those that have it agree on."""
+    """By field: the text, number or boolean that at least half of its notes share."""
     counted: dict[str, Counter[str]] = {}
     for sheet in sheets:
         for name, value in sheet.values.items():
@@ -79,25 +79,25 @@ def _usual_values(sheets: Sequence[NoteProperties]) -> dict[str, str]:
 def _exception_violation(each: Convention, sheet: NoteProperties, usual: Mapping[str, str]) -> Violation:
     share, of = f"{each.share:.0%} of {each.notes}", f"{each.of} {each.name or '/'}"
     value = sheet.values.get(each.field) if each.field else None
-    held = value.texts[0] if value and value.texts else ""
+    text = value.texts[0] if value and value.texts else ""
     if each.rule == "required":
-        said, better = f"is missing; {share} have it", usual.get(str(each.field))
+        reason, better = f"is missing; {share} have it", usual.get(str(each.field))
     elif each.rule == "type":
-        said, better = f"is a {value.kind if value else 'value'}; in {share} it is a {each.value}", None
+        reason, better = f"is a {value.kind if value else 'value'}; in {share} it is a {each.value}", None
     elif each.rule == "enum":
-        said = f"is '{held}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
-        better = suggest_value(held, each.choices)
+        reason = f"is '{text}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
+        better = suggest_value(text, each.choices)
     elif each.rule == "tag":
         return Violation(sheet.path, "tags", f"#{each.field} is missing; {share} carry it", f"#{each.field}", of)
     else:
-        said, better = f"the file is not named in {each.value}, as {share} are", None
-    return Violation(sheet.path, each.field, said, better, of)
+        reason, better = f"the file is not named in {each.value}, as {share} are", None
+    return Violation(sheet.path, each.field, reason, better, of)
 
 
 def check_written(
     sheets: Sequence[NoteProperties], schemas: Mapping[str, SchemaCheck]
 ) -> tuple[list[Violation], list[NoteProperties]]:
-    """What does not fit the nearest schema at or above a note's folder, and the notes without any."""
+    """Violations of the nearest schema at or above each note's folder, and the notes without any schema."""
     found: list[Violation] = []
     without: list[NoteProperties] = []
     for sheet in sheets:
@@ -116,7 +116,7 @@ def _nearest_schema(folder: str, schemas: Mapping[str, SchemaCheck]) -> SchemaCh
 
 
 def parse_schemas(written: Mapping[str, object]) -> tuple[dict[str, SchemaCheck], list[str]]:
-    """The schemas of notes, by folder, and what is wrong with those that are none."""
+    """The schemas in schema notes, by folder, and warnings about invalid ones."""
     found: dict[str, SchemaCheck] = {}
     warnings = []
     for folder, value in sorted(written.items()):
@@ -129,13 +129,13 @@ def parse_schemas(written: Mapping[str, object]) -> tuple[dict[str, SchemaCheck]
 
 
 def find_violations(sheet: NoteProperties, check: SchemaCheck) -> list[Violation]:
-    """What of one note does not fit."""
+    """The violations of a schema in one note."""
     written = check.written
     found = []
     for name, rule in written.fields.items():
         value = sheet.values.get(name)
-        for said, better in _find_mismatch(name, value, rule, check):
-            found.append(Violation(sheet.path, name, said, better, check.against))
+        for reason, better in _find_mismatch(name, value, rule, check):
+            found.append(Violation(sheet.path, name, reason, better, check.against))
     found += [
         Violation(sheet.path, name, "is not in the schema", _unexpected_field(name, written), check.against)
         for name in sheet.values
@@ -175,7 +175,7 @@ def _find_mismatch(
 
 
 _TEXTS = ("date", "datetime", "link")
-"""Types that are text as well."""
+"""Types that also count as strings."""
 
 _REMEDIES = {
     ("string", "list"): "migrate it to_type list",
@@ -201,7 +201,7 @@ def _is_above(value: PropertyValue, bound: float | str) -> bool:
 
 
 def _compare(value: PropertyValue, bound: float | str) -> int:
-    """Below zero where a value is less than its bound, above where it is more."""
+    """Negative if a value is below the bound, positive if above, else 0."""
     if value.kind in ("date", "datetime"):
         text, other = value.texts[0], str(bound)
         return (text > other) - (text < other)

@@ -1,1 +1,1 @@
-"""What a vault speaks of: names of notes and of things without one, and making two names one."""
+"""What a vault is about: names with and without a note, and merging two of them."""

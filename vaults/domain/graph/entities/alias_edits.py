@@ -1,4 +1,4 @@
-"""The other names a note goes by, in its frontmatter. Pure."""
+"""Editing a note's aliases in its frontmatter. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from vaults.markdown.link_resolution import fold_name
 
 
 def add_aliases(text: str, names: Iterable[str]) -> str:
-    """The note with these aliases as well, as far as it does not go by them already. Raises ``Conflict`` for
-    frontmatter that cannot be edited safely."""
+    """Add aliases that the note does not have yet. Raises ``Conflict`` for frontmatter that cannot be edited safely."""
     note = markdown.parse_outline(text)
     known = {fold_name(each) for each in (note.title or "", *note.aliases)}
     fresh = [each for each in dict.fromkeys(names) if fold_name(each) not in known]
@@ -21,18 +20,18 @@ def add_aliases(text: str, names: Iterable[str]) -> str:
 
 
 def remove_alias(text: str, name: str) -> str:
-    """The note without an alias, whatever its case. Raises ``InvalidArgument`` where it has none such."""
+    """Remove an alias, whatever its case. Raises ``InvalidArgument`` if the note does not have it."""
     note = markdown.parse_outline(text)
-    held = _read_aliases(note.frontmatter)
-    left = [each for each in held if fold_name(str(each)) != fold_name(name)]
-    if len(left) == len(held):
-        said = ", ".join(note.aliases[:10]) or "none"
-        raise InvalidArgument("alias", f"is not among the note's aliases: {said}")
+    aliases = _read_aliases(note.frontmatter)
+    left = [each for each in aliases if fold_name(str(each)) != fold_name(name)]
+    if len(left) == len(aliases):
+        existing = ", ".join(note.aliases[:10]) or "none"
+        raise InvalidArgument("alias", f"is not among the note's aliases: {existing}")
     return _write_aliases(text, note.frontmatter, left)
 
 
 def _find_key(frontmatter: dict[str, Any]) -> str:
-    """Under which key the note's aliases stand."""
+    """The key of the note's aliases."""
     return "alias" if "alias" in frontmatter and "aliases" not in frontmatter else "aliases"
 
 

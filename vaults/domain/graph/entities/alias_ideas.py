@@ -1,4 +1,4 @@
-"""Other names an entity could go by: those people used for it in links, and forms of its own name. Pure."""
+"""Suggesting aliases for an entity: words that links show for it, and forms of its own name. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vaults.markdown.link_resolution import fold_name
 AliasSource = Literal["used in links", "acronym", "in brackets", "without brackets", "plural", "singular", "initials"]
 
 MAX_LENGTH, MAX_WORDS = 60, 6
-"""Characters and words of what still looks like a name."""
+"""Max characters and words of something that still looks like a name."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BRACKETS = re.compile(r"^(.{2,}?)\s*\(([^()]{2,40})\)\s*$")
@@ -38,17 +38,17 @@ class AliasIdea:
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """An entity as it is called. ``said``: what links to it show, and how often."""
+    """An entity and its names."""
 
     path: str
     title: str
     names: tuple[str, ...]
     category: str
-    said: Mapping[str, int]
+    said: Mapping[str, int]  # words that links to it show, and how often
 
 
 def find_alias_ideas(entity: NamedEntity, is_taken: Callable[[str], bool]) -> list[AliasIdea]:
-    """What it could be called as well, the surest first: none that it, or another entity, is called already."""
+    """Alias ideas, the most certain first, without names that it or another entity already has."""
     seen = {fold_name(each) for each in entity.names}
     found = []
     for alias, because, used in (*_iter_used(entity.said), *_iter_forms(entity)):
@@ -59,9 +59,9 @@ def find_alias_ideas(entity: NamedEntity, is_taken: Callable[[str], bool]) -> li
     return found
 
 
-def _iter_used(said: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]]:
+def _iter_used(shown: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]]:
     spelled: dict[str, tuple[str, int]] = {}
-    for alias, count in said.items():
+    for alias, count in shown.items():
         plain = " ".join(alias.split())
         known, before = spelled.get(fold_name(plain), (plain, 0))
         spelled[fold_name(plain)] = known, before + count
@@ -71,7 +71,7 @@ def _iter_used(said: Mapping[str, int]) -> Iterator[tuple[str, AliasSource, int]
 
 
 def is_name_like(text: str) -> bool:
-    """Whether words a link shows may be a name: few, no pointing word, no number, no path."""
+    """Whether the words a link shows may be a name: few, and not just pointing words ("here"), numbers or a path."""
     words = _WORD.findall(text)
     if not words or len(text) > MAX_LENGTH or len(words) > MAX_WORDS or " > " in text or "/" in text:
         return False
@@ -97,7 +97,7 @@ def _iter_forms(entity: NamedEntity) -> Iterator[tuple[str, AliasSource, int]]:
 
 
 def make_acronyms(title: str) -> list[str]:
-    """Short forms of a name of several words: their initials, words that are short forms already left whole or not."""
+    """Acronyms of a name of several words: with words that are acronyms themselves kept whole, and without."""
     words = [word for word in _WORD.findall(title) if fold_name(word) not in _SMALL]
     if not 2 <= len(words) <= 7 or any(not word[0].isupper() for word in words):
         return []
@@ -107,7 +107,7 @@ def make_acronyms(title: str) -> list[str]:
 
 
 def _switch_number(title: str) -> tuple[str, AliasSource, int] | None:
-    """One for several, or several for one: of the last word, in English."""
+    """Switch the last word between singular and plural, in English."""
     last = (_WORD.findall(title) or [""])[-1]
     if len(last) < 4 or not (last.isascii() and last.isalpha()) or last.isupper() or not title.endswith(last):
         return None

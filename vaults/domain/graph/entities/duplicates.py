@@ -1,5 +1,5 @@
-"""Entities that may be one thing under two names. Pure; takes some hundred milliseconds for thousands of names, so call
-it on a thread."""
+"""Finding entities that may be one thing under two names. Pure; takes some hundred milliseconds for thousands of names,
+so call it on a worker thread."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from vaults.domain.graph.entities.entity_lists import Entity
 from vaults.markdown.link_resolution import fold_name, name_key
 
 MIN_FUZZY = 90.0
-"""Per cent of two names that must be alike."""
+"""Min similarity of two names, in per cent."""
 
 MIN_COSINE = 0.92
-"""Cosine of two entities' vectors that says the same thing is meant; names must have a word in common as well."""
+"""Min cosine of two entities' vectors to count as the same thing; their names must also share a word."""
 
 BASE_SCORE, SCORE_PER_REASON = 80.0, 10.0
-"""Points of two that are about the same, and of a second reason."""
+"""Base score of a pair that is near in meaning, and bonus for each further reason."""
 
 MAX_LENGTH = 120
-"""Characters of a name that is compared."""
+"""Max characters of a name that is compared."""
 
 MAX_GROUP = 400
-"""Names of one beginning, or one end, compared each with each."""
+"""Max names with a common start or end that are compared with each other."""
 
 MAX_SAME = 20
-"""Entities of one name among which all pairs are told."""
+"""Max entities sharing a name of which all pairs are returned."""
 
 _GENERIC = frozenset(("index", "readme", "notes", "note", "overview", "todo", "home", "inbox", "untitled", "log"))
 _ALIASES = "a name of both"
@@ -40,12 +40,12 @@ _DIGITS = re.compile(r"\d+")
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*\Z")
 
 NearNotes = Mapping[str, Sequence[tuple[str, float]]]
-"""Paths of notes near in meaning to the one at a path, with their cosines."""
+"""By path: notes near in meaning, with their cosines."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeCandidate:
-    """``one`` may be merged into ``into``; without a note it may become an alias of it. ``score``: 0 to 100."""
+    """``one`` may be merged into ``into``, or become an alias of it if it has no note. ``score``: 0 to 100."""
 
     one: Entity
     into: Entity
@@ -54,7 +54,7 @@ class MergeCandidate:
 
     @property
     def keys(self) -> tuple[str, str]:
-        """By which it is dismissed."""
+        """The keys it is dismissed by."""
         return order_keys(self.one.name, self.into.name)
 
 
@@ -67,13 +67,13 @@ def order_keys(one: str, other: str) -> tuple[str, str]:
 def find_duplicates(
     entities: Sequence[Entity], near: NearNotes, dismissed: frozenset[tuple[str, str]]
 ) -> list[MergeCandidate]:
-    """Pairs that may be one thing, the likeliest first; at least one of each has a note."""
+    """Pairs that may be one thing, the likeliest first; at least one of each pair has a note."""
     found: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
     named = [each for each in entities if fold_name(each.name) not in _GENERIC and len(each.name) <= MAX_LENGTH]
     for because, score, groups in _group_by_form(named):
         for group in groups:
             for a, b in combinations(sorted(set(group))[:MAX_SAME], 2):
-                # Whatever makes two names equal makes them equal in all weaker ways too.
+                # Names that are equal by one form are equal by all weaker forms too: the first reason is enough.
                 if not found[a, b] and (
                     because == _ALIASES or _find_numbers(named[a].name) == _find_numbers(named[b].name)
                 ):
@@ -89,7 +89,7 @@ def find_duplicates(
 
 
 def _to_candidate(one: Entity, other: Entity, reasons: Mapping[str, float]) -> MergeCandidate | None:
-    """The better known of two is the one that stays."""
+    """Decide which entity of a pair is kept: the better known one. None if neither has a note."""
     if one.path is None and other.path is None:
         return None
     gone, into = sorted((one, other), key=lambda each: (each.path is not None, each.hub, each.mentions, each.name))
@@ -101,7 +101,7 @@ _EntityGroups = Iterable[Sequence[int]]
 
 
 def _group_by_form(named: Sequence[Entity]) -> Iterator[tuple[str, float, _EntityGroups]]:
-    """Entities that share a form of their names."""
+    """Groups of entities that share a form of their names, with the reason and score."""
     stemmed = _make_stemmer()
     forms: tuple[tuple[str, float, Callable[[str], str]], ...] = (
         ("the same name", 85.0, fold_name),
@@ -124,7 +124,7 @@ def _group_by_key(keyed: Iterable[tuple[str, int]]) -> _EntityGroups:
 
 
 def _group_by_brackets(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
-    """Who is called as another is before its brackets. Two with brackets are told apart by them."""
+    """Pairs whose names differ only by brackets in one. Brackets in both are meant to distinguish them."""
     plain = defaultdict(list)
     for place, each in enumerate(named):
         plain[_collapse(each.name)].append(place)
@@ -146,7 +146,7 @@ def _iter_names(named: Sequence[Entity]) -> Iterator[tuple[str, int]]:
 
 
 def _group_by_initials(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
-    """Who is called by the initials of another."""
+    """Pairs of which one is named by the initials of the other."""
     called = defaultdict(list)
     for place, each in enumerate(named):
         if each.name.isupper() and 2 < len(each.name) <= 8:
@@ -158,7 +158,7 @@ def _group_by_initials(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
 
 
 def _collapse(name: str) -> str:
-    """Without blanks, signs and accents: turbo-pump is turbopump."""
+    """Remove spaces, punctuation and accents: turbo-pump becomes turbopump."""
     plain = _PLAIN.sub("", fold_name(name))
     if plain.isascii():
         return plain
@@ -173,8 +173,8 @@ def _make_stemmer() -> Callable[[str], str]:
 
 
 def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Names that differ by a slip. Two that differ in a number are two things; and of the rest only those are compared
-    that begin or end alike."""
+    """Names that differ by a typo. Names with different numbers are different things; of the rest, only those with a
+    common start or end are compared."""
     from rapidfuzz import fuzz, process
 
     blocks: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -182,7 +182,7 @@ def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], fl
     for place, name in enumerate(plain):
         letters = _PLAIN.sub("", name)
         if len(letters) >= 5:
-            digits = ",".join(_DIGITS.findall(name))  # those in brackets too
+            digits = ",".join(_DIGITS.findall(name))  # including those in brackets
             blocks["begins", letters[:3], digits].append(place)
             blocks["ends", letters[-3:], digits].append(place)
     for block in blocks.values():
@@ -197,7 +197,7 @@ def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], fl
 
 
 def _find_near(named: Sequence[Entity], near: NearNotes) -> Iterator[tuple[tuple[int, int], float]]:
-    """Notes that are about the same and share a word of their names."""
+    """Notes near in meaning that share a word of their names."""
     by_path = {each.path: place for place, each in enumerate(named) if each.path is not None}
     words = _make_stemmer()
     for path, others in near.items():

@@ -1,4 +1,4 @@
-"""The people, things and ideas of a vault, as a list."""
+"""Listing the entities of a vault: people, things and ideas."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ EntityKind = Literal["note", "memory", "prospect"]
 EntitySort = Literal["hub", "mentions", "name"]
 
 MAX_ALIASES = 20
-"""Aliases shown of one entity."""
+"""Max aliases shown of one entity."""
 
 MAX_CATEGORIES = 20
-"""Categories that are counted in an answer."""
+"""Max categories counted in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Entity:
 
     @property
     def mentions(self) -> int:
-        """Notes and memories that speak of it."""
+        """How many notes and memories mention it."""
         return self.linked_from + self.memories
 
 
 @dataclass(frozen=True, slots=True)
 class EntityFilter:
-    """Which entities; a text is compared without case, with each of an entity's names."""
+    """Which entities to list. Texts are compared with each of an entity's names, ignoring case."""
 
     kind: EntityKind | None = None
     category: str | None = None
@@ -60,13 +60,13 @@ class EntityFilter:
 
     @property
     def digest(self) -> str:
-        """What a cursor belongs to."""
+        """Identifies the listing that a cursor belongs to."""
         return hash_parts({name: getattr(self, name) for name in self.__slots__})[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """Some of ``total``. ``categories``: how many there are of each, the most first."""
+    """A page of ``total`` entities. ``categories``: number of entities by category, most frequent first."""
 
     entities: list[Entity]
     total: int
@@ -77,7 +77,8 @@ class EntityPage:
 async def list_entities(
     vault: Vault, actor: Actor, wanted: EntityFilter, room: tuple[int, int], cursor: str | None = None
 ) -> EntityPage:
-    """A page. ``room``: entities and tokens at most. Raises ``InvalidArgument`` for a cursor of another listing."""
+    """One page of entities. ``room``: max entities, max tokens. Raises ``InvalidArgument`` for a cursor of another
+    listing."""
     limit, max_tokens = room
     after = str(cursors.decode(cursor, wanted.digest)[0]) if cursor is not None else ""
     found = await vault.db.read(lambda tx: read_known_names(tx, vault, actor))
@@ -91,7 +92,7 @@ async def list_entities(
 
 
 def _filter_entities(found: KnownNames, wanted: EntityFilter) -> tuple[list[tuple[str, Entity]], dict[str, int]]:
-    """Those that pass, each behind what it is ordered by."""
+    """The matching entities, each with its sort key, and the number of entities by category."""
     fitting = [each for each in iter_entities(found) if _is_match(each, wanted)]
     counts = Counter(each.category for each in fitting if each.category)
     if wanted.category is not None:
@@ -135,7 +136,7 @@ def _is_match(entity: Entity, wanted: EntityFilter) -> bool:
 
 
 def _to_sort_key(entity: Entity, sort_by: EntitySort) -> str:
-    """A text that comes before those of the entities that come after it."""
+    """A key whose text order is the requested order."""
     called = f"{fold_name(entity.name)[:200]}|{entity.path or entity.kind}"
     if sort_by == "hub":
         return f"{10_000 - round(entity.hub * 100):06d}|{10**9 - entity.mentions:010d}|{called}"

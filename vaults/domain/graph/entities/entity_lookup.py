@@ -1,4 +1,4 @@
-"""The note that a caller means by a path, a title or an alias."""
+"""Finding the note that a caller means by a path, a title or an alias."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vaults.vault import Vault
 
 
 async def find_note_path(vault: Vault, name: str) -> str | None:
-    """The path of the note that goes by a name; None where none does. Raises ``Conflict`` where several do."""
+    """The path of the note with a name; None if there is none. Raises ``Conflict`` if there are several."""
     try:
         return (await open_note(vault, name)).path
     except (NotFound, InvalidArgument, TooLarge):
@@ -22,7 +22,7 @@ async def find_note_path(vault: Vault, name: str) -> str | None:
 
 
 async def require_note_path(vault: Vault, name: str) -> str:
-    """As ``find_note_path``; raises ``NotFound`` with the closest names where no note goes by it."""
+    """Like ``find_note_path``, but raises ``NotFound`` with the closest names if there is no such note."""
     path = await find_note_path(vault, name)
     if path is None:
         near = await vault.db.read(lambda tx: find_closest(tx, name))

@@ -1,5 +1,5 @@
-"""Everything that has a name in a vault: notes, what memories speak of, what is linked to and not written. Of memories
-only those the caller may see: nothing tells that there are others."""
+"""All names in a vault: of notes, of what memories are about, and of links without a note. Only memories that the
+caller may see count; nothing reveals that there are others."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
 MAX_ROWS = 20_000
-"""Memories that are counted, and names without a note; the newest and the most linked."""
+"""Max memories counted, newest first, and max names without a note, most linked first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryMentions:
-    """Memories by what they speak of: notes by path, and names no note goes by, as they are written first."""
+    """Number of memories by what they are about: notes by path, and names without a note, as first spelled."""
 
     notes: Mapping[str, int]
     names: Mapping[str, int]
@@ -34,23 +34,23 @@ class MemoryMentions:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What there is. ``wanted``: names that are linked to without a note, but for those somebody dismissed."""
+    """All names in a vault."""
 
     graph: Graph
     hubs: Mapping[int, float]
     spoken: MemoryMentions
-    wanted: Sequence[UnresolvedName]
+    wanted: Sequence[UnresolvedName]  # linked names without a note, except dismissed ones
 
 
 def read_known_names(tx: Reader, vault: Vault, actor: Actor) -> KnownNames:
-    """All of it, as the caller may see it."""
+    """All names, as far as the caller may see them."""
     refused = dismissals.read_prospects(tx)
     wanted = [each for each in unresolved_names.read_unresolved(tx, MAX_ROWS) if each.key not in refused]
     return KnownNames(vault.graph_cache.at(tx), centrality.read_scores(tx), count_memory_mentions(tx, actor), wanted)
 
 
 def count_memory_mentions(tx: Reader, actor: Actor) -> MemoryMentions:
-    """How many memories speak of what. A name that one note goes by is that note."""
+    """Count memories by what they are about. A name that exactly one note has counts as that note."""
     where, params = SearchFilter(actor.identity, clock.now()).over_memories()
     linked = f"FROM memory_subjects s JOIN memories m ON m.seq = s.from_memory WHERE {where} AND s.kind"
     rows = tx.all(

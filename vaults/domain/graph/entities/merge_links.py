@@ -1,8 +1,8 @@
-"""Which links change, and how, when one note becomes part of another. Pure.
+"""Rewriting links when one note is merged into another. Pure.
 
-Every link that means the note that goes means the other one afterwards, by its file's name or path in the style it was
-written in, and shows the words it showed. Links of the note itself mean what they did from where its text is now.
-Nothing else changes what it means: the names the note had become aliases, and an alias is asked for last.
+Every link to the removed note then leads to the other one, by file name or path in its old style, and shows the same
+words. Links in the removed note's own text keep their meaning from its new place. No other link changes its meaning:
+the removed note's names become aliases, and aliases are tried last.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ _TextEdit = tuple[int, int, str]
 
 @dataclass(slots=True)
 class MergeRelinker:
-    """A note that goes, the one it becomes part of, and that one as it is called afterwards. ``others``: every note
-    that goes by a name which a link in question, or the note it means, is called by.
-    """
+    """Rewrites links for a merge."""
 
-    gone: LinkTarget
-    into: LinkTarget
-    after: LinkTarget
-    others: Iterable[LinkTarget]
+    gone: LinkTarget  # the note to be removed
+    into: LinkTarget  # the note it becomes part of
+    after: LinkTarget  # that note with its names afterwards
+    others: Iterable[LinkTarget]  # every note that shares a name with an affected link, or with the note it leads to
     _before: dict[str, list[LinkTarget]] = field(init=False)
     _after: dict[str, list[LinkTarget]] = field(init=False)
     _meanings: dict[tuple[str, str, str], str | None] = field(init=False, default_factory=dict)
@@ -53,8 +51,8 @@ class MergeRelinker:
         self._after = defaultdict(list, group_by_name([*rest, self.after]))
 
     def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
-        """The text of the note at ``source`` with its links as they have to be. That of the note that goes is as it has
-        to be where the other one is. Raises ``InvalidArgument`` where no link can mean the other one."""
+        """Rewrite the links of the note at ``source``; those of the removed note for their new place. Raises
+        ``InvalidArgument`` where no link can express the remaining note's name."""
         found, edits, count = scan(text), list[_TextEdit](), 0
         spans: list[tuple[int, int]] | None = None
         frontmatter = False
@@ -74,7 +72,7 @@ class MergeRelinker:
         return RewrittenText(new_text, count)
 
     def _target(self, link: Link, source: str, exists: FileExists, *, bracketed: bool) -> str | None:
-        """What a link has to say instead; None where it stays."""
+        """The new target of a link; None where it stays."""
         own = source == self.gone.path
         key = name_key(link.page)
         if not link.target or not (own or key in self._before):
@@ -92,7 +90,7 @@ class MergeRelinker:
         return self._spelled[known]
 
     def _meant(self, link: Link, source: str) -> str | None:
-        """The note a link means before."""
+        """The note a link means before the merge."""
         known = (link.kind, link.target, source)
         if known not in self._meanings:
             self._meanings[known] = resolve_link(link, source, self._before[name_key(link.page)])
@@ -109,7 +107,7 @@ class MergeRelinker:
         raise InvalidArgument("into", f"cannot be written as a link, as '{link.target}' in '{source}' would have to be")
 
     def _words(self, text: str, link: Link, source: str, new: str, spans: Sequence[tuple[int, int]]) -> list[_TextEdit]:
-        """The words a reader saw, where the link was shown by its target."""
+        """Add the words a reader saw to a link that was shown by its target."""
         if link.kind != "wiki" or link.embed or "|" in text[link.target_end : link.end]:
             return []
         if self._meant(link, source) != self.gone.path:

@@ -1,4 +1,4 @@
-"""Proposing that two entities be one, and remembering who was told that they are not."""
+"""Proposing merges of entities, and remembering dismissed proposals."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from vaults.markdown.link_resolution import fold_name, name_key
 from vaults.vault import Vault
 
 MAX_ENTITIES = 20_000
-"""Entities that are compared, those with notes first."""
+"""Max entities that are compared, those with notes first."""
 
 MAX_COMPARED, BATCH_ROWS = 4_000, 256
-"""Notes that are compared by meaning, and how many at once: each with each."""
+"""Max notes compared pairwise by meaning, and how many at a time."""
 
 MAX_NEAR = 20
-"""Notes like one from which their likeness says nothing."""
+"""Max notes near one in meaning: beyond that, nearness says nothing."""
 
 
 async def propose_merges(
     vault: Vault, actor: Actor, entity: str | None, limit: int
 ) -> tuple[list[MergeCandidate], int]:
-    """Pairs that may be one thing, and of how many; only those with ``entity``, where it is given. Raises ``Conflict``
-    for a name of several notes, ``NotFound``."""
+    """Pairs that may be one thing, and their total number; only those with ``entity`` if given. Raises ``Conflict`` for
+    a name of several notes, ``NotFound``."""
     path = await entity_lookup.find_note_path(vault, entity) if entity is not None else None
 
     def read(tx: Reader) -> tuple[KnownNames, VectorMatrix, frozenset[tuple[str, str]]]:
@@ -54,8 +54,8 @@ async def propose_merges(
 
 
 def find_near_notes(graph: Graph, matrix: VectorMatrix) -> NearNotes:
-    """Notes with others that are about the same, by path. Nothing of a vault that has very many, nor of notes that many
-    are like: those were made from one template."""
+    """By path: other notes near in meaning. Empty for a vault with more than ``MAX_COMPARED`` notes; without notes that
+    are near to very many, for those come from one template."""
     rows, found = matrix.rows, dict[str, list[tuple[str, float]]]()
     if rows is None or len(matrix.notes) > MAX_COMPARED:
         return found
@@ -74,8 +74,8 @@ def _is_entity(entity: Entity, name: str, path: str | None) -> bool:
 
 
 async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, undo: bool) -> bool:
-    """Propose two entities no more, or again; whether that changed anything. Raises ``InvalidArgument`` for one and
-    itself, ``NotFound`` for what the vault does not speak of."""
+    """Stop proposing a merge, or allow it again; returns whether that changed anything. Raises ``InvalidArgument`` if
+    both are the same entity, ``NotFound`` for an unknown one."""
     vault.check_writable()
     for each in () if undo else names:
         await _check_known(vault, actor, each)
@@ -86,7 +86,7 @@ async def dismiss_merge(vault: Vault, actor: Actor, names: tuple[str, str], *, u
 
 
 async def _check_known(vault: Vault, actor: Actor, name: str) -> None:
-    """What is dismissed is kept for good: names nobody uses would pile up."""
+    """Raise ``NotFound`` for an unknown entity. Dismissals are kept for good, so unused names would pile up."""
     try:
         if await entity_lookup.find_note_path(vault, name) is not None:
             return
@@ -98,17 +98,18 @@ async def _check_known(vault: Vault, actor: Actor, name: str) -> None:
 
 
 async def _find_key(vault: Vault, name: str) -> str:
-    """The key of an entity's name: of its note's title, where it has one."""
+    """The key of an entity's name: of its note's title if it has a note."""
     try:
         path = await entity_lookup.find_note_path(vault, name)
-    except Conflict:  # two notes of one name have one key
+    except Conflict:  # several notes with this name share its key
         path = None
     title = await vault.db.read(lambda tx: tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
     return name_key(str(title or name))
 
 
 async def dismiss_prospect(vault: Vault, actor: Actor, name: str, *, undo: bool) -> bool:
-    """Take a name without a note for none, or again for one. Raises ``NotFound`` for a name nobody links to."""
+    """Stop listing a name without a note, or list it again; returns whether that changed anything. Raises ``NotFound``
+    for a name without links."""
     vault.check_writable()
     key = name_key(name)
 

@@ -1,4 +1,4 @@
-"""Adding a name to a note, or taking one away, and thinking of names it could have."""
+"""Adding, removing and suggesting aliases of notes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from vaults.markdown.link_resolution import fold_name
 from vaults.vault import Vault
 
 MAX_ROWS = 20_000
-"""Different words of links that are looked at."""
+"""Max distinct link texts that are examined."""
 
 MIN_USES = 2
-"""Links that say so, from which a vault is told of a name."""
+"""Min links that show a name before it is suggested without being asked about its note."""
 
 _UNSURE_SOURCES = ("plural", "singular", "initials")
-"""Ideas for a note that is asked about, but not for a whole vault."""
+"""Sources of ideas that are suggested for a single note only, not for a whole vault."""
 
 
 @dataclass(frozen=True, slots=True)
 class AliasRequest:
-    """A change of a note's aliases."""
+    """A change to a note's aliases."""
 
     entity: str
     alias: str
@@ -41,40 +41,40 @@ class AliasRequest:
     terms: EditOptions
 
 
-async def change_alias(vault: Vault, actor: Actor, asked: AliasRequest) -> EditResult:
-    """Add an alias to a note, or take it away; every other byte stays. Raises ``NotFound``, ``Conflict``,
+async def change_alias(vault: Vault, actor: Actor, request: AliasRequest) -> EditResult:
+    """Add or remove an alias of a note; every other byte stays. Raises ``NotFound``, ``Conflict``,
     ``InvalidArgument``."""
-    name = " ".join(asked.alias.split())
+    name = " ".join(request.alias.split())
     if not name or not name.isprintable():
         raise InvalidArgument("alias", "must be a name on one line")
-    path = await entity_lookup.require_note_path(vault, asked.entity)
+    path = await entity_lookup.require_note_path(vault, request.entity)
 
     def revise(text: str) -> Revision:
-        if asked.remove:
+        if request.remove:
             return Revision(alias_edits.remove_alias(text, name), "took an alias from")
         return Revision(alias_edits.add_aliases(text, [name]), "added an alias to")
 
-    changed = await apply_amendment(vault, actor, Amendment(path, revise), asked.terms)
-    others = [] if asked.remove else await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
+    changed = await apply_amendment(vault, actor, Amendment(path, revise), request.terms)
+    others = [] if request.remove else await vault.db.read(lambda tx: list(note_names.find_notes_exactly(tx, name)))
     also = [each for each in others if each != path]
     if not also:
         return changed
-    said = f"{also[0]} goes by this name as well: a link by it may mean that note, or none"
-    return replace(changed, warnings=[*changed.warnings, said])
+    warning = f"{also[0]} goes by this name as well: a link by it may mean that note, or none"
+    return replace(changed, warnings=[*changed.warnings, warning])
 
 
 async def suggest_aliases(vault: Vault, actor: Actor, entity: str | None, limit: int) -> list[AliasIdea]:
-    """Names for one note, or the surest ones for all. Raises ``NotFound``."""
+    """Suggest aliases for one note, or the most certain ones for all. Raises ``NotFound``."""
     path = await entity_lookup.require_note_path(vault, entity) if entity is not None else None
-    found, said = await vault.db.read(lambda tx: (read_known_names(tx, vault, actor), _read_shown_names(tx, path)))
-    return (await run_in(vault.shared.pool, _find_ideas, found, said, path))[:limit]
+    found, shown = await vault.db.read(lambda tx: (read_known_names(tx, vault, actor), _read_shown_names(tx, path)))
+    return (await run_in(vault.shared.pool, _find_ideas, found, shown, path))[:limit]
 
 
 _ShownNames = Mapping[int, Mapping[str, int]]
 
 
 def _read_shown_names(tx: Reader, path: str | None) -> _ShownNames:
-    """What links show instead of a note's name, by the number of the note, and how often."""
+    """By note number: the words links show instead of its name, and how often."""
     only = " AND meant = (SELECT seq FROM notes WHERE path = :path)" if path is not None else ""
     rows = tx.all(
         "SELECT meant, alias, COUNT(*) FROM note_links WHERE meant IS NOT NULL AND meant <> note AND alias <> ''"
@@ -87,7 +87,7 @@ def _read_shown_names(tx: Reader, path: str | None) -> _ShownNames:
     return found
 
 
-def _find_ideas(found: KnownNames, said: _ShownNames, path: str | None) -> list[AliasIdea]:
+def _find_ideas(found: KnownNames, shown: _ShownNames, path: str | None) -> list[AliasIdea]:
     graph = found.graph
     holders: dict[str, set[int]] = defaultdict(set)
     for number, node in graph.nodes.items():
@@ -97,7 +97,7 @@ def _find_ideas(found: KnownNames, said: _ShownNames, path: str | None) -> list[
     several: list[tuple[float, AliasIdea]] = []
     for number, node in graph.nodes.items():
         if path is None or node.path == path:
-            words = said.get(number, {})
+            words = shown.get(number, {})
             for idea in find_alias_ideas(_to_named_entity(node, words), _make_is_taken(holders, spoken, number)):
                 if path is not None or _is_sure(idea):
                     several.append((found.hubs.get(number, 0.0), idea))
@@ -107,16 +107,16 @@ def _find_ideas(found: KnownNames, said: _ShownNames, path: str | None) -> list[
 
 
 def _is_sure(idea: AliasIdea) -> bool:
-    """Whether it is worth a word where nobody asked about this note."""
+    """Whether an idea is certain enough to suggest when nobody asked about this note."""
     return idea.used >= MIN_USES if idea.because == "used in links" else idea.because not in _UNSURE_SOURCES
 
 
-def _to_named_entity(node: Node, said: Mapping[str, int]) -> NamedEntity:
-    return NamedEntity(node.path, node.title, node.names, categories.infer_category(node), said)
+def _to_named_entity(node: Node, shown: Mapping[str, int]) -> NamedEntity:
+    return NamedEntity(node.path, node.title, node.names, categories.infer_category(node), shown)
 
 
 def _make_is_taken(holders: Mapping[str, set[int]], spoken: set[str], number: int) -> Callable[[str], bool]:
-    """Whether another entity goes by a name."""
+    """A predicate: whether another entity has a name."""
 
     def is_taken(name: str) -> bool:
         form = fold_name(name)

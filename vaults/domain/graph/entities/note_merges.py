@@ -1,7 +1,7 @@
-"""Making two notes about one thing one: links, names and text of the one go to the other, and it is removed.
+"""Merging one note into another: its links, names and text go to the other, and it is removed.
 
-One change, which ``history`` takes back as a whole. Memories are no files: those that speak of the note that goes speak
-of the other one as well from then on, and go on doing so after the change was taken back.
+This is one change, which ``history`` undoes as a whole. Memories are not files: those about the removed note are from
+then on about the other one as well, even after an undo.
 """
 
 from __future__ import annotations
@@ -39,26 +39,25 @@ _CARRIED_FIELDS = frozenset({"title", "alias", "aliases"})
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A merge as it is asked for: by path, title or alias. ``keep_text``: what the first one says goes to the end of
-    the other; else it is gone with it. ``etag``: of ``into``."""
+    """A merge as requested. Notes are given by path, title or alias."""
 
     gone: str
     into: str
-    keep_text: bool = True
+    keep_text: bool = True  # append the removed note's text to the other; otherwise it is lost
     dry_run: bool = True
-    etag: str | None = None
+    etag: str | None = None  # of ``into``
     gone_etag: str | None = None
     session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """``path``: what is left, ``etag`` its version; ``links``: how many were rewritten."""
+    """What a merge did, or on a dry run would do."""
 
-    path: str
+    path: str  # of the remaining note
     gone: str
-    etag: str | None
-    links: int
+    etag: str | None  # of the remaining note
+    links: int  # how many were rewritten
     done: BulkEditResult
 
 
@@ -68,37 +67,39 @@ class _MergePlan:
     links: int
 
 
-async def merge_notes(vault: Vault, actor: Actor, asked: MergeRequest) -> MergeResult:
-    """Merge one note into another. Raises ``NotFound``, ``InvalidArgument`` for a note and itself, ``Conflict`` for a
-    name of several notes, a stale etag, or a file another program saves meanwhile."""
-    if vault.lease.held:  # links of notes that nobody has read cannot follow
+async def merge_notes(vault: Vault, actor: Actor, request: MergeRequest) -> MergeResult:
+    """Merge one note into another. Raises ``NotFound``, ``InvalidArgument`` if both are the same note, ``Conflict`` for
+    a name of several notes, a stale etag, or a file another program saves meanwhile."""
+    if vault.lease.held:  # links in notes not yet indexed would be missed
         await vault.notes.settled(INDEX_WAIT_S)
-    gone, into = await require_note_path(vault, asked.gone), await require_note_path(vault, asked.into)
+    gone, into = await require_note_path(vault, request.gone), await require_note_path(vault, request.into)
     if gone == into:
         raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
-    if collision_key(gone) == collision_key(into):  # no file of that name could be made again
+    if collision_key(gone) == collision_key(into):  # an undo could not recreate that file
         raise InvalidArgument(
             "entity",
             f"{gone} differs from {into} in case alone: an undo could not bring it back",
             hint=Advice(tool_clause("note_move it first", "note_move")),
         )
-    if asked.dry_run:
-        return await _merge_paths(vault, actor, gone, into, asked)
+    if request.dry_run:
+        return await _merge_paths(vault, actor, gone, into, request)
     async with vault.notes.writing():
         try:
-            return await _merge_paths(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, request)
         except Conflict:  # another program saved one of the files while they were read
-            return await _merge_paths(vault, actor, gone, into, asked)
+            return await _merge_paths(vault, actor, gone, into, request)
 
 
-async def _merge_paths(vault: Vault, actor: Actor, gone_path: str, into_path: str, asked: MergeRequest) -> MergeResult:
+async def _merge_paths(
+    vault: Vault, actor: Actor, gone_path: str, into_path: str, request: MergeRequest
+) -> MergeResult:
     gone, into = await open_note(vault, gone_path), await open_note(vault, into_path)
-    check_etag(gone, asked.gone_etag)
-    check_etag(into, asked.etag)
-    plan = await _plan_merge(vault, gone, into, keep_text=asked.keep_text)
+    check_etag(gone, request.gone_etag)
+    check_etag(into, request.etag)
+    plan = await _plan_merge(vault, gone, into, keep_text=request.keep_text)
     if vault.lease.held and vault.notes.progress.phase != "ready":
         plan.files.warnings.append(UNREAD_WARNING)
-    bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", asked.dry_run, asked.session)
+    bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", request.dry_run, request.session)
     done = await commit_drafts(vault, actor, plan.files, bulk)
     if done.change is None:
         return MergeResult(into.path, gone.path, into.etag, plan.links, done)
@@ -129,8 +130,8 @@ async def _plan_merge(vault: Vault, gone: OpenNote, into: OpenNote, *, keep_text
 
 
 def _read_linking_notes(tx: Reader, keys: set[str], going: set[str]) -> tuple[list[str], list[LinkTarget]]:
-    """Notes with links by a name of the one that goes, or whose links nobody has read yet; and notes that the links in
-    question, or what they are to say, may mean."""
+    """Paths of notes that link by a name of the removed note, or whose links are not indexed yet; and all notes that
+    those links may mean, before or after."""
     found = note_names.find_candidates(tx, sorted(keys))
     found += note_names.find_candidates(tx, sorted({name_key(note_name(each.path)) for each in found} - keys))
     rows = link_index.read_links_by_name(tx, going)
@@ -149,7 +150,7 @@ class _MergePair:
 def _draft_changes(
     vault: Vault, pair: _MergePair, joined: MergeRelinker, sources: Sequence[str], names: Sequence[str]
 ) -> _MergePlan:
-    """Read the linking notes and draw up every file. Blocking."""
+    """Read the linking notes and draft every file. Blocking."""
     counts: list[int] = []
 
     def step(path: str, text: str) -> str:
@@ -172,7 +173,7 @@ def _draft_changes(
 
 
 def _join_texts(vault: Vault, pair: _MergePair, joined: MergeRelinker, counts: list[int]) -> str:
-    """The text of the note that stays, with that of the other at its end."""
+    """The text of the remaining note, with that of the other appended."""
     into = joined.relinked(pair.into.text, pair.into.path)
     counts.append(into.count)
     if not pair.keep_text:
@@ -186,12 +187,12 @@ def _join_texts(vault: Vault, pair: _MergePair, joined: MergeRelinker, counts: l
 
 
 def _read_body(text: str) -> str:
-    r"""A note's text after its frontmatter, every line ending a ``\n``."""
+    r"""A note's text after its frontmatter, with all line endings as ``\n``."""
     return text[markdown.parse_outline(text).body_start :].replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _without_title(body: str, read: markdown.ParsedNote) -> str:
-    """The body without a first heading that only says the title: another heading says it."""
+    """The body without a first heading that repeats the title, for the merge adds its own."""
     first = next(iter(read.headings), None)
     lead, _, rest = body.lstrip().partition("\n")
     says_it = first is not None and first.level == 1 and first.text == read.title and lead.startswith("# ")
@@ -202,12 +203,12 @@ _MARKS = re.compile(r"[\[\]|<>`\\^\x00-\x1f]|(?<!\S)#+|#+\Z|%%")
 
 
 def _to_heading(title: str) -> str:
-    """One line that is a heading and holds no link, tag or comment."""
+    """A heading text on one line, without links, tags or comments."""
     return " ".join(["Merged from", *_MARKS.sub(" ", title).split()])[:200].rstrip(" #")
 
 
 def _append_text(text: str, more: str, heading: str) -> str:
-    """A text with another below a heading. Raises ``InvalidArgument`` where its end would swallow that."""
+    """Append a text under a heading. Raises ``InvalidArgument`` if unclosed code or a comment would swallow it."""
     newline = dominant_newline(text)
     added = newline.join([f"## {heading}", "", *more.strip("\n").rstrip().split("\n"), ""])
     lead = text.rstrip("\r\n")
@@ -220,7 +221,7 @@ def _append_text(text: str, more: str, heading: str) -> str:
 
 
 def _describe_left_out(pair: _MergePair) -> list[str]:
-    """What is not carried over, said."""
+    """A warning about frontmatter fields that are not carried over."""
     missing = [key for key in pair.read.frontmatter if key.lower() not in _CARRIED_FIELDS]
     if not missing:
         return []

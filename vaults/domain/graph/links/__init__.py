@@ -1,1 +1,1 @@
-"""Links a vault should have, those that lead nowhere, and what is learned from what people do with them."""
+"""Links a vault should have, links that lead nowhere, and learning from what people do with them."""

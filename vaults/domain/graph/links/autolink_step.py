@@ -1,5 +1,5 @@
-"""Links set on known names in what tools write: the last step before a note is committed, in what the caller wrote and
-nowhere else."""
+"""Setting links on known names in text that tools write: the last step before a commit, applied to the caller's text
+only."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LINKS_LEFT_OUT = "links were not set: with them the note would be longer than on
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """What is known of names, to set links by. ``suppressed``: keys of titles that are not wanted, by folder."""
+    """Sets links on known names. ``suppressed``: by folder, keys of titles that must not be linked."""
 
     gazetteer: Gazetteer
     suppressed: Mapping[str, frozenset[str]]
     settings: LinkSettings
 
     def wish(self, path: str) -> AutolinkOptions:
-        """What is wanted in all of a note."""
+        """The options for linking all of a note."""
         settings = self.settings
         return AutolinkOptions(
             path,
@@ -44,18 +44,18 @@ class Linker:
         )
 
     def linked(self, text: str, wish: AutolinkOptions) -> AutolinkedText:
-        """A text with its links. Takes 1 ms for 500 words: call it on a thread."""
+        """Add links to a text. Takes 1 ms for 500 words: call it on a worker thread."""
         return add_links(text, self.gazetteer, wish)
 
 
 def read_linker(tx: Reader, vault: Vault, folders: set[str]) -> Linker:
-    """What sets links in notes of some folders."""
+    """The linker for notes in these folders."""
     suppressed = {each: read_trust(tx, each).suppressed for each in folders}
     return Linker(vault.graph_cache.gazetteer(tx), suppressed, vault.shared.links)
 
 
 async def link_revision(vault: Vault, path: str, revision: Revision, *, asked: bool | None) -> Revision:
-    """A note's new text with links on the known names in what was written. ``asked`` None: as the settings say."""
+    """Add links on known names to the spans that were written. ``asked`` None: as the settings say."""
     if not revision.written or not (vault.shared.links.auto_link if asked is None else asked):
         return revision
     known = await vault.db.read(lambda tx: read_linker(tx, vault, {parent_folder(path)}))
@@ -69,7 +69,7 @@ async def link_revision(vault: Vault, path: str, revision: Revision, *, asked: b
 
 
 def _read_region(revision: Revision, text: str) -> str | None:
-    """The lines that changed, with their links: a link brings no line."""
+    """The changed lines including their new links, which add no lines."""
     first, last = revision.first_line, revision.last_line
     if not revision.region or first is None or last is None:
         return revision.region
@@ -78,7 +78,7 @@ def _read_region(revision: Revision, text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLinks:
-    """Links that a change of a note set."""
+    """Links set by a change to a note."""
 
     path: str
     change: str
@@ -86,22 +86,22 @@ class ChangeLinks:
 
 
 def record_links(actor: Actor, path: str, linked: tuple[AddedLink, ...], tx: Writer, change: str) -> None:
-    """Keep in mind which links a change of a note set, to learn from what becomes of them."""
+    """Record which links a change set, to learn from what becomes of them."""
     if linked:
         link_applications.record_applications(tx, _to_applications(actor, [ChangeLinks(path, change, linked)], "auto"))
 
 
-async def record_all_links(vault: Vault, actor: Actor, *made: ChangeLinks, source: LinkSource = "auto") -> None:
-    """As ``record_links``, of many notes that stand, whatever becomes of this."""
-    rows = _to_applications(actor, made, source)
+async def record_all_links(vault: Vault, actor: Actor, *changes: ChangeLinks, source: LinkSource = "auto") -> None:
+    """Like ``record_links``, for many notes that are already committed: errors are ignored."""
+    rows = _to_applications(actor, changes, source)
     if rows:
         with suppress(StrongroomError):
             await vault.db.write_uncounted(lambda tx: link_applications.record_applications(tx, rows))
 
 
-def _to_applications(actor: Actor, made: Iterable[ChangeLinks], source: LinkSource) -> list[LinkApplication]:
+def _to_applications(actor: Actor, changes: Iterable[ChangeLinks], source: LinkSource) -> list[LinkApplication]:
     return [
         LinkApplication(each.path, one.title, one.term, source, actor.identity, each.change)
-        for each in made
+        for each in changes
         for one in each.linked
     ]

@@ -1,4 +1,4 @@
-"""Links that lead nowhere: to no note, to several, to a heading or block that is not there."""
+"""Finding broken links: to no note, to several, or to a missing heading or block."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from vaults.markdown.sections import find_closest_headings
 from vaults.vault import Vault
 
 LINKS_PER_STEP = 2000
-"""Links looked at in one step."""
+"""Links examined in one step."""
 
 MAX_STEPS = 40
-"""Steps of one call, each with what it reads: a vault of 60,000 links takes some thirty."""
+"""Max steps of one call: a vault of 60,000 links takes some thirty."""
 
 MAX_TARGETS = 200
-"""Notes read in one call to see whether they have a heading or block."""
+"""Max notes read in one call to look for headings and blocks."""
 
 MAX_FILES = 50_000
-"""Files looked through for one that is linked by its name alone."""
+"""Max files searched for one that is linked by name alone."""
 
 MAX_HEADINGS = 3
 _CURSOR = "broken"
@@ -60,13 +60,13 @@ class BrokenLink:
 
     @property
     def link(self) -> Link:
-        """As read from the text, but for where it stands in it."""
+        """The link as parsed from the text, but without its position."""
         return to_link(self.kind, self.target)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenLinkPage:
-    """``cursor``: where to go on; None where all was looked at."""
+    """A page of broken links. ``cursor``: where to continue; None at the end."""
 
     links: list[BrokenLink]
     cursor: str | None = None
@@ -74,12 +74,12 @@ class BrokenLinkPage:
 
 @dataclass(frozen=True, slots=True)
 class BrokenLinksRequest:
-    """``path``: the note whose links are looked at; None: all. ``within``: headings and blocks are looked for too."""
+    """Which links to check."""
 
-    path: str | None = None
+    path: str | None = None  # the note whose links are checked; None: all
     limit: int = 50
     cursor: str | None = None
-    within: bool = True
+    within: bool = True  # check headings and blocks, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +96,32 @@ class _SuspectLink:
 
 
 def to_link(kind: LinkKind, target: str) -> Link:
-    """A link as written, wherever it stands."""
+    """A link with this target, without a position."""
     return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
 
 
-async def find_broken_links(vault: Vault, asked: BrokenLinksRequest) -> BrokenLinkPage:
-    """Broken links by path and place, with what they may be meant for. Raises ``InvalidArgument`` for a cursor."""
-    after = cursors.decode(asked.cursor, _CURSOR) if asked.cursor else ("", -1)
+async def find_broken_links(vault: Vault, request: BrokenLinksRequest) -> BrokenLinkPage:
+    """Broken links by path and position, with what they may mean. Raises ``InvalidArgument`` for a bad cursor."""
+    after = cursors.decode(request.cursor, _CURSOR) if request.cursor else ("", -1)
     guesser = await read_guesser(vault)
     judge = _LinkJudge(vault, guesser)
     found: list[BrokenLink] = []
     for _ in range(MAX_STEPS):
         here = after
-        rows = await vault.db.read(lambda tx, here=here: _read_suspects(tx, here, asked))  # type: ignore[misc]
-        judged = await run_in(vault.shared.pool, judge.all, rows, asked.limit - len(found))
+        rows = await vault.db.read(lambda tx, here=here: _read_suspects(tx, here, request))  # type: ignore[misc]
+        judged = await run_in(vault.shared.pool, judge.all, rows, request.limit - len(found))
         found += judged.broken
         if judged.last is not None:
             after = judged.last.path, judged.last.ordinal
         if judged.seen == len(rows) < LINKS_PER_STEP:
             return BrokenLinkPage(found)
-        if len(found) >= asked.limit or judge.read >= MAX_TARGETS:
+        if len(found) >= request.limit or judge.read >= MAX_TARGETS:
             break
     return BrokenLinkPage(found, cursors.encode(_CURSOR, *after))
 
 
 async def read_guesser(vault: Vault) -> TargetGuesser:
-    """What knows which names are alike."""
+    """The guesser for this vault, which knows similar names."""
     graph = await vault.db.read(vault.graph_cache.at)
     return await run_in(vault.shared.pool, TargetGuesser, graph)
 
@@ -135,9 +135,9 @@ _NOWHERE = "l.meant IS NULL AND l.target_key <> ''"
 _HAS_ANCHOR = "l.meant IS NOT NULL AND (l.heading <> '' OR l.block <> '')"
 
 
-def _read_suspects(tx: Reader, after: tuple[str, int], asked: BrokenLinksRequest) -> list[_SuspectLink]:
-    only = asked.path
-    doubtful = f"({_NOWHERE} OR {_HAS_ANCHOR})" if asked.within else _NOWHERE
+def _read_suspects(tx: Reader, after: tuple[str, int], request: BrokenLinksRequest) -> list[_SuspectLink]:
+    only = request.path
+    doubtful = f"({_NOWHERE} OR {_HAS_ANCHOR})" if request.within else _NOWHERE
     note = " AND s.path = :only" if only is not None else ""
     where = f"{_ROWS} AND {doubtful}{note} ORDER BY s.path, l.ordinal LIMIT {LINKS_PER_STEP}"
     rows = tx.all(where, {"path": after[0], "ordinal": after[1], "only": only})
@@ -161,7 +161,7 @@ class _JudgedRows:
 
 @dataclass(slots=True)
 class _LinkJudge:
-    """Tells broken links from whole ones. Blocking. ``read``: notes it had to read."""
+    """Tells broken links from working ones. Blocking."""
 
     vault: Vault
     guesser: TargetGuesser
@@ -170,10 +170,11 @@ class _LinkJudge:
 
     @property
     def read(self) -> int:
+        """How many notes were read."""
         return len(self._anchors)
 
     def all(self, rows: Sequence[_SuspectLink], limit: int) -> _JudgedRows:
-        """Those that are broken, up to ``limit`` of them."""
+        """The broken links among ``rows``, up to ``limit``."""
         found: list[BrokenLink] = []
         for seen, row in enumerate(rows):
             if len(found) >= limit or self.read >= MAX_TARGETS:
@@ -182,29 +183,29 @@ class _LinkJudge:
         return _JudgedRows(self._guessed(found), len(rows), rows[-1] if rows else None)
 
     def _guessed(self, found: Sequence[BrokenLink]) -> list[BrokenLink]:
-        """Those that mean no note with the notes they may be meant for."""
+        """Add likely targets to the links that lead to no note."""
         lost = [each.link.page for each in found if each.reason == "no note"]
         likely = iter(self.guesser.several(lost))
         return [replace(each, likely=next(likely)) if each.reason == "no note" else each for each in found]
 
     def _one(self, row: _SuspectLink) -> Iterator[BrokenLink]:
-        said = row.path, row.line, row.kind, row.target
+        link = row.path, row.line, row.kind, row.target
         if row.meant is None:
             if len(row.fits) > 1:
-                yield BrokenLink(*said, "ambiguous", likely=rank_by_distance(row.path, row.fits))
+                yield BrokenLink(*link, "ambiguous", likely=rank_by_distance(row.path, row.fits))
             elif not self._is_file(row):
-                yield BrokenLink(*said, "no note")
+                yield BrokenLink(*link, "no note")
             return
         there = self._of(row.meant)
         if there is None:
             return
         if row.heading and not there.has_heading(row.heading):
-            yield BrokenLink(*said, "no heading", row.heading, headings=there.closest(row.heading))
+            yield BrokenLink(*link, "no heading", row.heading, headings=there.closest(row.heading))
         elif row.block and row.block.casefold() not in there.blocks:
-            yield BrokenLink(*said, "no block", row.block)
+            yield BrokenLink(*link, "no block", row.block)
 
     def _of(self, path: str) -> _Anchors | None:
-        """What can be linked to within a note; None where it cannot be read now."""
+        """The headings and blocks of a note; None if it cannot be read now."""
         if path not in self._anchors:
             try:
                 text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
@@ -215,7 +216,7 @@ class _LinkJudge:
         return self._anchors[path]
 
     def _is_file(self, row: _SuspectLink) -> bool:
-        """Whether a link leads to a file that is no note: a picture, a folder."""
+        """Whether a link leads to something that is no note: a picture, a folder."""
         page, root = to_link(row.kind, row.target).page, self.vault.notes.root
         places = (resolve_relative(page, parent_folder(row.path)), resolve_relative(page.lstrip("/"), ""))
         if any(where is not None and os.path.lexists(root / where) for where in places):
@@ -228,7 +229,7 @@ class _LinkJudge:
 
 
 def _iter_files(root: Path) -> Iterator[str]:
-    """Names of the files in a folder, which Obsidian finds wherever they lie."""
+    """Names of all files below a folder: Obsidian finds a linked file wherever it lies."""
     seen = 0
     for _, folders, files in os.walk(root):
         folders[:] = [each for each in folders if not each.startswith(".")]
@@ -245,8 +246,8 @@ class _Anchors:
     closest: Callable[[str], list[str]]
 
     def has_heading(self, wanted: str) -> bool:
-        """Whether there is such a heading, however marks, blanks and case are spelled; of a path of headings, the
-        last."""
+        """Whether there is such a heading, ignoring punctuation, spaces and case; of a path of headings, the last
+        counts."""
         wanted = unescape_target(wanted)
         return any(_fold_heading(each) in self.headings for each in (wanted, wanted.rpartition("#")[2]))
 

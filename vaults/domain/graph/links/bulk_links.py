@@ -1,4 +1,4 @@
-"""Setting links that were suggested, in one note or in many, as one change that is taken back as one."""
+"""Setting suggested links, in one note or in many, as one change that is undone as one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from vaults.graph.names.autolinks import AutolinkedText, ChosenLink, add_chosen_
 from vaults.vault import Vault
 
 MAX_NOTES = 500
-"""Notes one call looks at: each takes some 10 ms."""
+"""Max notes one call processes: each takes some 10 ms."""
 
 MAX_LINKS = 200
-"""Links set in a note at most."""
+"""Max links set in one note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class AppliedLink:
 
 @dataclass(frozen=True, slots=True)
 class AppliedLinks:
-    """What was done, or would be. ``rest``: notes that were not looked at."""
+    """What was done, or would be. ``rest``: number of notes beyond ``MAX_NOTES``."""
 
     links: list[AppliedLink]
     done: BulkEditResult
@@ -47,7 +47,7 @@ class AppliedLinks:
 
 @dataclass(frozen=True, slots=True)
 class NoteLinkPlan:
-    """The text a note was read as, and the links it is to get."""
+    """A note's text as read, and the links to set in it."""
 
     text: str
     links: list[ChosenLink]
@@ -56,8 +56,8 @@ class NoteLinkPlan:
 async def link_notes(
     vault: Vault, actor: Actor, paths: Sequence[str], bulk: BulkEdit, ask: SuggestionOptions | None = None
 ) -> AppliedLinks:
-    """Set the links that are suggested on names in these notes, the first 500 of them; a note that says ``auto_link:
-    false`` is left out. What changes meanwhile stays as it is. Raises what ``rewrite`` raises: then nothing is
+    """Set the suggested links on names in these notes, up to ``MAX_NOTES``; a note with ``auto_link: false`` is left
+    out, and one that changes meanwhile stays as it is. Raises the errors of ``rewrite_notes``: then nothing is
     changed."""
     wanted = list(dict.fromkeys(paths))
     plans: dict[str, NoteLinkPlan] = {}
@@ -91,7 +91,7 @@ async def _plan_links(vault: Vault, actor: Actor, path: str, ask: SuggestionOpti
         read = vault.notes.tree.read
         note = to_open_note(path, await run_in(vault.shared.pool, read, path, vault.notes.settings.max_note))
     except (NotFound, InvalidArgument, TooLarge):
-        return None  # gone since it was listed, or no text
+        return None  # gone since it was listed, or not text
     if len(note.text) > MAX_CHARACTERS or is_opted_out(note.text):
         return None
     found = await suggest_links(vault, actor, note.text, path, ask)
@@ -111,6 +111,6 @@ def _add_planned_links(known: Linker, path: str, text: str, plans: Mapping[str, 
 
 
 def list_paths_within(tx: Reader, vault: Vault, folder: str) -> list[str]:
-    """Notes in a folder and below, by path; '' for all."""
+    """Sorted paths of the notes in a folder or below; '' for all."""
     start = f"{folder}/" if folder else ""
     return sorted(node.path for node in vault.graph_cache.at(tx).nodes.values() if node.path.startswith(start))

@@ -1,4 +1,4 @@
-"""Keeping the vectors of what notes are about, behind the saves."""
+"""Keeping the vectors of notes as entities up to date, in the background."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from vaults.markdown.parser import parse_outline
 from vaults.vault import BackgroundJob, Vault
 
 VectorBatch = list[tuple[UnembeddedNote, str]]
-"""Notes that wait, with the texts that stand for them."""
+"""Notes without a current vector, with the texts to embed."""
 
 
 async def backfill_entity_vectors(vault: Vault) -> None:
-    """A background job: some notes at a time, so that others and the vectors of passages have their turn between. Where
-    there is no model, what is owed stays owed. A text it has no vector for is not tried again before it changes."""
+    """A background job: embeds one batch of notes, so that other jobs and passages get their turn in between. Without a
+    model, the notes stay pending. A text that the model cannot embed is not retried until it changes."""
     if vault.shared.embedder.state().status in ("off", "failed", "hung"):
         return
     try:
@@ -37,16 +37,16 @@ async def _backfill_batch(vault: Vault, model: str, batch: VectorBatch) -> None:
     same = [each for each, text in batch if each.held == entity_vectors.hash_text(text)]
     anew = [(each, text) for each, text in batch if each.held != entity_vectors.hash_text(text)]
     rows = await vault.shared.embedder.each([text for _, text in anew], urgent=False)
-    made = [
+    vectors = [
         (each, entity_vectors.hash_text(text), row.tobytes() if row is not None else b"")
         for (each, text), row in zip(anew, rows, strict=True)
     ]
 
-    def settle(tx: Writer) -> None:
+    def write(tx: Writer) -> None:
         entity_vectors.confirm_vectors(tx, same)
-        entity_vectors.store_vectors(tx, model, made)
+        entity_vectors.store_vectors(tx, model, vectors)
 
-    await vault.db.write_uncounted(settle)
+    await vault.db.write_uncounted(write)
 
 
 def _read_batch(tx: Reader, graph: Graph, model: str) -> list[tuple[UnembeddedNote, Node]]:
@@ -59,7 +59,7 @@ def _compose_texts(vault: Vault, waiting: Sequence[tuple[UnembeddedNote, Node]])
 
 
 def _read_body(vault: Vault, path: str) -> str:
-    """What a note says after its frontmatter; nothing where it cannot be read, which whoever indexes it will notice."""
+    """A note's text after its frontmatter; '' if it cannot be read, which the index will notice."""
     try:
         text = decode(vault.notes.tree.read(path, vault.notes.settings.max_note).data).text
     except (StrongroomError, NotText):

@@ -1,4 +1,4 @@
-"""How the links of a vault are doing: counts, an estimate of what is not linked, what was learned."""
+"""Health of a vault's links: counts, an estimate of missing links, and what was learned from feedback."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from vaults.markdown.protected_spans import find_protected
 from vaults.vault import Vault
 
 SAMPLE_NOTES = 60
-"""Notes read to estimate how many names are not linked."""
+"""Notes sampled to estimate how many names are not linked."""
 
 MAX_CHARACTERS = 50_000
-"""Characters of each of them."""
+"""Max characters read of each sampled note."""
 
 MAX_STUBS = 5
 
@@ -39,7 +39,7 @@ class LinkHealth:
 
 
 async def read_link_health(vault: Vault) -> LinkHealth:
-    """All of it, in time that hardly grows with the vault."""
+    """Gather all figures, in time that hardly grows with the vault."""
     counted, wanted, graph, gazetteer = await vault.db.read(lambda tx: _read_rows(vault, tx))
     nodes = list(graph.nodes.values())
     chosen = nodes[:: max(1, len(nodes) // SAMPLE_NOTES)][:SAMPLE_NOTES]

@@ -1,5 +1,5 @@
-"""Links offered with what is written, for those who ask for them: named in the answer, and at the end of what is
-written, as ``→ [[A]], [[B]]``."""
+"""Links offered with a write if requested: listed in the answer, and appended to the written text as
+``→ [[A]], [[B]]``."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from vaults.markdown.scan import scan
 from vaults.vault import Vault
 
 MAX_OFFERED = 5
-"""Links that are offered at most."""
+"""Max links offered."""
 
 ARROW = "→ "
 
 _OWN_LINE = ("#", "```", "~~~", "|", "<", "---", "===", "***", "___", "%%", "$$", "[^")
-"""What a last line begins with that nothing can be put behind."""
+"""Starts of a last line to which nothing can be appended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkOffer:
-    """``line``: the links as they are written, '' for none."""
+    """The links to offer. ``line``: the links as text to append, '' for none."""
 
     ideas: list[LinkIdea] = field(default_factory=list)
     line: str = ""
 
 
 async def offer_links(vault: Vault, actor: Actor, text: str, path: str, *, auto_link: bool | None) -> LinkOffer:
-    """Links for a text that is to stand in the note at ``path``: none to what the note links already, or to what
-    becomes a link in the text itself."""
+    """Links for a text to be written into the note at ``path``, except to notes that it already links or that the text
+    itself will link."""
     found = await suggest_links(vault, actor, text, path, SuggestionOptions(limit=4 * MAX_OFFERED))
     if not found:
         return LinkOffer()
@@ -56,7 +56,7 @@ async def offer_links(vault: Vault, actor: Actor, text: str, path: str, *, auto_
 
 
 def _read_linked_paths(tx: Reader, vault: Vault, path: str) -> set[str]:
-    """Paths of the notes that a note links."""
+    """Paths of the notes that a note links to."""
     graph = vault.graph_cache.at(tx)
     node = graph.at(path)
     return {graph.nodes[each].path for each in graph.out.get(node.number, NO_NOTES)} if node is not None else set()
@@ -72,8 +72,8 @@ def _spell_link(known: Linker, wanted: LinkSuggestion, path: str) -> str | None:
 
 
 def append_link_line(text: str, line: str) -> str:
-    """``text`` with such a line behind its last words, or below them where nothing can stand behind. One that has such
-    links already gets no more; nor does one that leaves code open."""
+    """Append such a line after the last words of a text, or below them where nothing can follow on the line. A text
+    that already ends in such links, or in unclosed code, stays as it is."""
     words = text.rstrip()
     last = words[max(words.rfind("\n"), words.rfind("\r")) + 1 :]
     plain = last.lstrip(" \t>")

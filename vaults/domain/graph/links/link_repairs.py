@@ -1,5 +1,5 @@
-"""Setting broken links right: only what a link gives as its target changes, in the style it was written in, and every
-other byte stays. All of it is one change, which is taken back as one."""
+"""Repairing broken links: only a link's target changes, in the style it was written in, and every other byte stays. All
+of it is one change, which is undone as one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from vaults.markdown.scan import Scan, scan
 from vaults.vault import Vault
 
 LINKS_PER_STEP = 2000
-"""Broken links looked at in one step."""
+"""Broken links examined in one step."""
 
 MAX_EXAMINED = 6000
-"""Broken links looked at for those: who writes waits meanwhile."""
+"""Max broken links examined in one call: other writers wait meanwhile."""
 
 TOOL = "links"
 _UNFIT = frozenset("[]|#\n\r\0\\")
@@ -39,11 +39,10 @@ _UNFIT = frozenset("[]|#\n\r\0\\")
 
 @dataclass(frozen=True, slots=True)
 class LinkRepairRequest:
-    """``path``: only the links of this note; ``target``: only links to this name, which are set to the note ``to``;
-    without, each is set to the one note it is most likely meant for, where that is beyond doubt."""
+    """Which links to repair. Without ``target``, each is set to its most likely note if that is certain."""
 
-    path: str | None = None
-    target: str | None = None
+    path: str | None = None  # only the links of this note
+    target: str | None = None  # only links to this name, which are set to the note ``to``
     to: str | None = None
     cursor: str | None = None
     dry_run: bool = True
@@ -52,7 +51,7 @@ class LinkRepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class LinkRepairs:
-    """``links``: those set right, or that would be; ``cursor``: where to go on, where one call does not look at all."""
+    """The links that were repaired, or would be. ``cursor``: where to continue, if one call did not examine all."""
 
     links: list[BrokenLink]
     done: BulkEditResult
@@ -61,8 +60,7 @@ class LinkRepairs:
 
 @dataclass(frozen=True, slots=True)
 class RepairTarget:
-    """What a link is to mean: the note at ``path``, called ``name``; ``several``: notes by the keys that spellings of
-    it may have."""
+    """The note a link should lead to. ``several``: the notes that its spellings may mean, by key."""
 
     path: str
     name: str
@@ -70,18 +68,18 @@ class RepairTarget:
 
 
 RepairPlan = Mapping[tuple[str, LinkKind, str], RepairTarget]
-"""What links are to mean, by the path of their note, their kind and target as written."""
+"""Repair targets by a link's note, kind, and target as written."""
 
 
-async def repair_links(vault: Vault, actor: Actor, asked: LinkRepairRequest) -> LinkRepairs:
-    """Set broken links right. Raises ``InvalidArgument``, ``NotFound`` for the note ``to``, and what ``rewrite``
-    raises: then nothing is changed."""
-    if (asked.to is None) != (asked.target is None):
+async def repair_links(vault: Vault, actor: Actor, request: LinkRepairRequest) -> LinkRepairs:
+    """Repair broken links. Raises ``InvalidArgument``, ``NotFound`` for the note ``to``, and the errors of
+    ``rewrite_notes``: then nothing is changed."""
+    if (request.to is None) != (request.target is None):
         raise InvalidArgument("to", "goes with target: the name that is linked to, and the note it is to mean")
     async with AsyncExitStack() as stack:
-        if not asked.dry_run:
+        if not request.dry_run:
             await stack.enter_async_context(vault.notes.writing())
-        chosen, cursor = await _choose_repairs(vault, asked)
+        chosen, cursor = await _choose_repairs(vault, request)
         plan = await vault.db.read(lambda tx: _plan_repairs(tx, chosen))
         paths = list(dict.fromkeys(each.path for each, _ in chosen))
         found = await run_in(
@@ -91,24 +89,24 @@ async def repair_links(vault: Vault, actor: Actor, asked: LinkRepairRequest) -> 
         rights = [each for each, _ in chosen if each.path in changed]
         summary = f"set {len(rights)} broken links right"
         done = await many_notes.commit_drafts(
-            vault, actor, found, BulkEdit(TOOL, summary, asked.dry_run, asked.session)
+            vault, actor, found, BulkEdit(TOOL, summary, request.dry_run, request.session)
         )
     return LinkRepairs(rights, done, cursor)
 
 
 ChosenRepairs = list[tuple[BrokenLink, tuple[str, str]]]
-"""Broken links, and the path and name of the note each is to mean."""
+"""Broken links, each with the path and name of the note it should lead to."""
 
 
-async def _choose_repairs(vault: Vault, asked: LinkRepairRequest) -> tuple[ChosenRepairs, str | None]:
-    wanted = asked.to
+async def _choose_repairs(vault: Vault, request: LinkRepairRequest) -> tuple[ChosenRepairs, str | None]:
+    wanted = request.to
     to = await vault.db.read(lambda tx: _find_named(tx, wanted)) if wanted is not None else None
-    key = name_key(asked.target) if asked.target is not None else None
+    key = name_key(request.target) if request.target is not None else None
     chosen: ChosenRepairs = []
-    cursor = asked.cursor
+    cursor = request.cursor
     for _ in range(MAX_EXAMINED // LINKS_PER_STEP):
         page = await broken_links.find_broken_links(
-            vault, broken_links.BrokenLinksRequest(asked.path, LINKS_PER_STEP, cursor, within=False)
+            vault, broken_links.BrokenLinksRequest(request.path, LINKS_PER_STEP, cursor, within=False)
         )
         for each in page.links:
             right = to if to is not None and name_key(each.link.page) == key else None
@@ -138,8 +136,8 @@ def _plan_repairs(tx: Reader, chosen: ChosenRepairs) -> RepairPlan:
 
 
 def repair_text(path: str, text: str, plan: RepairPlan) -> str:
-    """The text of the note at a path with those of its links set right that a plan names. A link that cannot be
-    written so that it means its note stays; so do those in frontmatter that could not be read any more. Pure."""
+    """Repair the links of the note at ``path`` that the plan names. A link that no spelling can repair stays; so do
+    those in frontmatter if repairing them would make it unreadable. Pure."""
     found = scan(text)
     steps = list(_iter_rewrites(found, path, text, plan))
     new = _rewrite_links(text, steps)
@@ -166,7 +164,7 @@ def _iter_rewrites(found: Scan, path: str, text: str, plan: RepairPlan) -> Itera
 
 def _rewrite_links(text: str, steps: Sequence[tuple[Link, str]]) -> str:
     parts, at = [], 0
-    for link, target in sorted(steps, key=lambda step: step[0].target_start):  # one may stand in another's words
+    for link, target in sorted(steps, key=lambda step: step[0].target_start):  # one may be inside another's text
         if link.target_start >= at:
             parts += [text[at : link.target_start], target]
             at = link.target_end
@@ -174,7 +172,7 @@ def _rewrite_links(text: str, steps: Sequence[tuple[Link, str]]) -> str:
 
 
 def respell_link(link: Link, source: str, right: RepairTarget, *, bracketed: bool) -> str | None:
-    """What a link of the note at ``source`` has to say so that it means its note; None where nothing does."""
+    """The target with which a link in the note at ``source`` leads to the right note; None if there is none."""
     for page in _iter_spellings(link, source, right):
         written = encode_destination(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page
         new = replace(link, target=written)
@@ -184,7 +182,7 @@ def respell_link(link: Link, source: str, right: RepairTarget, *, bracketed: boo
 
 
 def _iter_spellings(link: Link, source: str, right: RepairTarget) -> Iterator[str]:
-    """Pages to try: by the name that fitted, then by path in the style of the link."""
+    """Pages to try: the matching name, then paths in the style of the link."""
     if link.kind != "markdown" and "/" not in link.page and not _UNFIT & set(right.name) and right.name.strip():
         yield right.name.strip()
     folder = parent_folder(source)

@@ -1,4 +1,4 @@
-"""Links a text should have: notes it names, to be linked in place, and notes it does not name that belong to it."""
+"""Suggesting links for a text: notes it names, to be linked in place, and related notes it does not name."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from vaults.markdown.scan import Scan, scan
 from vaults.vault import Vault
 
 MAX_CHARACTERS = 200_000
-"""Characters of a text that are looked at."""
+"""Max characters of a text that are examined."""
 
 MAX_LINKS = 2_000
-"""Links of a text that are understood."""
+"""Max links of a text that are resolved."""
 
 RECENT_DAYS, MAX_RECENT = 60, 500
-"""Notes changed lately, and how many of them."""
+"""Max age in days, and max number, of notes that count as recently changed."""
 
 MAX_RELATED = 3
-"""Notes the text does not name that are suggested at most."""
+"""Max suggested notes that the text does not name."""
 
 NO_MODEL = "the model is not to be had: suggestions go by names and links alone"
 TEXT_CUT = f"only the first {MAX_CHARACTERS:,} characters were looked at"
@@ -48,13 +48,12 @@ SuggestionKind: TypeAlias = Literal["mention", "related"]
 
 @dataclass(frozen=True, slots=True)
 class SuggestionOptions:
-    """What is wanted. ``strictness`` None: as the settings say. ``without``: layers that are left out, to see what each
-    is worth; ``related``: how many notes that the text does not name."""
+    """What to suggest."""
 
-    strictness: Strictness | None = None
+    strictness: Strictness | None = None  # None: as the settings say
     limit: int = 20
-    related: int = MAX_RELATED
-    without: frozenset[str] = frozenset()
+    related: int = MAX_RELATED  # max notes that the text does not name
+    without: frozenset[str] = frozenset()  # scoring layers to leave out, for measuring what each contributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class LinkSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class LinkSuggestions:
-    """``total``: as many as the strictness lets through, of which ``suggestions`` are the likeliest."""
+    """``suggestions`` are the likeliest of ``total`` that pass the strictness."""
 
     suggestions: list[LinkSuggestion]
     total: int
@@ -87,15 +86,15 @@ class LinkSuggestions:
 async def suggest_links(
     vault: Vault, actor: Actor, text: str, source: str, ask: SuggestionOptions
 ) -> list[LinkSuggestion]:
-    """Links for a text, likeliest first. ``source``: the path of the note it is or will be; '' for none."""
+    """Suggest links for a text, likeliest first. ``source``: the path of its note, existing or not; '' for none."""
     return (await suggest_with_total(vault, actor, text, source, ask)).suggestions
 
 
 async def suggest_with_total(
     vault: Vault, actor: Actor, text: str, source: str, ask: SuggestionOptions
 ) -> LinkSuggestions:
-    """As ``suggest_links``, with how many there are and what is to be said of them. Notes are readable by all of a
-    vault, so ``actor`` decides nothing yet."""
+    """Like ``suggest_links``, with the total and warnings. Everybody in a vault may read its notes, so ``actor`` makes
+    no difference yet."""
     del actor
     weighed = await weigh_candidates(vault, text, source)
     strictness = ask.strictness or vault.shared.links.strictness
@@ -105,14 +104,14 @@ async def suggest_with_total(
 
 @dataclass(frozen=True, slots=True)
 class WeighedCandidates:
-    """Every candidate with its evidence, before anybody says how sure it has to be."""
+    """Every candidate with its evidence, before strictness is applied."""
 
     candidates: list[LinkCandidate]
     warnings: list[str]
 
 
 async def weigh_candidates(vault: Vault, text: str, source: str) -> WeighedCandidates:
-    """What a text might link, and what speaks for each."""
+    """Collect what a text might link, with the evidence for each."""
     read = await run_in(vault.shared.pool, _ScannedText.of, text[:MAX_CHARACTERS])
     found = await vault.db.read(lambda tx: _read_vault(vault, tx, read, source))
     vector, warnings = await _read_or_embed(vault, found, read)
@@ -123,7 +122,7 @@ async def weigh_candidates(vault: Vault, text: str, source: str) -> WeighedCandi
 
 @dataclass(frozen=True, slots=True)
 class _ScannedText:
-    """A text as it was read."""
+    """A text, scanned."""
 
     text: str
     scan: Scan
@@ -136,14 +135,13 @@ class _ScannedText:
 
     @property
     def body(self) -> str:
-        """Without frontmatter."""
+        """The text without frontmatter."""
         return self.text[self.scan.body_start :]
 
 
 @dataclass(frozen=True, slots=True)
 class _VaultReading:
-    """What the vault says, read in one transaction. ``texts``: what habits are worked out from, where they have to be;
-    ``held``: a vector of the text that is kept already."""
+    """The vault's data, read in one transaction."""
 
     graph: Graph
     gazetteer: Gazetteer
@@ -151,12 +149,12 @@ class _VaultReading:
     matrix: VectorMatrix
     pairs: dict[str, float]
     days: dict[int, float]
-    texts: dict[int, str]
+    texts: dict[int, str]  # to compute linking habits from, if they are outdated
     path: str
     source: Node | None
     linked: frozenset[int]
-    about: str
-    held: bytes | None
+    about: str  # the text to embed
+    held: bytes | None  # its stored vector, if any
 
 
 def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _VaultReading:
@@ -165,7 +163,7 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
     now = clock.now()
     matrix = vault.graph_cache.suggestions.matrix(tx)
     about = entity_vectors.compose_text(source, read.body) if source else read.body[: 2 * entity_vectors.BODY_LENGTH]
-    held = (
+    vector = (
         entity_vectors.read_vector(tx, source.number, matrix.model, entity_vectors.hash_text(about)) if source else None
     )
     return _VaultReading(
@@ -180,19 +178,19 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
         source,
         _find_linked(tx, read, path, source),
         about,
-        held,
+        vector,
     )
 
 
 def _find_linked(tx: Reader, read: _ScannedText, path: str, source: Node | None) -> frozenset[int]:
-    """Notes the text links already."""
+    """Notes that the text already links."""
     meanings, number = LinkResolver(tx), source.number if source else 0
     found = (meanings.of(each, path, number) for each in find_links(read.scan, read.text)[:MAX_LINKS] if each.target)
     return frozenset(each for each in found if each is not None)
 
 
 def _read_recent_changes(tx: Reader, now: str) -> dict[int, float]:
-    """Days since notes were changed, of those that were lately."""
+    """Days since the last change, for recently changed notes."""
     moment = datetime.fromisoformat(now)
     since = clock.to_text(moment - timedelta(days=RECENT_DAYS))
     rows = tx.all(
@@ -203,7 +201,7 @@ def _read_recent_changes(tx: Reader, now: str) -> dict[int, float]:
 
 
 async def _read_or_embed(vault: Vault, found: _VaultReading, read: _ScannedText) -> tuple[bytes | None, list[str]]:
-    """What the text is about: as kept, else from the model, if it answers in time."""
+    """The text's vector: the stored one, else from the model if it answers in time; and warnings."""
     if found.held is not None or not found.matrix.notes or not read.body.strip():
         return found.held, []
     if vault.shared.embedder.state().status in ("off", "failed", "hung"):
@@ -230,15 +228,15 @@ def _find_candidates(
 
 
 ScoredCandidate: TypeAlias = tuple[LinkCandidate, dict[str, float], float]
-"""A candidate, its points by layer, and all of them together."""
+"""A candidate, its points by layer, and their sum."""
 
 
 def choose_suggestions(
     candidates: Iterable[LinkCandidate], text: str, ask: SuggestionOptions, strictness: Strictness
 ) -> tuple[list[LinkSuggestion], int]:
-    """The candidates that are likely enough, those that are named before others and the likeliest first, and how many
-    they are: of several that go by the same words the likeliest one, and no more than ``ask.related`` that are not
-    named. What a mode lets through a laxer one does too."""
+    """The candidates that are likely enough, and their number: named ones first, each by likelihood. Of several for the
+    same words only the likeliest counts, and at most ``ask.related`` are not named in the text. A laxer strictness
+    passes all that a stricter one does."""
     found = ((each, points, sum(points.values())) for each, points in _score_candidates(candidates, ask))
     ranked = sorted(found, key=lambda one: (-one[2], one[0].node.path))
     mode = STRICTNESS_LEVELS[strictness]
@@ -258,7 +256,7 @@ def _score_candidates(
 
 
 def _keep_best_per_place(ranked: Iterable[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """The likeliest of those that stand at each place."""
+    """The likeliest candidate at each place."""
     taken: set[tuple[int, int]] = set()
     for one in ranked:
         place = one[0].place

@@ -1,4 +1,4 @@
-"""What people say of links and suggestions: taken in, and taken back."""
+"""Recording people's opinions of links and suggestions, and revoking them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ from vaults.markdown.link_resolution import name_key
 from vaults.vault import Vault
 
 MAX_DAILY = 300
-"""Opinions of one principal that are taken in on one day."""
+"""Max opinions of one principal that count per day."""
 
 MAX_KEYS = 50
-"""Names of an entity that are looked for."""
+"""Max names of an entity that are looked up."""
 
 MAX_LENGTH = 200
-"""Characters of a name."""
+"""Max characters of a name."""
 
 OpinionVerdict = Literal["accepted", "rejected", "never"]
 
 
 @dataclass(frozen=True, slots=True)
 class OpinionRequest:
-    """``entity``: a name of what a link leads to; ``path``: the note it is about. ``never``: not to be suggested in the
-    folder of that note, or in ``folder`` ('': anywhere), any more."""
+    """An opinion to record."""
 
-    entity: str
-    path: str | None
-    verdict: OpinionVerdict
+    entity: str  # a name of what the link leads to
+    path: str | None  # the note that has the link, or for which it was suggested
+    verdict: OpinionVerdict  # never: no longer suggest it in the folder of that note, or in ``folder``
     term: str | None = None
-    folder: str | None = None
+    folder: str | None = None  # "" for the whole vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,14 @@ class LinkOpinion:
     suppressed: bool
 
 
-async def record_opinion(vault: Vault, actor: Actor, asked: OpinionRequest) -> LinkOpinion:
-    """Take an opinion in. Raises ``InvalidArgument``, ``NotFound`` for a note that is not there."""
-    path = await entity_lookup.require_note_path(vault, asked.path) if asked.path is not None else None
-    if path is None and (asked.verdict != "never" or asked.folder is None):
+async def record_opinion(vault: Vault, actor: Actor, request: OpinionRequest) -> LinkOpinion:
+    """Record an opinion. Raises ``InvalidArgument``, ``NotFound`` for a note that does not exist."""
+    path = await entity_lookup.require_note_path(vault, request.path) if request.path is not None else None
+    if path is None and (request.verdict != "never" or request.folder is None):
         raise InvalidArgument("path", "is needed: the note the suggestion or link is about")
-    entity = await find_entity_key(vault, asked.entity)
+    entity = await find_entity_key(vault, request.entity)
     vault.check_writable()
-    return await vault.db.write(lambda tx: _write_opinion(tx, actor.identity, entity, path, asked))
+    return await vault.db.write(lambda tx: _write_opinion(tx, actor.identity, entity, path, request))
 
 
 async def find_entity_key(vault: Vault, entity: str) -> str:
@@ -72,10 +71,10 @@ async def find_entity_key(vault: Vault, entity: str) -> str:
 
 
 async def find_entity_keys(vault: Vault, entity: str) -> list[str]:
-    """All keys an entity goes by, that of its title first."""
+    """The keys of all names of an entity, that of its title first."""
     try:
         path = await entity_lookup.find_note_path(vault, entity)
-    except Conflict:  # two notes of one name have one key
+    except Conflict:  # several notes with this name share its key
         path = None
     found = await vault.db.read(lambda tx: _read_keys(tx, path)) or [name_key(entity)]
     if not found[0] or len(found[0]) > MAX_LENGTH:
@@ -92,20 +91,20 @@ def _read_keys(tx: Reader, path: str | None) -> list[str]:
     )
 
 
-def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, asked: OpinionRequest) -> LinkOpinion:
-    folder = asked.folder if asked.folder is not None and asked.verdict == "never" else parent_folder(path or "")
+def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, request: OpinionRequest) -> LinkOpinion:
+    folder = request.folder if request.folder is not None and request.verdict == "never" else parent_folder(path or "")
     if _count_today(tx, who) >= MAX_DAILY:
         counted = False
-    elif asked.verdict == "never":
+    elif request.verdict == "never":
         counted = link_trust.suppress(tx, who, entity, folder)
     else:
-        counted = link_trust.observe(tx, [Observation(who, entity, path or "", asked.verdict, asked.term)]) > 0
+        counted = link_trust.observe(tx, [Observation(who, entity, path or "", request.verdict, request.term)]) > 0
     return _read_opinion(tx, entity, folder, counted=counted)
 
 
 def _count_today(tx: Reader, who: str) -> int:
-    said = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
-    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {said}", (who, clock.now()[:10])))
+    where = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
+    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {where}", (who, clock.now()[:10])))
 
 
 def _read_opinion(tx: Reader, entity: str, folder: str, *, counted: bool) -> LinkOpinion:
@@ -114,8 +113,8 @@ def _read_opinion(tx: Reader, entity: str, folder: str, *, counted: bool) -> Lin
 
 
 async def unsuppress(vault: Vault, actor: Actor, entity: str, folder: str) -> LinkOpinion:
-    """Suggest an entity again in a folder ('': the vault). What was thought of it there does not count any more. Raises
-    ``NotFound`` where it was not suppressed in just that folder."""
+    """Allow suggesting an entity again in a folder ('': the vault), and discard earlier opinions of it there. Raises
+    ``NotFound`` if it is not suppressed in exactly that folder."""
     key = await find_entity_key(vault, entity)
     vault.check_writable()
 

@@ -1,5 +1,5 @@
-"""Notes that may hold a name, by the word index, which knows a name as a phrase. Each is still to be read: the index
-knows words by their stems, and nothing of code and links."""
+"""Finding notes that may contain a name, by a phrase search in the word index. Each must still be read: the index
+matches stems, and does not know code and links."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from vaults.domain.notes.index.extraction import KIND
 from vaults.index import unspaced_scripts
 
 MAX_NAMES = 20
-"""Names that are looked for at once."""
+"""Max names searched for at once."""
 
 
 def find_notes_holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, Any], most: int) -> list[str]:
-    """Paths of notes (``n``) that may hold one of some names and fulfil a condition, in order."""
+    """Sorted paths of notes that may contain one of the names and meet the SQL condition ``where`` on ``n``."""
     match, pairs = _to_expressions(names[:MAX_NAMES])
     one = (
         "SELECT DISTINCT n.path FROM {0} JOIN passages p ON p.seq = {0}.rowid JOIN notes n ON n.seq = p.item"
@@ -29,7 +29,7 @@ def find_notes_holding(tx: Reader, names: Sequence[str], where: str, params: Map
 
 
 def _to_expressions(names: Sequence[str]) -> tuple[str, str | None]:
-    """For the index of words, and for the one of scripts without spaces."""
-    said = " OR ".join('"' + name.replace('"', '""').replace("\0", " ") + '"' for name in names)
+    """Match expressions for the index of words, and for that of scripts without spaces."""
+    phrases = " OR ".join('"' + name.replace('"', '""').replace("\0", " ") + '"' for name in names)
     runs = tuple(run for name in names for run in unspaced_scripts.find_runs(name))
-    return f"body : ({said})", unspaced_scripts.match_expression(runs)
+    return f"body : ({phrases})", unspaced_scripts.match_expression(runs)

@@ -1,7 +1,6 @@
-"""Links set in notes that nobody works on, where the vault's owner wants that: on names that are beyond doubt, a few
-notes an hour, each as a change that is taken back like any other. Who takes one back is not asked again: that note is
-never touched so any more, and the entity counts for less.
-"""
+"""Setting links in idle notes, if the vault's owner enables it: on certain names only, a few notes an hour, each as a
+change that can be undone like any other. Once undone, that note is never touched again in this way, and the entity is
+trusted less."""
 
 from __future__ import annotations
 
@@ -31,19 +30,19 @@ TOOL = "links"
 
 HOUR_S = 3600.0
 PAUSE_S = 0.05
-"""Seconds between two notes: everybody else goes first."""
+"""Seconds between two notes, so that other work goes first."""
 
 MAX_LINKS = 30
-"""Links set in a note at once."""
+"""Max links set in a note at once."""
 
 
 def is_due(tx: Reader) -> bool:
-    """Whether there is a note to link, a link to judge, or everything learned to be worked out anew."""
+    """Whether there is a note to link, a link to judge, or a relearning due."""
     return proactive_queue.has_entries(tx) or link_applications.has_pending(tx) or link_trust.needs_relearning(tx)
 
 
 async def learn_and_link(vault: Vault) -> None:
-    """A background job: learn from what became of links, then link notes that were left alone, if that is wanted."""
+    """A background job: learn from what became of links, then link idle notes, if enabled."""
     if await vault.db.read(link_trust.needs_relearning):
         await vault.db.write_uncounted(link_trust.relearn)
     more = await vault.db.read(link_applications.has_pending)
@@ -58,7 +57,7 @@ LEARN_AND_LINK = BackgroundJob(is_due, learn_and_link)
 
 
 async def link_idle(vault: Vault) -> int:
-    """Link notes whose time has come, as many as the hour still allows; how many were changed."""
+    """Link notes that are idle long enough, up to the hourly limit; returns how many were changed."""
     if not is_enabled(vault):
         await vault.db.write_uncounted(proactive_queue.clear)
         return 0
@@ -74,17 +73,17 @@ async def link_idle(vault: Vault) -> int:
 
 
 def is_enabled(vault: Vault) -> bool:
-    """Whether this vault may be changed unasked: it was switched on, and nobody has to agree to writes here."""
+    """Whether this vault may be changed unasked: the setting is on, and writes here need no approval."""
     return vault.shared.links.proactive and vault.entry.write_mode == "auto"
 
 
 async def _link_note(vault: Vault, path: str, idle: float) -> bool:
-    """Link a note that was taken out of the queue; whether that changed it. One that was saved meanwhile, or cannot be
-    written now, waits again."""
+    """Link a note taken from the queue; returns whether that changed it. One that was saved meanwhile, or cannot be
+    written now, is queued again."""
     try:
         note = await note_lookup.open_note(vault, path)
     except (NotFound, InvalidArgument, TooLarge):
-        return False  # gone since, or no text
+        return False  # gone since, or not text
     if note.path != path or await vault.db.read(lambda tx: bool(link_applications.find_untouchable(tx, [path]))):
         return False
     try:
@@ -99,7 +98,7 @@ async def _link_note(vault: Vault, path: str, idle: float) -> bool:
 
 
 async def _find_sure_links(vault: Vault, note: OpenNote) -> AutolinkedText:
-    """The text with links that are beyond doubt."""
+    """The text with links on names that are certain."""
     sure = await suggest_links(
         vault,
         SERVER_ACTOR,
@@ -122,7 +121,7 @@ async def _write_links(vault: Vault, note: OpenNote, found: AutolinkedText) -> b
     count = len(found.linked)
     bulk = BulkEdit(TOOL, f"linked {pluralize(count, 'name')} in {note.path}"[:200], dry_run=False)
     done = await many_notes.rewrite_notes(vault, SERVER_ACTOR, [note.path], step, bulk)
-    if done.change is None:  # saved by somebody in this very moment, which has it wait again
+    if done.change is None:  # another save came first, which also queues the note again
         return False
     await record_all_links(
         vault, SERVER_ACTOR, ChangeLinks(note.path, done.change, tuple(found.linked)), source="proactive"

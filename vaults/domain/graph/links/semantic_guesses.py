@@ -1,4 +1,4 @@
-"""Notes that are about what a broken link names, where none is called so: by the vectors of what notes are about."""
+"""Guessing the target of a broken link by meaning, where no note has a similar name: by the notes' vectors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from vaults.graph.note_graph import Graph
 from vaults.vault import Vault
 
 MAX_NAMES = 16
-"""Names of one answer that are asked about."""
+"""Max names embedded for one answer."""
 
 MIN_COSINE = 0.45
-"""Cosine from which a note may be meant."""
+"""Min cosine for a guess."""
 
 COSINE_WEIGHT = 0.8
-"""Confidence for each part of a cosine: what is about the same is never for sure the same."""
+"""Factor from cosine to confidence: nearness in meaning is never certain."""
 
 
 async def add_semantic_guesses(vault: Vault, several: Sequence[BrokenLink]) -> list[BrokenLink]:
-    """Broken links with notes they may be meant for by what they are about, where spelling told nothing. As they are
-    while the model is not to be had."""
+    """Add guesses by meaning to broken links without guesses by spelling. Returns the links unchanged while the model
+    is unavailable."""
     lost = list(dict.fromkeys(_to_name(each) for each in several if each.reason == "no note" and not each.likely))[
         :MAX_NAMES
     ]

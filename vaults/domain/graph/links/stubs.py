@@ -1,4 +1,4 @@
-"""Names that are linked to and have no note yet: notes that several people expect to find."""
+"""Finding stubs: names that several notes link to, but that have no note yet."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from vaults.markdown.protected_spans import find_protected
 from vaults.vault import Vault
 
 HIGH_DEMAND, MEDIUM_DEMAND = 3, 2
-"""Notes that link to a name for it to be wanted much, or somewhat."""
+"""Min notes that link to a name for high, or medium, demand."""
 
 MAX_READ = 100
-"""Notes read in one call."""
+"""Max notes read in one call."""
 
 MAX_NAMES = 5000
-"""Names looked at, most linked first."""
+"""Max names examined, most linked first."""
 
 MAX_NAMED_IN = 5
-"""Notes of a stub that are told."""
+"""Max notes listed for one stub."""
 
 StubDemand = Literal["high", "medium"]
 
@@ -59,9 +59,9 @@ class StubPage:
 
 
 async def find_stubs(vault: Vault, limit: int, first: int = 0) -> StubPage:
-    """As ``stubs``, with the notes that name them besides."""
+    """Like ``read_stubs``, with the notes that name them without a link."""
     found = await vault.db.read(lambda tx: read_stubs(tx, limit, first))
-    # One read for each: some take 20 ms, and a vault has few readers, for which others wait.
+    # One read transaction each: some take 20 ms, and other callers wait for a vault's few readers.
     among = [await vault.db.read(partial(_find_naming, stub=each)) for each in found.stubs]
     named = await run_in(vault.shared.pool, _NameReader(vault).all, found.stubs, among)
     both = [_with_mentions(each, paths) for each, paths in zip(found.stubs, named, strict=True)]
@@ -69,7 +69,7 @@ async def find_stubs(vault: Vault, limit: int, first: int = 0) -> StubPage:
 
 
 def read_stubs(tx: Reader, limit: int, first: int = 0) -> StubPage:
-    """Names without a note that at least two notes link to, but for those somebody dismissed, from the ``first`` on."""
+    """Names without a note that at least two notes link to, except dismissed ones; ``first``: offset."""
     refused = dismissals.read_prospects(tx)
     found = [
         each
@@ -94,20 +94,20 @@ def _with_mentions(stub: Stub, named: list[str]) -> Stub:
 
 
 def _find_naming(tx: Reader, stub: Stub) -> list[str]:
-    """Notes that may name what they do not link to."""
+    """Notes that may name the stub without linking to it."""
     where = "NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.target_key = :key)"
     return phrase_search.find_notes_holding(tx, [stub.name], where, {"key": stub.key}, MAX_NAMED_IN)
 
 
 @dataclass(slots=True)
 class _NameReader:
-    """Reads notes for names that are told by how they are written. Blocking."""
+    """Reads notes for names that are recognizable by their spelling. Blocking."""
 
     vault: Vault
     _known: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
 
     def all(self, several: Sequence[Stub], among: Sequence[Sequence[str]]) -> list[list[str]]:
-        """For each stub the notes that name it."""
+        """For each stub, the notes that name it."""
         pairs = zip(several, among, strict=True)
         return [[path for path in paths if stub.key in self._named(path)] for stub, paths in pairs]
 

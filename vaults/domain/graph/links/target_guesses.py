@@ -1,5 +1,5 @@
-"""What a link that leads nowhere most likely means: a note called alike, or one of those that share its name. Pure, but
-for the time it takes: call it on a thread where there are many links."""
+"""Guessing what a broken link most likely means: a note with a similar name, or one of several that share its name.
+Pure, but slow: call it on a worker thread for many links."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from vaults.graph.note_graph import Graph, Node
 from vaults.markdown.link_resolution import fold_name, name_key
 
 MIN_CERTAIN = 0.85
-"""Confidence from which a link may be set right unasked."""
+"""Confidence from which a link may be repaired unasked."""
 
 MIN_SIMILARITY = 70.0
-"""Per cent of a name that must be alike."""
+"""Min similarity of two names, in per cent."""
 
 MIN_LEAD = 0.05
-"""Confidence by which the best must be ahead of another note to be taken for sure."""
+"""Min lead in confidence of the best guess over the next to count as certain."""
 
 ELSEWHERE_CONFIDENCE = 0.8
-"""Most confidence in a note that lies in none of the folders a link gives."""
+"""Max confidence in a note that lies in none of the folders that a link gives."""
 
 DOUBT_FACTOR = 0.6
-"""What is left of a confidence where another note is as likely, or a number differs."""
+"""Factor for confidence if another note is as likely, or if numbers differ."""
 
 BATCH_SIZE = 200
-"""Names compared with all others at once."""
+"""Names compared with all others at a time."""
 
 MAX_GUESSES = 3
 MAX_NAME_LENGTH = 200
-"""Characters of a name that are compared."""
+"""Max characters of a name that are compared."""
 
 MIN_NAME_LENGTH = 4
-"""Characters of a name below which likeness says nothing."""
+"""Min characters of a name for its similarity to mean anything."""
 
 _PLAIN = re.compile(r"[\W_]+")
 _NUMBERS = re.compile(r"\d+")
@@ -57,7 +57,7 @@ class TargetGuess:
 
 @dataclass(slots=True)
 class TargetGuesser:
-    """Looks for notes by names that are not quite theirs. For one call: it keeps what it was asked."""
+    """Finds notes by inexact names. Made for one call, for it caches all results."""
 
     graph: Graph
     _names: dict[str, list[tuple[str, Node]]] = field(init=False, default_factory=lambda: defaultdict(list))
@@ -74,11 +74,11 @@ class TargetGuesser:
         self._sorted = [_sort_words(key) for key in self._names]
 
     def likely(self, page: str) -> list[TargetGuess]:
-        """Notes that a link to ``page`` may be meant for, the likeliest first."""
+        """Notes that a link to ``page`` may mean, the likeliest first."""
         return self.several([page])[0]
 
     def several(self, pages: Sequence[str]) -> list[list[TargetGuess]]:
-        """As ``likely``, of many: each takes a fraction of a millisecond in a vault of ten thousand notes."""
+        """Like ``likely``, for many: each takes a fraction of a millisecond in a vault of ten thousand notes."""
         wanted = [name_key(page)[:MAX_NAME_LENGTH] for page in pages]
         alike = []
         for key in dict.fromkeys(wanted):
@@ -91,7 +91,7 @@ class TargetGuesser:
         return [_adjust_for_folders(page, self._known[key]) for page, key in zip(pages, wanted, strict=True)]
 
     def _called(self, wanted: str) -> list[TargetGuess]:
-        """Notes of this very name elsewhere, or but for signs and blanks."""
+        """Notes with exactly this name elsewhere, or the same name apart from punctuation and spaces."""
         if wanted in self._names:
             return _rank_guesses([(name, node, 0.95, "name") for name, node in self._names[wanted]])
         plain = _PLAIN.sub("", wanted)
@@ -100,7 +100,7 @@ class TargetGuesser:
         return []
 
     def _alike(self, wanted: Sequence[str]) -> dict[str, list[TargetGuess]]:
-        """Notes whose names are spelled alike; with their words in another order a little less."""
+        """Notes with similarly spelled names; slightly less confident if their words are in another order."""
         import numpy as np
         from rapidfuzz import fuzz
         from rapidfuzz.process import cdist
@@ -128,12 +128,12 @@ class TargetGuesser:
 
 
 def _score_likeness(wanted: str, name: str, score: float) -> float:
-    """How sure a likeness is: what differs in a number is another thing."""
+    """The confidence of a similarity: names with different numbers are probably different things."""
     return float(score) / 100 * (1 if _NUMBERS.findall(wanted) == _NUMBERS.findall(name) else DOUBT_FACTOR)
 
 
 def _adjust_for_folders(page: str, found: list[TargetGuess]) -> list[TargetGuess]:
-    """Notes for a link that gives folders: less sure where none of them is the note's."""
+    """Lower the confidence of notes that lie in none of the folders the link gives."""
     given = {each for each in fold_name(parent_folder(page)).split("/") if each}
     if not given:
         return found
@@ -161,13 +161,13 @@ def _rank_guesses(found: Collection[tuple[str, Node, float, GuessBasis]]) -> lis
 
 
 def rank_by_distance(source: str, fitting: Mapping[str, str]) -> list[TargetGuess]:
-    """Of several notes that a link fits (title by path) those that lie nearest to it."""
+    """Of several notes that fit a link (title by path), the nearest to its own note."""
     ordered = sorted(fitting, key=lambda path: (_count_steps(source, path), path))[:MAX_GUESSES]
     return [TargetGuess(path, fitting[path], round(0.5 / (place + 1), 2), "near") for place, path in enumerate(ordered)]
 
 
 def _count_steps(source: str, path: str) -> int:
-    """Folders one goes up and down from one note to another."""
+    """How many folders up and down lead from one note to another."""
     here, there = parent_folder(source).split("/"), parent_folder(path).split("/")
     same = 0
     for one, other in zip(here, there, strict=False):
@@ -178,5 +178,5 @@ def _count_steps(source: str, path: str) -> int:
 
 
 def find_certain(found: Sequence[TargetGuess]) -> TargetGuess | None:
-    """The note that a link is most likely meant for, where that is beyond doubt."""
+    """The most likely note, if it is certain."""
     return found[0] if found and found[0].confidence >= MIN_CERTAIN and found[0].by != "near" else None

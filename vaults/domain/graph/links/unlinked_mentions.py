@@ -1,7 +1,7 @@
-"""Places that name a note and do not link it: for a note, all that name it; in a note, all it names.
+"""Finding unlinked mentions: of a note, in all others; or in a note, of all others.
 
-Notes that may name something are found by the word index, which knows a name as a phrase; each is then read, and what
-it holds is looked up as any text is: whole words, outside of code, links, headings and what else holds no link.
+A phrase search in the word index finds notes that may mention a name. Each is then read and matched like any text:
+whole words, outside of code, links, headings and anything else that cannot contain a link.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vaults.markdown.protected_spans import find_protected
 from vaults.vault import Vault
 
 MAX_READ = 200
-"""Notes read in one call."""
+"""Max notes read in one call."""
 
 CONTEXT_LENGTH = 40
 """Characters shown before and after a name."""
@@ -33,7 +33,7 @@ _CURSOR = "unlinked"
 
 @dataclass(frozen=True, slots=True)
 class UnlinkedRequest:
-    """``entity``: the path of the note that is to be linked; ``path``: the note that is to link; one or both."""
+    """Which mentions to find: of ``entity``, in ``path``, or both. Both are paths of notes."""
 
     path: str | None = None
     entity: str | None = None
@@ -56,26 +56,26 @@ class UnlinkedMention:
 
 @dataclass(frozen=True, slots=True)
 class UnlinkedPage:
-    """``cursor``: where to go on; None where all was looked at."""
+    """A page of mentions. ``cursor``: where to continue; None at the end."""
 
     mentions: list[UnlinkedMention]
     cursor: str | None = None
 
 
-async def find_unlinked_mentions(vault: Vault, asked: UnlinkedRequest) -> UnlinkedPage:
-    """Names that are not linked: with ``entity`` the first place of each note, by path; else those of ``path``, in
-    order. Raises ``NotFound`` for a note that is not there, ``InvalidArgument``."""
-    if asked.path is None and asked.entity is None:
+async def find_unlinked_mentions(vault: Vault, request: UnlinkedRequest) -> UnlinkedPage:
+    """Names that are not linked: with ``path`` those in that note, in order; else the first mention of ``entity`` in
+    each note, by path. Raises ``NotFound`` for a note that does not exist, ``InvalidArgument``."""
+    if request.path is None and request.entity is None:
         raise InvalidArgument("entity", "or path is needed: the note that is named, or the one that names others")
     graph, gazetteer = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.gazetteer(tx)))
-    entity = _require_node(graph, asked.entity) if asked.entity is not None else None
+    entity = _require_node(graph, request.entity) if request.entity is not None else None
     look = _MentionReader(vault, graph, gazetteer, entity)
-    if asked.path is not None:
-        return await run_in(vault.shared.pool, look.within, _require_node(graph, asked.path), asked)
+    if request.path is not None:
+        return await run_in(vault.shared.pool, look.within, _require_node(graph, request.path), request)
     assert entity is not None
-    after = _parse_cursor(asked.cursor)[0]
+    after = _parse_cursor(request.cursor)[0]
     among = await vault.db.read(lambda tx: _find_naming_paths(tx, entity, after))
-    return await run_in(vault.shared.pool, look.among, among, asked.limit)
+    return await run_in(vault.shared.pool, look.among, among, request.limit)
 
 
 def _parse_cursor(cursor: str | None) -> tuple[str, int]:
@@ -93,7 +93,7 @@ def _require_node(graph: Graph, path: str) -> Node:
 
 
 def _find_naming_paths(tx: Reader, entity: Node, after: str) -> list[str]:
-    """Paths of notes that may name a note and do not link it, one more than are read in a call."""
+    """Paths of notes that may mention a note without linking it, one more than a call reads."""
     where = (
         "n.path > :after AND n.seq <> :entity"
         " AND NOT EXISTS (SELECT 1 FROM note_links l WHERE l.note = n.seq AND l.meant = :entity)"
@@ -105,23 +105,23 @@ def _find_naming_paths(tx: Reader, entity: Node, after: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _MentionReader:
-    """Reads notes for what they name. Blocking. ``entity``: the only note that counts, if one does."""
+    """Reads notes for mentions. Blocking. ``entity``: the only note to look for; None: any."""
 
     vault: Vault
     graph: Graph
     gazetteer: Gazetteer
     entity: Node | None
 
-    def within(self, node: Node, asked: UnlinkedRequest) -> UnlinkedPage:
-        """What one note names, each once, in order."""
-        first = _parse_cursor(asked.cursor)[1] + 1
+    def within(self, node: Node, request: UnlinkedRequest) -> UnlinkedPage:
+        """Mentions in one note, each name once, in order."""
+        first = _parse_cursor(request.cursor)[1] + 1
         found = list(self._named(node.path, self.graph.out.get(node.number, NO_NOTES) | {node.number}))
-        page = found[first : first + asked.limit]
+        page = found[first : first + request.limit]
         more = first + len(page) < len(found)
         return UnlinkedPage(page, cursors.encode(_CURSOR, node.path, first + len(page) - 1) if more else None)
 
     def among(self, paths: Sequence[str], limit: int) -> UnlinkedPage:
-        """The first place of each note; ``paths`` may hold one more than are read."""
+        """The first mention in each note; ``paths`` may hold one more than are read."""
         found: list[UnlinkedMention] = []
         for read, path in enumerate(paths):
             if read >= MAX_READ or len(found) >= limit:
@@ -130,11 +130,11 @@ class _MentionReader:
         return UnlinkedPage(found)
 
     def _named(self, path: str, but: Collection[int]) -> Iterator[UnlinkedMention]:
-        """Names in a note, each set of notes that goes by one only once."""
+        """Mentions in a note, one for each set of notes that a name may mean."""
         try:
             text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
         except (StrongroomError, NotText):
-            return  # gone since, or no text any more
+            return  # gone since, or no longer text
         first: dict[tuple[int, ...], NameMention] = {}
         counts: Counter[tuple[int, ...]] = Counter()
         for each in self.gazetteer.mentions(text, find_protected(text)):
@@ -158,7 +158,7 @@ class _MentionReader:
 
 
 def _read_context(text: str, mention: NameMention) -> str:
-    """What stands around a name, of its own lines."""
+    """The text around a name, within its own lines."""
     start = max(text.rfind("\n", 0, mention.start) + 1, mention.start - CONTEXT_LENGTH)
     line_end = text.find("\n", mention.end)
     end = min(len(text) if line_end < 0 else line_end, mention.end + CONTEXT_LENGTH)

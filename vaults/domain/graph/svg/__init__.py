@@ -1,1 +1,1 @@
-"""The graph as a picture: what is shown of it, where it lies, where its labels fit, and the SVG of all that. Pure."""
+"""The graph as a picture: choosing what to show, laying it out, placing labels, and drawing SVG. Pure."""

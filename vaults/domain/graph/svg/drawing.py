@@ -1,4 +1,4 @@
-"""A scene as SVG: no script, nothing from elsewhere, every name escaped, readable on light and on dark."""
+"""Drawing a scene as SVG: no scripts, no external resources, every name escaped, readable on light and on dark."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WIDTH, HEIGHT = 1200, 800
 FRAME = PictureFrame(24, 64, WIDTH - 24, HEIGHT - 56)
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
-"""Told apart with any colour vision: Okabe and Ito, "Color Universal Design", 2008; on white and black alike."""
+"""Distinguishable with any colour vision (Okabe and Ito, "Color Universal Design", 2008), on white and on black."""
 
 GREY = "#8a8f98"
 
 BOLD_FROM_SIZE = 14.0
 """Font size from which a label is bold."""
 
-# The card has its own ground, so the picture reads on any page; where styles are stripped it is the light one.
+# The card has its own background, so the picture is readable on any page; without styles it is the light one.
 _STYLE = (
     ".card{fill:#fcfcfa;stroke:#d9dce1}.ink{fill:#1d2127}.faint{fill:#5b626c}.halo{stroke:#fcfcfa}"
     "@media(prefers-color-scheme:dark){.card{fill:#14171c;stroke:#2c323b}.ink{fill:#e9ecf1}.faint{fill:#9aa3af}"
@@ -33,13 +33,13 @@ _STYLE = (
 )
 _FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 
-# What XML 1.0 has no place for.
+# Characters that XML 1.0 does not allow.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG document. ``notes`` and ``links`` that are in it, and ``labels`` that found a place."""
+    """An SVG document, with the number of notes and links in it, and of labels that found a place."""
 
     svg: str
     notes: int
@@ -48,7 +48,7 @@ class Picture:
 
 
 def draw(scene: Scene) -> Picture:
-    """The picture of a scene; equal scenes give equal bytes."""
+    """Draw a scene; equal scenes give equal bytes."""
     discs, labels = compose(scene)
     parts = [
         *_write_head(scene),
@@ -62,7 +62,7 @@ def draw(scene: Scene) -> Picture:
 
 
 def compose(scene: Scene) -> tuple[list[LabelledDot], list[Label]]:
-    """Where dots and labels of a scene lie."""
+    """Place the dots and labels of a scene."""
     places = _place_dots(scene)
     ems = choose_max_width(len(scene.dots))
     discs = [
@@ -80,7 +80,7 @@ def compose(scene: Scene) -> tuple[list[LabelledDot], list[Label]]:
 
 
 def _place_dots(scene: Scene) -> DotPlaces:
-    """Where dots lie: with room below each for its label."""
+    """Place dots, with room below each for its label."""
     rooms, below, ems = {}, {}, choose_max_width(len(scene.dots))
     for dot in scene.dots:
         radius = _choose_radius(scene, dot)
@@ -119,7 +119,7 @@ def _write_head(scene: Scene) -> Iterator[str]:
 
 
 def _write_caption(scene: Scene) -> str:
-    """How much is shown, and what is not."""
+    """How much is shown, and how much is left out."""
     several = [f"{len(scene.dots)} notes, {len(scene.lines)} links"]
     several += [f"{scene.hidden:,} more notes left out"] if scene.hidden else []
     several += [f"{scene.cut:,} links left out"] if scene.cut else []
@@ -134,7 +134,7 @@ def _describe(scene: Scene) -> str:
 
 
 def _write_lines(scene: Scene, discs: dict[int, LabelledDot]) -> Iterator[str]:
-    """One path for all lines that look alike."""
+    """One path for all lines of the same style."""
     dots = {dot.number: dot for dot in scene.dots}
     telling = _find_shortest_lines(scene)
     alike: dict[tuple[str, float, float, bool], list[str]] = defaultdict(list)
@@ -158,8 +158,8 @@ def _write_lines(scene: Scene, discs: dict[int, LabelledDot]) -> Iterator[str]:
 
 
 def _find_shortest_lines(scene: Scene) -> frozenset[SceneLine]:
-    """The two shortest lines of each dot: what it hangs together with most. Strong lines show the shape of a graph that
-    is a thicket when all are."""
+    """The two shortest lines of each dot, which join it to its closest neighbours. Emphasizing only these shows the
+    shape of a graph that would otherwise be a thicket."""
     shortest: dict[int, list[tuple[float, int, SceneLine]]] = defaultdict(list)
     for place, (line, distance) in enumerate(choose_distances(scene)):
         for end in (line.source, line.target):
@@ -170,7 +170,7 @@ def _find_shortest_lines(scene: Scene) -> frozenset[SceneLine]:
 def _choose_line_style(
     scene: Scene, line: SceneLine, source: SceneDot, target: SceneDot, telling: Collection[SceneLine]
 ) -> tuple[str, float, float, bool]:
-    """Colour, opacity, width, and whether it has a point."""
+    """Colour, opacity, width, and whether the line has an arrowhead."""
     if scene.middle is None:
         colour = _choose_colour(source) if source.group == target.group else GREY
         return (colour, 0.55, 1.2, False) if line in telling else (GREY, _choose_opacity(len(scene.lines)), 0.7, False)
@@ -181,7 +181,7 @@ def _choose_line_style(
 
 
 def _choose_opacity(lines: int) -> float:
-    """How visible a line is that tells little: the less, the more there are."""
+    """The opacity of minor lines: the more there are, the fainter."""
     return round(min(0.5, 4.5 / math.sqrt(lines)), 2)
 
 
@@ -194,7 +194,7 @@ def _stroke(source: LabelledDot, target: LabelledDot, *, arrow: bool) -> str:
 
 
 def _write_dots(scene: Scene, discs: Sequence[LabelledDot]) -> Iterator[str]:
-    """Small ones first: what matters lies on top."""
+    """Small dots first, so that important ones lie on top."""
     for dot, disc in reversed(list(zip(scene.dots, discs, strict=True))):
         edge = ' class="halo" stroke="#fcfcfa" stroke-width="1.5"' if dot.named else ' fill-opacity=".65"'
         yield (
@@ -204,7 +204,7 @@ def _write_dots(scene: Scene, discs: Sequence[LabelledDot]) -> Iterator[str]:
 
 
 def _write_labels(labels: Sequence[Label], middle: int | None) -> Iterator[str]:
-    """With a rim of the ground's colour, so that lines behind do not cross them out."""
+    """Labels with an outline in the background colour, so that lines behind do not cross them out."""
     yield (
         '<g text-anchor="middle" class="ink halo" fill="#1d2127" stroke="#fcfcfa" stroke-width="3"'
         ' stroke-linejoin="round" paint-order="stroke">'
@@ -220,7 +220,7 @@ def _write_labels(labels: Sequence[Label], middle: int | None) -> Iterator[str]:
 
 
 def _write_legend(scene: Scene) -> Iterator[str]:
-    """What the colours mean, in a row at the bottom."""
+    """The meaning of the colours, in a row at the bottom."""
     counted = Counter(dot.group for dot in scene.dots)
     if not scene.dots or len(counted) < 2:
         return
@@ -230,20 +230,20 @@ def _write_legend(scene: Scene) -> Iterator[str]:
     for group in [*range(len(scene.groups)), -1]:
         if group in counted:
             name = text_metrics.shorten(scene.groups[group] if group >= 0 else "others", 11)
-            said = f"{name} ({counted[group]})"
+            text = f"{name} ({counted[group]})"
             yield f'<circle cx="{left:.1f}" cy="{HEIGHT - 26}" r="5" fill="{COLOURS[group] if group >= 0 else GREY}"/>'
-            yield _write_text(left + 10, HEIGHT - 22, 12, said, "ink", "")
-            left += 28 + text_metrics.measure_width(said, 12)
+            yield _write_text(left + 10, HEIGHT - 22, 12, text, "ink", "")
+            left += 28 + text_metrics.measure_width(text, 12)
 
 
 def _choose_colour(dot: SceneDot) -> str:
     return COLOURS[dot.group] if dot.group >= 0 else GREY
 
 
-def _write_text(x: float, y: float, size: float, said: str, colour: str, more: str) -> str:
+def _write_text(x: float, y: float, size: float, text: str, colour: str, more: str) -> str:
     plain = "#1d2127" if colour == "ink" else "#5b626c"
     where = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}"'
-    return f'<text class="{colour}" fill="{plain}" {where} {more}>{_escape(said)}</text>'
+    return f'<text class="{colour}" fill="{plain}" {where} {more}>{_escape(text)}</text>'
 
 
 def _escape(text: str) -> str:

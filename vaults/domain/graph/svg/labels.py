@@ -1,5 +1,5 @@
-"""Where labels go: beside their dots, over no other label and no dot, shorter where there is little room, and not at
-all where there is none. The most important ones choose first."""
+"""Placing labels: next to their dots, overlapping no other label or dot, shortened where there is little room, left out
+where there is none. The most important ones choose first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vaults.domain.graph.svg import text_metrics
 from vaults.domain.graph.svg.layout import PictureFrame
 
 LEADING = 1.15
-"""Height of a line for its font size."""
+"""Line height, in font sizes."""
 
 _EMS = (10.0, 7.0, 4.5)
 _ROOMY, _FEW = 13.0, 30
@@ -19,7 +19,7 @@ _DESCENT = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the picture."""
+    """A rectangle in the picture."""
 
     left: float
     top: float
@@ -44,15 +44,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class LabelledDot:
-    """A dot with a place, its text, the font size for it, and how wide it may be, in ems; no text: it gets no label."""
+    """A placed dot and its label's text."""
 
     number: int
     x: float
     y: float
     radius: float
-    text: str
-    size: float
-    ems: float = _EMS[0]
+    text: str  # "" for no label
+    size: float  # font size
+    ems: float = _EMS[0]  # max width of the label
 
     @property
     def box(self) -> Box:
@@ -62,7 +62,7 @@ class LabelledDot:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text with a place. ``x``, ``y``: the middle of the base line of its first line."""
+    """A placed text. ``x``, ``y``: the middle of the baseline of its first line."""
 
     number: int
     lines: tuple[str, ...]
@@ -79,12 +79,12 @@ class Label:
 
 
 def choose_max_width(discs: int) -> float:
-    """How wide labels may be, in ems, among so many dots."""
+    """Max width of labels, in ems, for a number of dots."""
     return _ROOMY if discs <= _FEW else _EMS[0]
 
 
 def measure_label(text: str, size: float, ems: float) -> tuple[tuple[str, ...], float, float]:
-    """The lines of a label at its longest, its width and its height."""
+    """The lines of a label at its longest, with their width and height."""
     return _measure_lines(text_metrics.wrap(text, ems), size)
 
 
@@ -93,7 +93,7 @@ def _measure_lines(lines: tuple[str, ...], size: float) -> tuple[tuple[str, ...]
 
 
 def place_labels(discs: Sequence[LabelledDot], frame: PictureFrame) -> list[Label]:
-    """Labels of ``discs``, those in front first."""
+    """Place the labels of dots, most important first."""
     found: list[Label] = []
     dots = [(disc.number, disc.box) for disc in discs]
     for disc in discs:
@@ -113,7 +113,7 @@ def _is_taken(box: Box, taken: Sequence[Box]) -> bool:
 
 
 def _list_options(disc: LabelledDot) -> Iterator[Label]:
-    """Labels one would like for a dot, the best first: below, above, beside, aslant; then the same with less text."""
+    """Possible labels of a dot, best first: below, above, to the sides, diagonal; then the same with less text."""
     seen: set[tuple[str, ...]] = set()
     for ems in (disc.ems, *_EMS):
         lines, wide, high = _measure_lines(text_metrics.wrap(disc.text, ems), disc.size)

@@ -1,8 +1,8 @@
-"""Where the dots of a scene lie. The same scene lies the same way every time.
+"""Laying out the dots of a scene. The same scene always gets the same layout.
 
-Links are springs, the stronger the more their two notes have in common, and all dots repel each other: the method of
-Fruchterman and Reingold ("Graph drawing by force-directed placement", 1991), as rustworkx has it. Then the picture is
-filled evenly, and dots are pushed apart until those with a label have room for it.
+Links are springs, stronger the more their notes have in common, and all dots repel each other: the method of
+Fruchterman and Reingold ("Graph drawing by force-directed placement", 1991), as implemented by rustworkx. Then the dots
+are spread evenly over the picture, and pushed apart until those with a label have room for it.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
     Plane: TypeAlias = NDArray[np.float64]
 
 ROUNDS = 160
-"""In which dots are pushed apart, at most."""
+"""Max rounds of pushing dots apart."""
 
 STEPS = 200
-"""In which springs come to rest."""
+"""Iterations of the spring layout."""
 
 SEED = 1
 
 NEAREST, FARTHEST, APART = 0.35, 2.0, 3.0
-"""Distances that are striven for: between linked notes that share all neighbours, or none, and between parts that
-nothing joins."""
+"""Target distances: between linked notes that share all neighbours, or none, and between unconnected components."""
 
 EVEN = 0.5
-"""Share of rank in a place, beside value."""
+"""Weight of rank, against value, when positions are evened out."""
 
 TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PictureFrame:
-    """The part of a picture that dots may lie in."""
+    """The area of a picture where dots may lie."""
 
     left: float
     top: float
@@ -55,38 +54,38 @@ class PictureFrame:
 
 @dataclass(frozen=True, slots=True)
 class DotExtent:
-    """Half the width and half the height of what a dot takes up, its label included."""
+    """Half the width and half the height of a dot including its label."""
 
     across: float
     down: float
 
 
 DotPlaces = dict[int, tuple[float, float]]
-"""Where each dot lies, by number."""
+"""The position of each dot, by number."""
 
 
 def place_dots(scene: Scene, frame: PictureFrame, rooms: Mapping[int, DotExtent]) -> DotPlaces:
-    """A place in the frame for every dot."""
+    """Find a place in the frame for every dot."""
     import numpy as np
 
     if not scene.dots:
         return {}
     order = [dot.number for dot in scene.dots]
     size = np.array([(rooms[number].across, rooms[number].down) for number in order])
-    ideal, held = _turn_flat(_lay_out_springs(scene)), None
+    ideal, fixed = _turn_flat(_lay_out_springs(scene)), None
     if scene.middle is None:
         spots = np.stack(
             [_even_out(ideal[:, 0], frame.left, frame.right), _even_out(ideal[:, 1], frame.top, frame.bottom)], 1
         )
     else:
-        held = order.index(scene.middle)
-        spots = _arrange_in_rings(ideal - ideal[held], np.array([dot.hops for dot in scene.dots]), frame)
-    spots = _push_apart(spots, size, frame, held)
+        fixed = order.index(scene.middle)
+        spots = _arrange_in_rings(ideal - ideal[fixed], np.array([dot.hops for dot in scene.dots]), frame)
+    spots = _push_apart(spots, size, frame, fixed)
     return {number: (round(float(x), 1), round(float(y), 1)) for number, (x, y) in zip(order, spots, strict=True)}
 
 
 def _lay_out_springs(scene: Scene) -> Plane:
-    """Places at which those are near each other that have much to do with each other."""
+    """Positions in which related notes are close to each other."""
     import numpy as np
     import rustworkx as rx
 
@@ -97,15 +96,14 @@ def _lay_out_springs(scene: Scene) -> Plane:
         [(index[line.source], index[line.target], distance) for line, distance in choose_distances(scene)]
     )
     parts = sorted((sorted(part) for part in rx.connected_components(graph)), key=lambda part: (-len(part), part))
-    # Parts that nothing joins would be laid out in a row: a long spring to the largest keeps them beside it.
+    # Unconnected components would be laid out in a row: a long spring keeps each next to the largest.
     graph.add_edges_from([(parts[0][0], part[0], APART) for part in parts[1:]])
     found = rx.spring_layout(graph, weight_fn=lambda distance: 1 / distance, num_iter=STEPS, seed=SEED)
     return np.array([tuple(found[place]) for place in range(len(index))])
 
 
 def choose_distances(scene: Scene) -> list[tuple[SceneLine, float]]:
-    """How far the ends of each line should lie apart: little for two notes with the same neighbours, much for hubs that
-    share few of theirs."""
+    """The target length of each line: short for two notes with the same neighbours, long for hubs that share few."""
     near: dict[int, set[int]] = defaultdict(set)
     for line in scene.lines:
         near[line.source].add(line.target)
@@ -120,7 +118,7 @@ def _choose_distance(one: set[int], other: set[int]) -> float:
 
 
 def _turn_flat(spots: Plane) -> Plane:
-    """With the longest way across lying flat."""
+    """Rotate the layout so that its longest axis is horizontal."""
     import numpy as np
 
     spots = spots - spots.mean(axis=0)
@@ -131,7 +129,7 @@ def _turn_flat(spots: Plane) -> Plane:
 
 
 def _even_out(values: Plane, low: float, high: float) -> Plane:
-    """From ``low`` to ``high``, half by value and half by rank: no crowd in the middle, no void around it."""
+    """Spread values from ``low`` to ``high``, half by value and half by rank, to avoid a crowded middle in a void."""
     import numpy as np
 
     spread = float(values.max() - values.min())
@@ -143,7 +141,7 @@ def _even_out(values: Plane, low: float, high: float) -> Plane:
 
 
 def _arrange_in_rings(spots: Plane, hops: NDArray[np.int64], frame: PictureFrame) -> Plane:
-    """Around the middle, which lies at 0, 0: what is one link away inside, what is two links away outside."""
+    """Arrange dots around the middle one at 0, 0: those one link away in an inner ring, those two away in an outer."""
     import numpy as np
 
     far, angle = np.hypot(spots[:, 0], spots[:, 1]), np.arctan2(spots[:, 1], spots[:, 0])
@@ -161,11 +159,11 @@ def _arrange_in_rings(spots: Plane, hops: NDArray[np.int64], frame: PictureFrame
 
 
 _RINGS = {(False, 1): (0.42, 1.0), (True, 1): (0.3, 0.62), (True, 2): (0.78, 1.05)}
-"""How far out a ring begins and ends, for the frame: by whether there are two, and which it is."""
+"""Inner and outer radius of a ring, as a share of the frame, by whether there are two rings and which one it is."""
 
 
-def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None) -> Plane:
-    """Pushed apart, along the shorter way, until nothing lies on anything or the rounds are over."""
+def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, fixed: int | None) -> Plane:
+    """Push dots apart, along the shorter axis, until nothing overlaps or the rounds are over."""
     import numpy as np
 
     across = size[:, None, 0] + size[None, :, 0]
@@ -173,7 +171,7 @@ def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None
     np.fill_diagonal(across, 0.0)
     low = np.array([frame.left, frame.top]) + size
     high = np.array([frame.right, frame.bottom]) - size
-    # Dots at the very same place part along their order.
+    # Dots at exactly the same place are separated by their order.
     spots = np.clip(spots, low, high) + np.arange(len(spots))[:, None] * np.array([1e-3, 7e-4])
     for _ in range(ROUNDS):
         x = spots[:, None, 0] - spots[None, :, 0]
@@ -188,7 +186,7 @@ def _push_apart(spots: Plane, size: Plane, frame: PictureFrame, held: int | None
             [(np.sign(x) * over_x * sideways).sum(axis=1), (np.sign(y) * over_y * upward).sum(axis=1)], axis=1
         )
         moved = spots + 0.35 * np.clip(push, -60, 60)
-        if held is not None:
-            moved[held] = spots[held]
+        if fixed is not None:
+            moved[fixed] = spots[fixed]
         spots = np.clip(moved, low, high)
     return spots

@@ -1,4 +1,4 @@
-"""A picture of a vault's graph, of a folder of it, or of what is around one note."""
+"""Exporting a picture of a vault's graph, of a folder, or of the surroundings of one note."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from vaults.vault import Vault
 FORMAT, MIME_TYPE = "svg", "image/svg+xml"
 
 RESOURCE = "vault://graph"
-"""The picture of a vault; around a note it is that note's address and ``/graph``."""
+"""Address of a vault's picture; that of a note's surroundings is the note's address and ``/graph``."""
 
 MAX_DEPTH, FEW_NEIGHBOURS = 2, 8
-"""Links around a note at most; and notes one link away below which those two away are shown as well, if nothing is
-said."""
+"""Max steps around a note; and the number of direct neighbours below which the default is two steps."""
 
 
 async def export_picture(
     vault: Vault, which: NoteReference | None, folder: str | None, depth: int | None
 ) -> GraphAnswer:
-    """The note and what is ``depth`` links away from it, one or two; without a note the most central ones of a folder,
-    or of the vault. ``total`` counts the notes there are. Raises ``NotFound``, ``Conflict`` and ``InvalidArgument``."""
+    """Draw a note and what is within ``depth`` links, one or two; without a note, the most central ones of a folder or
+    of the vault. ``total`` counts all notes there. Raises ``NotFound``, ``Conflict`` and ``InvalidArgument``."""
     if depth is not None and depth > MAX_DEPTH:
         raise InvalidArgument("depth", f"must be {MAX_DEPTH} at most for a picture", hint="mermaid and json go further")
     sight, numbers = await neighbourhoods.read_graph_and_notes(vault, *([which] if which is not None else []))
@@ -50,7 +49,7 @@ def _uri(path: str | None, wanted: Mapping[str, str | int | None]) -> str:
 
 
 def _draw_picture(sight: ScoredGraph, about: int | str, folder: str | None, depth: int | None) -> tuple[Picture, int]:
-    """``about``: a note by its number, or the title of an overview."""
+    """``about``: a note's number, or the title of an overview."""
     if isinstance(about, int):
         near = sight.graph.out.get(about, NO_NOTES) | sight.graph.into.get(about, NO_NOTES)
         shown = scenes.build_neighbourhood(
@@ -62,7 +61,7 @@ def _draw_picture(sight: ScoredGraph, about: int | str, folder: str | None, dept
 
 
 def _select_folder(graph: Graph, folder: str) -> Graph:
-    """What lies in a folder, and the links inside of it."""
+    """The part of the graph in a folder, with the links inside it."""
     nodes = {number: node for number, node in graph.nodes.items() if is_within(node.path, folder)}
     out = {number: graph.out.get(number, NO_NOTES) & nodes.keys() for number in nodes}
     into = {number: graph.into.get(number, NO_NOTES) & nodes.keys() for number in nodes}

@@ -1,4 +1,4 @@
-"""What a picture shows of a graph: the notes worth a place, their links, and the groups they belong to.
+"""Choosing what a picture shows of a graph: the notes worth a place, their links, and their groups.
 
 However large the graph is, a scene is small: a picture of everything shows nothing.
 """
@@ -14,19 +14,19 @@ from vaults.domain.text.sanitize import escape_hidden, to_one_line
 from vaults.graph.note_graph import NO_NOTES, Graph, Node
 
 MAX_NAMED = 48
-"""Notes of an overview that are labelled."""
+"""Max labelled notes in an overview."""
 
 MAX_DOTS = 200
-"""Notes of an overview in all; the others are dots without a label."""
+"""Max notes in an overview; those without a label are mere dots."""
 
 MAX_NEAR = 40
-"""Notes around one, in all."""
+"""Max notes in a neighbourhood, including the middle one."""
 
 MAX_LINES = 1_500
-"""Links shown at most."""
+"""Max links shown."""
 
 MAX_GROUPS = 6
-"""Groups with a colour of their own; notes of the others are grey."""
+"""Max groups with a colour of their own; notes of others are grey."""
 
 REST, TOP = "other", "top level"
 
@@ -35,21 +35,20 @@ _NAME = 500
 
 @dataclass(frozen=True, slots=True)
 class SceneDot:
-    """A note in a picture. ``weight``: 0…1, how central it is among those shown. ``hops``: how far from the note in the
-    middle. ``group``: place in the scene's ``groups``; -1: none of them."""
+    """A note in a picture."""
 
     number: int
     title: str
     path: str
-    group: int
-    weight: float
-    hops: int
-    named: bool
+    group: int  # index into the scene's ``groups``; -1: none of them
+    weight: float  # 0 to 1: how central it is among those shown
+    hops: int  # distance from the middle note
+    named: bool  # gets a label
 
 
 @dataclass(frozen=True, slots=True)
 class SceneLine:
-    """A link between two dots, by number; ``both``: each links to the other."""
+    """A link between two dots, by number. ``both``: each links to the other."""
 
     source: int
     target: int
@@ -58,25 +57,22 @@ class SceneLine:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture before anything has a place. Dots come in the order of their importance, and the order depends on
-    nothing but paths and scores. ``by``: what tells the groups apart. ``middle``: the dot others are shown around.
-    ``alone``: notes that neither link nor are linked to, which are only counted. ``hidden``: other notes, and ``cut``
-    links, there was no room for."""
+    """A picture before layout. Dots are in order of importance, which depends on paths and scores only."""
 
     title: str
     dots: tuple[SceneDot, ...]
     lines: tuple[SceneLine, ...]
     groups: tuple[str, ...]
-    by: str
-    middle: int | None = None
-    alone: int = 0
-    hidden: int = 0
-    cut: int = 0
+    by: str  # what the groups are: categories or folders
+    middle: int | None = None  # the dot that others are shown around
+    alone: int = 0  # notes without links, which are only counted
+    hidden: int = 0  # other notes left out for lack of room
+    cut: int = 0  # links left out for lack of room
 
 
 def build_overview(graph: Graph, scores: Mapping[int, float], title: str) -> Scene:
-    """The most central notes of a vault, named, and the next ones as dots. ``scores``: 0…100 by note; where there are
-    none, the number of links tells."""
+    """The most central notes of a vault with labels, and the next ones as dots. ``scores``: 0 to 100 by note; without
+    any, the number of links counts."""
     weights = _to_weights(graph, scores)
     linked = {number for number in graph.nodes if _count_links(graph, number)}
     order = sorted(linked, key=lambda number: (-weights[number], graph.nodes[number].path))
@@ -87,13 +83,13 @@ def build_overview(graph: Graph, scores: Mapping[int, float], title: str) -> Sce
 
 
 def build_neighbourhood(graph: Graph, scores: Mapping[int, float], middle: int, depth: int) -> Scene:
-    """A note and what is one or two links away, in either direction; of many, those that hang together with it most.
-    Raises ``KeyError`` for a note that is not in the graph."""
+    """A note and what is one or two links away, in either direction; of many, the most closely related. Raises
+    ``KeyError`` for a note that is not in the graph."""
     weights, node = _to_weights(graph, scores), graph.nodes[middle]
     hops, mine = _count_hops(graph, middle, depth), _find_neighbours(graph, middle)
     nearness = {number: _measure_nearness(graph, middle, number, mine) for number in hops}
     order = sorted(hops, key=lambda each: (hops[each], -nearness[each], -weights[each], graph.nodes[each].path))
-    # The second ring gets a third of the room even where the first would fill all of it.
+    # The second ring gets a third of the room even if the first could fill all of it.
     first = [number for number in order if hops[number] == 1]
     second = [number for number in order if hops[number] == 2]
     room = MAX_NEAR - 1
@@ -132,7 +128,7 @@ def _build_scene(
 
 
 def _select_lines(graph: Graph, shown: list[int]) -> tuple[SceneLine, ...]:
-    """Links between what is shown, those between central notes first."""
+    """Links between the shown notes, those between central ones first."""
     place = {number: index for index, number in enumerate(shown)}
     found = [
         SceneLine(source, target, both)
@@ -168,15 +164,15 @@ def _count_hops(graph: Graph, middle: int, depth: int) -> dict[int, int]:
 
 
 def _measure_nearness(graph: Graph, middle: int, number: int, mine: frozenset[int]) -> float:
-    """How much a note hangs together with the middle: by the neighbours it shares with it, for the number of its own,
-    because a hub is near to all; and by links in both directions."""
+    """How closely a note is related to the middle: by shared neighbours relative to its own number, because a hub is
+    near to all; and by links in both directions."""
     near = _find_neighbours(graph, number)
     both = middle in graph.out.get(number, NO_NOTES) and number in graph.out.get(middle, NO_NOTES)
     return len(near & mine) / len(near) ** 0.5 + both if near else 0.0
 
 
 def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
-    """What tells the notes apart: their category where most say one, else the folder below the one they share."""
+    """Group notes by category if most have one, else by the folder below the one they share."""
     found = list(nodes)
     if sum(bool(node.category) for node in found) * 2 > len(found):
         return "category", {node.number: node.category or REST for node in found}
@@ -187,7 +183,7 @@ def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
     ):
         common += 1
     names = {parts[: common + 1] for parts in folders.values()}
-    # "API.md" beside the folder "API" is about what lies in there.
+    # "API.md" next to the folder "API" is about what lies in there.
     own = {node.number: (*folders[node.number], node.stem) for node in found}
     return "folder", {
         number: "/".join(own[number] if own[number] in names else parts[: common + 1]) or TOP
@@ -196,7 +192,7 @@ def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
 
 
 def _to_titles(nodes: Iterable[Node]) -> dict[int, str]:
-    """What each is called; with its folder before it where several are called the same."""
+    """The title of each note, with its folder in front if several have the same."""
     found = {node.number: (node, _to_label(node.title) or _to_label(node.stem)) for node in nodes}
     times = Counter(title.casefold() for _, title in found.values())
     return {
@@ -207,5 +203,5 @@ def _to_titles(nodes: Iterable[Node]) -> dict[int, str]:
 
 
 def _to_label(text: str) -> str:
-    """A name on one line, with nothing hidden in it; at most 500 characters."""
+    """A name on one line, without hidden characters, cut to 500 characters."""
     return " ".join(escape_hidden(text[:_NAME]).split())

@@ -1,5 +1,5 @@
-"""How wide a text is without asking a font, and how it is cut to fit. Estimates are those of a wide face, so that in
-any other one there is room to spare."""
+"""Estimating the width of text without a font, and cutting it to fit. The estimates are those of a wide typeface, so
+that any other leaves room to spare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 MOST = 100
-"""Characters of a name that are looked at: no label holds more."""
+"""Max characters of a name that are measured: no label holds more."""
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]/\\ -`"), frozenset("mwMW@%—…")
 
@@ -27,12 +27,12 @@ def _measure_character(sign: str) -> float:
 
 
 def measure_width(text: str, size: float) -> float:
-    """Of one line, at a font size."""
+    """The width of one line at a font size."""
     return sum(map(_measure_character, text)) * size
 
 
 def shorten(text: str, ems: float) -> str:
-    """As much of a text as is this wide at most, with an ellipsis where that is not all of it."""
+    """Cut a text to a width, with an ellipsis if something is left out."""
     if sum(map(_measure_character, text)) <= ems:
         return text
     wide, kept = _measure_character("…"), 0
@@ -45,7 +45,7 @@ def shorten(text: str, ems: float) -> str:
 
 
 def wrap(text: str, ems: float) -> tuple[str, ...]:
-    """A text on one line, or two of about the same width; cut where that is too little."""
+    """A text on one line, or on two of about the same width; cut if it is still too long."""
     text = text[:MOST]
     whole = sum(map(_measure_character, text))
     breaks = [place + 1 for place, sign in enumerate(text[: MOST - 1]) if sign in " /"]

@@ -1,1 +1,1 @@
-"""Changes of notes as one journaled transaction over files and rows, and recovered after a kill."""
+"""Changes to notes as one journaled transaction over files and rows, recovered after a kill."""

@@ -1,4 +1,4 @@
-"""What a change of several files does, as one text to read."""
+"""A change of several files as one readable diff."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from vaults.domain.notes.commit.journal import FileChange
 from vaults.history.diffs import unified_diff
 
 MAX_LINES = 400
-"""Lines shown of one change."""
+"""Max lines shown of one change."""
 
 
 def diff_files(files: Iterable[FileChange], limit_lines: int = MAX_LINES) -> str:
-    """A unified diff of every file, with a line for one that moves. Beyond so many lines it says how many files are
+    """A unified diff of every file, with rename lines for one that moves. Beyond the limit it says how many files are
     left out. Blocking for long notes."""
     parts: list[str] = []
     left, out = limit_lines, 0

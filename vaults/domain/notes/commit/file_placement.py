@@ -1,4 +1,4 @@
-"""Putting the files of a change in place, one after another, and taking that back. Blocking."""
+"""Putting the files of a change in place, one after another, and rolling that back. Blocking."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from vaults.files.tree import FileStamp, PreparedChange, Tree
 from vaults.files.writes.temporary_files import outgoing_name
 
 CHUNK_FILES = 64
-"""Files prepared at a time: each holds a descriptor until it is published."""
+"""Max files prepared at a time: each holds a file descriptor until it is published."""
 
 
 @dataclass(slots=True)
 class PlacedFiles:
-    """Files that are in place: each with the version that stands there now (of a removed one, that which stood).
-    ``since``: the last moment, in nanoseconds, before each was, by path."""
+    """Files that are in place."""
 
     tree: Tree
-    done: list[tuple[FileChange, FileStamp]] = field(default_factory=list)
-    since: dict[str, int] = field(default_factory=dict)
+    done: list[tuple[FileChange, FileStamp]] = field(default_factory=list)  # stamps as placed; if removed, as before
+    since: dict[str, int] = field(default_factory=dict)  # by path: the time just before it was placed, in nanoseconds
     folders: set[str] = field(default_factory=set)
 
     def all(self, files: Sequence[FileChange], first: Sequence[PreparedChange]) -> None:
-        """Put all in place; ``first`` are prepared already. When one cannot be, those before it are taken back.
-        Raises what stopped it."""
+        """Put all in place; ``first`` are already prepared. If one fails, those before it are rolled back. Raises what
+        stopped it."""
         try:
             for start in range(0, len(files), CHUNK_FILES):
                 some = files[start : start + CHUNK_FILES]
@@ -47,7 +46,7 @@ class PlacedFiles:
                 self.since[each.target] = time.time_ns()
                 self.done.append((_first_step(each), step.publish_unsynced()))
                 if each.to is not None and each.after != each.before and each.after is not None:
-                    # Unsynced, too: what fails after a change took place could not be told from what prevented it.
+                    # Unsynced, too: a failed sync could not be told from a change that did not happen.
                     with self.tree.prepare(each.to, each.after, self.done[-1][1]) as edit:
                         self.done[-1] = (each, edit.publish_unsynced())
         finally:
@@ -56,19 +55,19 @@ class PlacedFiles:
 
     @property
     def hides(self) -> bool:
-        """Whether files are out of sight only."""
+        """Whether removed files still exist under hidden names."""
         return any(each.after is None for each, _ in self.done)
 
     def finish(self) -> None:
-        """Let go for good of what was removed, now that nothing will be taken back."""
+        """Delete removed files for good, now that nothing will be rolled back."""
         for each, stamp in self.done:
             if each.after is None:
-                with suppress(StrongroomError):  # a sweep clears it away
+                with suppress(StrongroomError):  # a later sweep deletes it
                     self.tree.forget(_hidden_path(each, stamp), each.path, stamp)
 
     def take_back(self) -> None:
         """Undo what was put in place, newest first. A file that another program has changed since stays as that
-        program left it: its words count more than our tidiness, and the versions are in the journal."""
+        program left it: its text matters more than a complete rollback, and the versions are in the journal."""
         while self.done:
             each, stamp = self.done.pop()
             try:
@@ -78,12 +77,12 @@ class PlacedFiles:
 
 
 def _first_step(each: FileChange) -> FileChange:
-    """What is done of a change when its file has only got its new name."""
+    """The part of a change that is done once its file has its new name."""
     return each if each.to is None else replace(each, after=each.before)
 
 
 def prepare_changes(tree: Tree, files: Sequence[FileChange]) -> list[PreparedChange]:
-    """Write and sync everything under hidden names. Raises what stops one; then nothing is left of the others."""
+    """Write and sync everything under hidden names. Raises what stops one, after discarding the others."""
     found: list[PreparedChange] = []
     try:
         for each in files:
@@ -100,13 +99,13 @@ def _prepare_change(tree: Tree, each: FileChange) -> PreparedChange:
         return tree.prepare_move(each.path, each.to, _stamp(each))
     if each.before is None and each.after is not None:
         return tree.prepare_create(each.path, each.after)
-    if each.after is None:  # out of sight first: to make it anew, if need be, would take space that a full disk has not
+    if each.after is None:  # hidden first: writing it again on a rollback would take space that a full disk lacks
         return tree.prepare_move(each.path, _hidden_path(each, _stamp(each)), _stamp(each))
     return tree.prepare(each.path, each.after, _stamp(each))
 
 
 def _hidden_path(each: FileChange, stamp: FileStamp) -> str:
-    """Where a file that is removed is until the change is done."""
+    """Where a removed file is kept until the change is done."""
     return join_path(parent_folder(each.path), outgoing_name(stamp, compute_digest(each.path.encode())))
 
 

@@ -1,7 +1,7 @@
-"""Commits of what tools changed, where the vault keeps a Git history. Behind the answers, and never in their way.
+"""Git commits of what tools changed, where the vault keeps a Git history. Made in the background, after the answer.
 
-The journal says which changes no commit holds yet, so neither a kill nor a repository that cannot be written loses one:
-it stays owed. Whoever commits holds a lock between processes, for a change committed late would bring old text back.
+The journal records which changes no commit holds yet, so neither a kill nor an unwritable repository loses one: it
+stays pending. The committer holds a lock between processes, for a change committed late would bring old text back.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from vaults.history.trees import is_keepable
 from vaults.vault import BackgroundJob, Vault
 
 BATCH_S = 60.0
-"""Seconds in which changes by one author become one commit, where ``batch`` is set."""
+"""Seconds within which changes by one author become one commit, in history mode ``batch``."""
 
 RETRY_S = 60.0
-"""Seconds until a history that could not be written is tried again."""
+"""Seconds until a failed write to the history is retried."""
 
 PAGE = 200
-"""Changes looked at together."""
+"""Pending changes read at a time."""
 
 LOCK = ".keeping"
 LOCK_WAIT_S, LOCK_POLL_S = 5.0, 0.01
 
 
 async def commit_pending(vault: Vault) -> None:
-    """A background job: commit what is owed, oldest first. A batch that is still open is looked at again when it is
-    full."""
+    """A background job: commit pending changes, oldest first. It runs again when a batch that is still open closes."""
     await _commit_pages(vault, now=datetime.now(UTC))
 
 
@@ -45,19 +44,19 @@ COMMIT_PENDING = BackgroundJob(journal.has_uncommitted, commit_pending)
 
 
 async def commit_all_pending(vault: Vault) -> None:
-    """Commit what is owed, open batches too; the vault closes. A long debt is left to the next time."""
+    """Commit pending changes, open batches too, before the vault closes. Beyond one page they wait for the next run."""
     await _commit_pages(vault, now=None, pages=1)
 
 
 async def ensure_committed(vault: Vault, seq: int) -> str | None:
-    """The commit that holds a change, made now with all that are owed before it. None where the vault keeps no Git
+    """Commit a change now with all that are pending before it; returns the commit. None where the vault keeps no Git
     history, or it cannot be written now: ``vault.notes.history_state`` says which."""
     await _commit_pages(vault, now=None)
     return await vault.db.read(lambda tx: journal.find_commit(tx, seq)) or None
 
 
 async def open_for_reading(vault: Vault) -> GitHistory | None:
-    """The history to read from; None where there is none and none is to be made. The caller holds
+    """Open the history for reading; None where there is none, for reading creates none. The caller holds
     ``vault.notes.history_turn``. Raises ``HistoryUnavailable``."""
     found = vault.notes.history is not None or await run_in(vault.shared.pool, _repository_exists, vault)
     return await _open_history(vault) if found else None
@@ -76,7 +75,7 @@ async def _open_history(vault: Vault) -> GitHistory:
 
 
 async def _commit_pages(vault: Vault, *, now: datetime | None, pages: int | None = None) -> None:
-    """``now``: when open batches are left open; None: all is committed."""
+    """Commit pages of pending changes. ``now``: batches still open at that time wait; None: commit everything."""
     if vault.notes.settings.history == "off" or not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)):
         return
     lock = Lease(vault.folder / LOCK)
@@ -104,24 +103,24 @@ async def _acquire_lock(lock: Lease) -> bool:
 
 
 async def _commit_page(vault: Vault, now: datetime | None) -> bool:
-    """Commit some of what is owed; whether there is more to do at once."""
-    owed = await vault.db.read(lambda tx: journal.list_uncommitted(tx, PAGE))
+    """Commit one page of pending changes; returns whether more can be committed at once."""
+    pending = await vault.db.read(lambda tx: journal.list_uncommitted(tx, PAGE))
     mode = vault.notes.settings.history
-    batches = group_batches(owed, mode)
-    wait = _open_for(batches[-1], now) if batches and mode == "batch" and len(owed) < PAGE else 0.0
+    batches = group_batches(pending, mode)
+    wait = _open_for(batches[-1], now) if batches and mode == "batch" and len(pending) < PAGE else 0.0
     if wait:
         batches.pop()
         vault.schedule_background_work(wait)
     for batch in batches:
         await _commit_batch(vault, batch)
-    return len(owed) == PAGE
+    return len(pending) == PAGE
 
 
-def group_batches(owed: Sequence[ChangeRecord], mode: str) -> list[list[ChangeRecord]]:
-    """Changes as they are committed together: each for itself, or consecutive ones of one author within a minute of
+def group_batches(pending: Sequence[ChangeRecord], mode: str) -> list[list[ChangeRecord]]:
+    """Group changes into commits: one each, or in mode ``batch`` consecutive ones by one author within ``BATCH_S`` of
     the first. Pure."""
     found: list[list[ChangeRecord]] = []
-    for each in owed:
+    for each in pending:
         last = found[-1] if found else None
         joins = mode == "batch" and last is not None and last[0].author == each.author
         if joins and last is not None and abs((_time_of(each) - _time_of(last[0])).total_seconds()) < BATCH_S:
@@ -132,7 +131,7 @@ def group_batches(owed: Sequence[ChangeRecord], mode: str) -> list[list[ChangeRe
 
 
 def _open_for(batch: Sequence[ChangeRecord], now: datetime | None) -> float:
-    """Seconds until nothing may be added to a batch any more. A clock that was set back closes it."""
+    """Seconds until a batch closes. A clock that was set back closes it at once."""
     age = (now - _time_of(batch[0])).total_seconds() if now is not None else BATCH_S
     return max(0.0, BATCH_S - age) if age >= 0 else 0.0
 
@@ -148,7 +147,7 @@ async def _write_commit(vault: Vault, batch: Sequence[ChangeRecord], files: Mapp
     try:
         return await run_in(vault.shared.pool, history.commit, files, format_message(batch), batch[0].author, when)
     except InvalidArgument:
-        return None  # a name is a note in one change and a folder in the next: git has no such tree
+        return None  # a name is a note in one change and a folder in the next: Git has no such tree
 
 
 def _record_commit(tx: Writer, batch: Sequence[ChangeRecord], commit: str | None) -> None:
@@ -160,8 +159,8 @@ def _record_commit(tx: Writer, batch: Sequence[ChangeRecord], commit: str | None
 
 
 def _read_contents(tx: Reader, batch: Sequence[ChangeRecord]) -> dict[str, bytes | None]:
-    """What some changes, one after another, leave; None: gone. A version that is not kept any more is left out: a later
-    one of the same note brings it."""
+    """File contents after a series of changes; None: deleted. A version that is no longer kept is left out: a later one
+    of the same note brings it."""
     files: dict[str, bytes | None] = {}
     for each in (each for record in batch for each in record.files):
         if each.to is not None and is_keepable(each.path):
@@ -173,7 +172,7 @@ def _read_contents(tx: Reader, batch: Sequence[ChangeRecord]) -> dict[str, bytes
 
 
 def format_message(batch: Sequence[ChangeRecord]) -> str:
-    """What a commit says: the tool and what it did, and what leads back to the journal. Pure."""
+    """The commit message: the tool and what it did, and ids that lead back to the journal. Pure."""
     tools = list(dict.fromkeys(each.tool for each in batch))
     first = batch[0].summary if len(batch) == 1 else f"{len(batch)} changes"
     lines = [f"[strongroom:{'+'.join(tools)}] {' '.join(first.split())}", ""]

@@ -1,8 +1,8 @@
-"""What tools did to files: written down before the first file is touched, so that a kill in between loses nothing.
+"""What tools did to files, recorded before the first file is touched, so that a kill in between loses nothing.
 
 A change names for each of its files the version before and the version after, and the versions are kept here,
-compressed. So a change that was begun can be carried through, one that was made can be taken back, and what a program
-outside wrote over can be had again.
+compressed. So a change that was begun can be completed, one that was made can be undone, and text that another program
+overwrote can be restored.
 """
 
 from __future__ import annotations
@@ -21,50 +21,49 @@ from vaults.files.tree import FileStamp
 from vaults.settings import NotesSettings
 
 PRUNE_EVERY = 64
-"""Changes between two looks at how much is kept."""
+"""Changes between two prunings of the journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a change. ``before`` None: it is made; ``after`` None: it is removed; ``to``: it is moved there.
-    ``stamp`` is that of the version before, which must still stand there."""
+    """One file of a change."""
 
     path: str
-    before: bytes | None
-    after: bytes | None
-    to: str | None = None
-    stamp: FileStamp | None = None
+    before: bytes | None  # None: the file is created
+    after: bytes | None  # None: the file is removed
+    to: str | None = None  # the file is moved there
+    stamp: FileStamp | None = None  # of the version before, which must still be on disk
 
     @property
     def target(self) -> str:
-        """Where the file is afterwards."""
+        """The file's path afterwards."""
         return self.to or self.path
 
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
-    """What a tool does to files, as one: all of it happens, or none. ``undoes``: the change it takes back."""
+    """What a tool does to files in one transaction: all of it happens, or none."""
 
     tool: str
     summary: str
     files: Sequence[FileChange]
     session: str | None = None
-    undoes: str | None = None
+    undoes: str | None = None  # id of the change it takes back
 
 
 VersionNames = list[tuple[str | None, str | None]]
-"""For each file of a change the digests of the versions before and after."""
+"""Digests of the versions before and after, for each file of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One file of a recorded change; ``before`` and ``after`` are digests."""
+    """One file of a recorded change."""
 
     path: str
     to: str | None
-    before: str | None
-    after: str | None
-    overwritten: str | None
+    before: str | None  # digest
+    after: str | None  # digest
+    overwritten: str | None  # when it was noticed that another program wrote over it
 
     @property
     def target(self) -> str:
@@ -73,7 +72,7 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """A recorded change. ``git``: the commit that holds it, '' while one is owed."""
+    """A recorded change."""
 
     seq: int
     id: str
@@ -84,31 +83,30 @@ class ChangeRecord:
     summary: str
     state: str
     undoes: str | None
-    git: str | None
+    git: str | None  # the commit that holds it; "" while one is pending, None where none will be made
     files: list[FileRecord]
 
 
 def name_versions(change: NoteChange) -> VersionNames:
-    """What the versions of a change are called."""
+    """The digests by which the versions of a change are stored."""
     return [
         (version_store.to_version_name(each.before), version_store.to_version_name(each.after)) for each in change.files
     ]
 
 
-def pack_versions(change: NoteChange, names: VersionNames, held: Mapping[str, int]) -> list[PackedVersion]:
-    """The versions of a change that are not kept yet, ready to be."""
-    return version_store.pack([(each.before, each.after) for each in change.files], names, held)
+def pack_versions(change: NoteChange, names: VersionNames, known: Mapping[str, int]) -> list[PackedVersion]:
+    """Pack the versions of a change that are not stored yet. ``known``: stored ones, by name, with their depth."""
+    return version_store.pack([(each.before, each.after) for each in change.files], names, known)
 
 
 class UnfinishedChange(Exception):
-    """A change was begun and not ended, and whoever made it is gone. Were its files changed now, it could not be
-    carried through any more."""
+    """A change was begun and not finished, and its process is gone. If its files were changed now, it could no longer
+    be completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BegunChange:
-    """A change that is written down: its number and id, and its versions that are kept, as
-    ``version_store.store_versions`` says."""
+    """A recorded change. ``kept``: its stored versions with their depth, from ``version_store.store_versions``."""
 
     seq: int
     id: str
@@ -118,7 +116,7 @@ class BegunChange:
 def begin_change(
     tx: Writer, actor: Actor, change: NoteChange, names: VersionNames, found: list[PackedVersion]
 ) -> BegunChange:
-    """Write down what is about to be done. Raises ``UnfinishedChange``, ``Forgotten``."""
+    """Record what is about to be done. Raises ``UnfinishedChange``, ``VersionForgotten``."""
     if has_unfinished(tx):
         raise UnfinishedChange
     identity = str(uuid7())
@@ -142,22 +140,22 @@ def begin_change(
 
 
 def finish_change(tx: Writer, seq: int, *, git_owed: bool) -> None:
-    """It is done, as a whole."""
+    """Mark a change as done, in all its files."""
     tx.run("UPDATE note_changes SET state = 'done', git = ? WHERE seq = ?", ("" if git_owed else None, seq))
 
 
 def fail_change(tx: Writer, seq: int) -> None:
-    """Nothing of it is left."""
+    """Mark a change as failed: nothing of it is left."""
     tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (seq,))
 
 
 def has_unfinished(tx: Reader) -> bool:
-    """Whether a change was begun and not ended: it is being made, or half of it may stand."""
+    """Whether a change was begun and not finished: it is being made, or half of it may be on disk."""
     return tx.one("SELECT 1 FROM note_changes WHERE state = 'pending' LIMIT 1") is not None
 
 
 def list_unfinished(tx: Reader) -> list[ChangeRecord]:
-    """Changes that were begun and not ended, oldest first: whoever made them was killed."""
+    """Changes that were begun and not finished because their process was killed, oldest first."""
     return _read_records(tx, "c.state = 'pending' ORDER BY c.seq", ())
 
 
@@ -172,12 +170,12 @@ def list_uncommitted(tx: Reader, limit: int) -> list[ChangeRecord]:
 
 
 def mark_committed(tx: Writer, numbers: Iterable[int], commit: str) -> None:
-    """A commit holds these changes now."""
+    """Record the commit that holds these changes."""
     tx.many("UPDATE note_changes SET git = ? WHERE seq = ?", [(commit, seq) for seq in numbers])
 
 
 def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
-    """The change with this id."""
+    """The change with this id, if any."""
     found = _read_records(tx, "c.id = ?", (ref,))
     return found[0] if found else None
 
@@ -185,7 +183,7 @@ def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
 def list_changes(
     tx: Reader, path: str | None, limit: int, before: int | None = None, who: str | None = None
 ) -> list[ChangeRecord]:
-    """Changes that were made, newest first: of a note, or of all; by one principal, or by all."""
+    """Finished changes, newest first: of one note or of all, by one principal or by all."""
     where, params = "c.state = 'done'", []
     if path is not None:
         where += (
@@ -202,18 +200,18 @@ def list_changes(
 
 
 def is_undone(tx: Reader, identity: str) -> bool:
-    """Whether a change was taken back, and that was not taken back itself."""
+    """Whether a change is undone, by an undo that was not itself undone."""
     row = tx.one("SELECT id FROM note_changes WHERE undoes = ? AND state = 'done' ORDER BY seq DESC", (identity,))
     return row is not None and not is_undone(tx, row[0])
 
 
 def first_after(tx: Reader, moment: str) -> int:
-    """The number from which on changes are younger than a moment."""
+    """The lowest number of changes made after a moment."""
     return int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes WHERE at <= ?", (moment,))) + 1
 
 
 def follow_moves(tx: Reader, path: str, seq: int) -> str:
-    """Where the file that a change left at ``path`` was moved by the changes after it."""
+    """Where later changes moved the file that a change left at ``path``."""
     while row := tx.one(
         "SELECT c.seq, f.to_path FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
         " WHERE f.path = ? AND f.to_path IS NOT NULL AND c.seq > ? AND c.state = 'done' ORDER BY c.seq LIMIT 1",
@@ -224,18 +222,18 @@ def follow_moves(tx: Reader, path: str, seq: int) -> str:
 
 
 def find_recorded_commits(tx: Reader, commits: Iterable[str]) -> set[str]:
-    """Those of some commits that hold changes recorded here."""
+    """Those of the given commits that hold changes recorded here."""
     return {each for each in commits if tx.one("SELECT 1 FROM note_changes WHERE git = ? LIMIT 1", (each,))}
 
 
 def find_commit(tx: Reader, seq: int) -> str | None:
-    """The commit that holds a change; '' while one is owed, None where none will be."""
+    """The commit that holds a change; '' while one is pending, None where none will be made."""
     found: str | None = tx.value("SELECT git FROM note_changes WHERE seq = ?", (seq,))
     return found
 
 
 def find_changes_in_commit(tx: Reader, commit: str) -> list[str]:
-    """Ids of the changes that a commit holds, by the beginning of its id; newest first."""
+    """Ids of the changes in the commit whose id starts with ``commit``, newest first."""
     rows = tx.all(
         "SELECT id FROM note_changes WHERE substr(git, 1, ?) = ? AND state = 'done' ORDER BY seq DESC",
         (len(commit), commit),
@@ -244,17 +242,17 @@ def find_changes_in_commit(tx: Reader, commit: str) -> list[str]:
 
 
 def waive_commit(tx: Writer, seq: int) -> None:
-    """No commit will hold this change: its versions are not kept any more, or git takes no such name."""
+    """Record that no commit will hold this change: its versions are no longer kept, or Git rejects the name."""
     tx.run("UPDATE note_changes SET git = NULL WHERE seq = ?", (seq,))
 
 
 def read_version(tx: Reader, name: str | None) -> bytes | None:
-    """The bytes of a version; None when there is none, or it is no longer kept."""
+    """The bytes of a version; None if there is none, or it is no longer kept."""
     return version_store.read_version(tx, name)
 
 
 def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
-    """A program outside wrote over what this change had written there."""
+    """Record that another program wrote over what this change had written."""
     tx.run(
         "UPDATE note_change_files SET overwritten = ? WHERE change = ? AND COALESCE(to_path, path) = ?",
         (clock.now(), seq, path),
@@ -262,7 +260,7 @@ def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
 
 
 def find_overwritten(tx: Reader, path: str, since: str) -> list[str]:
-    """Ids of changes to a note, made since then, that a program outside wrote over."""
+    """Ids of changes to a note that another program wrote over since a moment."""
     rows = tx.all(
         "SELECT c.id FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
         " WHERE COALESCE(f.to_path, f.path) = ? AND f.overwritten >= ? ORDER BY c.seq",
@@ -272,7 +270,7 @@ def find_overwritten(tx: Reader, path: str, since: str) -> list[str]:
 
 
 def list_touched_paths(tx: Reader, first: int, limit: int) -> list[str]:
-    """Where notes are that tools changed from a change on, the last ones first."""
+    """Paths of notes that tools changed, from change number ``first`` on, newest first."""
     rows = tx.all(
         "SELECT COALESCE(f.to_path, f.path) FROM note_changes c JOIN note_change_files f ON f.change = c.seq"
         " WHERE c.seq >= ? AND c.state = 'done' ORDER BY c.seq DESC LIMIT ?",
@@ -282,7 +280,7 @@ def list_touched_paths(tx: Reader, first: int, limit: int) -> list[str]:
 
 
 def list_file_changes(tx: Reader, path: str, numbers: range, limit: int) -> list[tuple[int, FileRecord]]:
-    """What some changes did to the file at a path, or that they put there or took away; newest first."""
+    """What a range of changes did to the file at a path, including moves to and from it; newest first."""
     one = (
         "SELECT f.change, f.path, f.to_path, f.before, f.after, f.overwritten FROM note_change_files f"
         " JOIN note_changes c ON c.seq = f.change"
@@ -296,7 +294,8 @@ def list_file_changes(tx: Reader, path: str, numbers: range, limit: int) -> list
 
 
 def prune(tx: Writer, settings: NotesSettings) -> None:
-    """Forget the oldest changes above what is kept, and versions that none names any more. Now and then."""
+    """Delete the oldest changes beyond the limits, and versions that no change names. Does so every ``PRUNE_EVERY``
+    changes."""
     last = int(tx.value("SELECT MAX(seq) FROM note_changes") or 0)
     if last % PRUNE_EVERY:
         return

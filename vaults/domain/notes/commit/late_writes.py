@@ -1,7 +1,7 @@
-"""Words that another program wrote into a file after a tool had replaced it: kept beside the note, as another version.
+"""Text that another program writes into a file after a tool replaced it: saved next to the note, as another version.
 
-An editor that saves in place and had the file open at that moment writes into what was taken away. Nobody would ever
-see it.
+An editor that saves in place and had the file open at that moment writes into the replaced file. Nobody would ever see
+that text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOK_S = 0.5
 
 
 def watch_late_writes(vault: Vault) -> None:
-    """After a change: watch what it took away for a moment."""
+    """After a change, watch the files it replaced for a while."""
     if len(vault.notes.late):
         vault.run_in_background(_watch)
 
@@ -39,7 +39,7 @@ async def _watch(vault: Vault) -> None:
 
 
 def _keep_due(vault: Vault) -> None:
-    # Asked for on the thread: what waits for one when the vault closes has not been handed out yet.
+    # Taken on the worker thread: a call still queued when the vault closes has then taken nothing.
     _keep_copies(vault, vault.notes.late.due(time.monotonic()))
 
 
@@ -48,7 +48,7 @@ def _keep_copies(vault: Vault, found: Sequence[LateWrite]) -> None:
     for late in found:
         try:
             _keep_copy(vault, late, now)
-        except StrongroomError:  # the disk is full, or the folder went away: the next look tries again
+        except StrongroomError:  # the disk is full, or the folder went away: retried on the next look
             vault.notes.late.hold(late)
 
 

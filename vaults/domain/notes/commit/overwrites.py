@@ -1,8 +1,8 @@
-"""Noticing that a program outside wrote over what a tool had just written.
+"""Detecting that another program wrote over what a tool had just written.
 
-An editor that had the note open before the tool's edit may save its older text over it. Nobody can hinder it, and the
-text on disk is the owner's word; but it must not go unnoticed: the change is marked, whoever reads or edits the note
-next is told, and its version can be restored.
+An editor that had the note open before the tool's edit may save its older text over it. This cannot be prevented, and
+the text on disk is authoritative; but it must not go unnoticed: the change is marked, the next reader or editor of the
+note is warned, and the lost version can be restored.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
 RECENT_SPAN = timedelta(minutes=15)
-"""How old a change may be for its disappearance to be an accident."""
+"""Max age of a change whose disappearance counts as an accident."""
 
 MAX_CHANGES = 200
-"""Changes of a note that are looked at: more than agents make between two looks at a note they hammer."""
+"""Max changes examined per note: more than agents make to a busy note between two looks."""
 
 MAX_NOTES = 200
-"""Notes that tools changed lately, looked at beside those that changed on disk."""
+"""Max recently changed notes examined in addition to those that changed on disk."""
 
 MAX_BYTES = 1024 * 1024
-"""Longer notes are compared by nobody: an editor that holds one open is rare, and comparing is slow."""
+"""Max bytes of a note that is compared: comparing longer ones is slow, and editors rarely have one open."""
 
 
 def recent_cutoff() -> str:
-    """From when on changes are looked after."""
+    """The time from which on changes are examined."""
     return clock.to_text(datetime.now(UTC) - RECENT_SPAN)
 
 
 @dataclass(frozen=True, slots=True)
 class _ChangeStep:
-    """One file of a change: digests before and after, and where it was then."""
+    """One file of a change."""
 
     seq: int
-    target: str
-    before: str | None
-    after: str | None
-    marked: bool
+    target: str  # its path at the time
+    before: str | None  # digest
+    after: str | None  # digest
+    marked: bool  # known to be overwritten
 
 
 @dataclass(frozen=True, slots=True)
 class _ForeignVersion:
-    """A version that no tool made, ``found``, came after ``left``, which one did. ``steps``: what tools did up to
-    then, newest first. ``found`` None: it is what stands on disk."""
+    """A version ``found`` that no tool made, following ``left``, which a tool made. ``found`` None: the one on disk.
+    ``steps``: what tools did until then, with the texts before and after, newest first."""
 
     left: bytes
     found: bytes | None
@@ -61,8 +61,8 @@ class _ForeignVersion:
 
 
 async def detect_overwrites(vault: Vault, paths: Iterable[str]) -> None:
-    """Look whether notes that changed on disk lost what tools wrote into them lately. Also between two changes by
-    tools: one may have been based on what another program had saved just before, unseen by anybody else."""
+    """Mark recent changes by tools that are lost from notes that changed on disk. Also looks between two changes by
+    tools: the later may be based on what another program had saved just before, unseen by anybody else."""
     for path, breaks, hash_ in await vault.db.read(lambda tx: _find_foreign(tx, paths)):
         lost = await run_in(vault.shared.pool, _find_lost, vault, path, breaks, hash_)
         if lost:
@@ -70,12 +70,12 @@ async def detect_overwrites(vault: Vault, paths: Iterable[str]) -> None:
 
 
 def list_recent_paths(tx: Reader) -> list[str]:
-    """Notes that tools changed lately: what to look at when nobody told of any."""
+    """Notes that tools changed recently: those to examine when no changed path is known."""
     return journal.list_touched_paths(tx, _recent_changes(tx).start, MAX_NOTES)
 
 
 def _recent_changes(tx: Reader) -> range:
-    """The numbers of the changes that are looked after."""
+    """The numbers of the changes that are examined."""
     return range(
         journal.first_after(tx, recent_cutoff()), int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes")) + 1
     )
@@ -87,7 +87,7 @@ def _mark_lost(tx: Writer, lost: Iterable[_ChangeStep]) -> None:
 
 
 def _find_foreign(tx: Reader, paths: Iterable[str]) -> list[tuple[str, list[_ForeignVersion], str]]:
-    """Notes in whose recent versions some were made by no tool, with the digest of what stands there."""
+    """Notes with recent versions that no tool made, with the digest of the present one."""
     recent, found = _recent_changes(tx), []
     for path in dict.fromkeys(paths) if recent else ():
         steps = _list_steps(tx, path, recent)
@@ -98,11 +98,11 @@ def _find_foreign(tx: Reader, paths: Iterable[str]) -> list[tuple[str, list[_For
 
 
 def _list_steps(tx: Reader, path: str, recent: range) -> list[_ChangeStep]:
-    """What tools did lately to the note that is at a path now, wherever it was then; newest first."""
+    """What tools did recently to the note now at a path, wherever it was then; newest first."""
     steps: list[_ChangeStep] = []
     while recent and len(steps) < MAX_CHANGES:
         for seq, each in journal.list_file_changes(tx, path, recent, MAX_CHANGES):
-            if each.target != path:  # it was moved away: what is here now came from nowhere
+            if each.target != path:  # it was moved away: the present file is another one
                 return steps
             steps.append(_ChangeStep(seq, path, each.before, each.after, each.overwritten is not None))
             if each.before is None:
@@ -117,7 +117,7 @@ def _list_steps(tx: Reader, path: str, recent: range) -> list[_ChangeStep]:
 
 def _find_breaks(tx: Reader, steps: Sequence[_ChangeStep], now: str) -> list[_ForeignVersion]:
     names = [now, *(step.before for step in steps)]
-    text = cache(partial(_read_text, tx))  # the version before a change is mostly the one after the change before
+    text = cache(partial(_read_text, tx))  # a change mostly starts from the version the previous one left
     found = []
     for place, step in enumerate(steps):
         if names[place] == step.after or all(each.marked for each in steps[place:]):
@@ -153,7 +153,7 @@ def _find_lost(vault: Vault, path: str, breaks: Sequence[_ForeignVersion], hash_
 
 
 def _read_disk(vault: Vault, path: str, hash_: str) -> bytes | None:
-    """What stands there, unless that is another version by now: then it is looked at again."""
+    """The file on disk, unless it has changed again: then it will be examined again."""
     try:
         data = vault.notes.tree.read(path, MAX_BYTES).data
     except StrongroomError:
@@ -162,7 +162,7 @@ def _read_disk(vault: Vault, path: str, hash_: str) -> bytes | None:
 
 
 def _is_lost(before: set[bytes], after: set[bytes], now: set[bytes]) -> bool:
-    """Whether none of the lines a change brought are there, or, where it only took some away, all of them again."""
+    """Whether all lines that a change added are gone or, if it only removed lines, all of those are back."""
     brought, taken = after - before, before - after
     return not brought & now if brought else bool(taken) and taken <= now
 

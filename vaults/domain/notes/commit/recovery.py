@@ -1,9 +1,8 @@
-"""Carrying through what a kill interrupted: changes that the journal holds as begun.
+"""Completing changes that a kill interrupted: those the journal holds as begun.
 
-Whoever commits holds the writing lock, so a change that is still begun once the lock is ours has nobody left. It is
-carried through where every file is as it was before or after; where another program has written since, it is taken
-back instead: its caller was never answered. So is one whose caller was refused, when the disk was too full to say so in
-the journal.
+A committer holds the writing lock, so once we hold it, a change still marked as begun has lost its process. It is
+completed if every file is as it was before or after; if another program has written since, it is rolled back instead,
+for its caller was never answered. So is one whose caller got an error that a full disk kept out of the journal.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from vaults.vault import BackgroundJob, Vault
 
 async def recover(vault: Vault) -> int:
     """Finish every interrupted change; returns how many there were. Raises ``StorageFull``, ``ReadOnly``,
-    ``VaultUnavailable``: then a change is still to be finished, and half of it may stand."""
+    ``VaultUnavailable``: then a change is still unfinished, and half of it may be on disk."""
     if not await vault.db.read(journal.has_unfinished):
         return 0
     return await run_to_completion(_recover(vault))
@@ -39,7 +38,7 @@ async def _recover(vault: Vault) -> int:
 
 
 async def finish_all(vault: Vault) -> int:
-    """As ``recover``, for who holds the writing lock."""
+    """Like ``recover``, for callers that hold the writing lock."""
     records = await vault.db.read(journal.list_unfinished)
     for record in records:
         await _finish_change(vault, record)
@@ -64,14 +63,14 @@ async def _finish_change(vault: Vault, record: ChangeRecord) -> None:
 
 
 def _move_row(tx: Writer, record: ChangeRecord) -> None:
-    """Let the row of a note that was moved, and changed by that, follow it: whoever looks at the files takes it for
-    another note. It is read anew at once."""
+    """Move the row of a note that was moved and changed at once: reconciliation would take it for another note. It is
+    reindexed right after."""
     for each in record.files:
-        held = note_rows.find_known(tx, [each.path])
-        if each.to is None or not held or held[0].hash != each.before or each.before == each.after:
+        known = note_rows.find_known(tx, [each.path])
+        if each.to is None or not known or known[0].hash != each.before or each.before == each.after:
             continue
         if not note_rows.find_known(tx, [each.to]):
-            note_rows.move(tx, held[0].seq, each.to)
+            note_rows.move(tx, known[0].seq, each.to)
 
 
 def _read_versions(tx: Reader, record: ChangeRecord) -> dict[str, bytes]:
@@ -80,7 +79,7 @@ def _read_versions(tx: Reader, record: ChangeRecord) -> dict[str, bytes]:
 
 
 def _carry_through(vault: Vault, record: ChangeRecord, versions: dict[str, bytes]) -> bool:
-    """Put in place what is missing; whether the whole change stands now. Blocking."""
+    """Put in place what is missing, or roll back; returns whether the whole change is on disk. Blocking."""
     limit, tree = 1 << 30, vault.notes.tree
     ahead: list[FileChange] = []
     back: list[Sequence[FileChange] | None] = []
@@ -98,17 +97,17 @@ def _carry_through(vault: Vault, record: ChangeRecord, versions: dict[str, bytes
         placed.all(steps, first)
         placed.finish()
     except (AlreadyExists, Conflict, InvalidArgument, NotFound):
-        return False  # yet another edit came: what stands there stays, the versions are kept
+        return False  # another edit interfered: the files stay as they are, and the versions are kept
     return whole
 
 
 def _steps_back(back: Sequence[Sequence[FileChange] | None]) -> list[FileChange]:
-    """The steps back, last first; none where a version is not to be had: it would be taken back by half."""
+    """The steps back, last first; none if a version is lost, for half a rollback is worse."""
     return [] if None in back else [step for each in reversed(back) for step in each or ()]
 
 
 _NO_VERSION = FileContent(b"\0 stands for what is no version of a note", FileStamp(0, 0, 0, 0))
-"""A folder, a link, a pipe, or what may not be read: its owner has put it there since."""
+"""Stands for a folder, a link, a pipe or an unreadable file, which somebody has put there since."""
 
 
 def _content(vault: Vault, path: str, limit: int) -> FileContent | None:
@@ -127,7 +126,7 @@ def _has_version(content: FileContent | None, version: str | None) -> bool:
 def _steps_forward(
     each: FileRecord, here: FileContent | None, there: FileContent | None, versions: dict[str, bytes]
 ) -> list[FileChange] | None:
-    """What is left to do for a file; None where it is neither as before nor as after, or the version after is lost."""
+    """What remains to do for a file; None if it is neither as before nor as after, or the version after is lost."""
     if _has_version(there, each.after) and (here is None or each.to is None):
         return []
     after = versions.get(each.after or "")
@@ -146,8 +145,7 @@ def _steps_forward(
 def _step_back(
     each: FileRecord, here: FileContent | None, there: FileContent | None, versions: dict[str, bytes]
 ) -> Sequence[FileChange] | None:
-    """What takes a file back to where it was, if it is as after, or has only got its new name; None where the version
-    before is lost."""
+    """What rolls a file back, if it is as after or only has its new name; None if the version before is lost."""
     if each.to is not None and here is None and there is not None and _has_version(there, each.before):
         return [FileChange(each.to, there.data, there.data, each.path, there.stamp)]
     if not _has_version(there, each.after) or (each.to and here is not None) or each.before == each.after:

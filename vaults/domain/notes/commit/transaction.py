@@ -1,12 +1,13 @@
-"""The one way a tool changes files: journal, files, rows, in this order, as one.
+"""The only way a tool changes files: journal, files, rows, in this order, as one transaction.
 
-1. The journal says what is about to be done, with the versions before and after (durable), while the new bytes are
+1. The journal durably records what is about to be done, with the versions before and after, while the new bytes are
    written and synced under hidden names.
-2. The files are put in place, each by one rename. One that is not what it was when it was read stops the change, and
-   those before it are taken back.
-3. Rows and passages follow, and the journal says done: now it is found, and the caller is answered.
+2. The files are put in place, each by one rename. A file that has changed since it was read stops the change, and
+   those before it are rolled back.
+3. Rows and passages follow, and the journal says done: now searches find the change, and the caller is answered.
 
-A kill after 1 is carried through when the vault is next opened (``recovery``); a kill before it changed nothing.
+After a kill later than 1 the change is completed when the vault is next opened (``recovery``); an earlier kill changes
+nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class CommittedChange:
-    """A change that was made. ``etags``: of each file that is there now, by path."""
+    """A change that was made. ``etags``: by path, of each file that exists now."""
 
     id: str
     seq: int
@@ -42,35 +43,35 @@ class CommittedChange:
 
 
 WriteBeside = Callable[[Writer, str], None]
-"""What else is written down with a change, whose id it is given."""
+"""Writes further rows in the transaction of a change, whose id it is given."""
 
 
 def write_nothing(_: Writer, change: str) -> None:
-    """Nothing else."""
+    """A ``WriteBeside`` that writes nothing."""
 
 
 async def commit(
-    vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside = write_nothing
+    vault: Vault, actor: Actor, change: NoteChange, write_beside: WriteBeside = write_nothing
 ) -> CommittedChange:
-    """Make a change. The caller holds ``vault.notes.writing()`` since before it read the files. Raises ``Conflict``
-    (a file is not what was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
+    """Make a change. The caller must hold ``vault.notes.writing()`` from before it read the files. Raises ``Conflict``
+    (a file changed since it was read), ``AlreadyExists``, ``StorageFull``, ``ReadOnly``: then nothing is changed."""
     if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
         vault.check_writable()
     elif any(each.after is None and each.to is None for each in change.files):
         await vault.make_room()
     else:
-        vault.check_in_place()  # what frees space is what is left free for
-    return await run_to_completion(_commit(vault, actor, change, beside))
+        vault.check_in_place()  # the reserve of free space is for writes that free some
+    return await run_to_completion(_commit(vault, actor, change, write_beside))
 
 
-async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteBeside) -> CommittedChange:
+async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: WriteBeside) -> CommittedChange:
     pool = vault.shared.pool
     preparing = asyncio.create_task(
         run_in(pool, file_placement.prepare_changes, vault.notes.tree, change.files[: file_placement.CHUNK_FILES])
     )
     try:
-        drawn = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
-        begun = await _begin(vault, actor, change, drawn)
+        prepared = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
+        begun = await _begin(vault, actor, change, prepared)
     except BaseException:
         await asyncio.gather(preparing, return_exceptions=True)
         if not preparing.cancelled() and preparing.exception() is None:
@@ -82,9 +83,9 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteB
         await run_in(pool, placed.all, change.files, await preparing)
 
         def record(tx: Writer) -> None:
-            # Here and not before: of ten thousand notes the event loop would wait for 0.1 s.
-            _record(vault, tx, begun.seq, change, _with_stamps(drawn.readings, placed))
-            beside(tx, begun.id)
+            # On the database's thread: for ten thousand notes it would block the event loop for 0.1 s.
+            _record(vault, tx, begun.seq, change, _with_stamps(prepared.readings, placed))
+            write_beside(tx, begun.id)
 
         await (vault.db.write_exclusive if len(change.files) > MANY_FILES else vault.db.write)(record)
     except BaseException:
@@ -97,15 +98,15 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, beside: WriteB
     vault.shared.on_notes_changed(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     etags = {
         each.target: extraction.etag_of(after)
-        for each, (_, after) in zip(change.files, drawn.names, strict=True)
+        for each, (_, after) in zip(change.files, prepared.names, strict=True)
         if after
     }
     return CommittedChange(begun.id, begun.seq, etags)
 
 
 async def _roll_back(vault: Vault, seq: int, placed: PlacedFiles) -> None:
-    """Take back what was put in place, and say so in the journal. What a full disk refuses of that ``recovery`` does
-    later: the caller is told that nothing was changed."""
+    """Roll back the placed files, and record that in the journal. What a full disk prevents, ``recovery`` does later,
+    for the caller is told that nothing was changed."""
     vault.notes.refused.add(seq)
     with suppress(StrongroomError):
         await run_in(vault.shared.pool, placed.take_back)
@@ -115,32 +116,32 @@ async def _roll_back(vault: Vault, seq: int, placed: PlacedFiles) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _PreparedCommit:
-    """A change drawn up: names of its versions, those to be kept, its files as the indexes take them."""
+    """A change ready to commit: the names of its versions, those to store, and its files as the indexes take them."""
 
     names: VersionNames
     versions: list[PackedVersion]
     readings: list[NoteExtract]
 
 
-def _prepare_commit(tree: Tree, change: NoteChange, held: Mapping[str, int]) -> _PreparedCommit:
+def _prepare_commit(tree: Tree, change: NoteChange, known: Mapping[str, int]) -> _PreparedCommit:
     names = journal.name_versions(change)
-    return _PreparedCommit(names, journal.pack_versions(change, names, held), _extract_files(tree, change.files))
+    return _PreparedCommit(names, journal.pack_versions(change, names, known), _extract_files(tree, change.files))
 
 
-async def _begin(vault: Vault, actor: Actor, change: NoteChange, drawn: _PreparedCommit) -> BegunChange:
-    """Write the change down."""
+async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _PreparedCommit) -> BegunChange:
+    """Record the change, after finishing an interrupted one if need be."""
 
     async def begin(found: list[PackedVersion]) -> BegunChange:
-        return await vault.db.write(lambda tx: journal.begin_change(tx, actor, change, drawn.names, found))
+        return await vault.db.write(lambda tx: journal.begin_change(tx, actor, change, prepared.names, found))
 
-    begun, found = None, drawn.versions
+    begun, found = None, prepared.versions
     while begun is None:
         try:
             begun = await begin(found)
         except UnfinishedChange:
             await recovery.finish_all(vault)
-        except VersionForgotten:  # the journal was pruned since, or another process knows more
-            found = await run_in(vault.shared.pool, journal.pack_versions, change, drawn.names, {})
+        except VersionForgotten:  # the journal was pruned since, or another process changed it
+            found = await run_in(vault.shared.pool, journal.pack_versions, change, prepared.names, {})
     vault.notes.kept.update(begun.kept)
     while len(vault.notes.kept) > MAX_RECENT_VERSIONS:
         del vault.notes.kept[next(iter(vault.notes.kept))]
@@ -148,8 +149,8 @@ async def _begin(vault: Vault, actor: Actor, change: NoteChange, drawn: _Prepare
 
 
 def _extract_files(tree: Tree, files: Sequence[FileChange]) -> list[NoteExtract]:
-    """The files of a change as the indexes take them, before they are in place: without stamps. Not those that lie
-    where the owner wants nothing indexed."""
+    """The files of a change as the indexes take them, before they are in place: without stamps. Files in folders that
+    the owner excludes are left out."""
     return [
         extraction.extract_note(
             each.target, FileContent(each.after, NO_STAMP), 0, whole=len(each.after) <= extraction.LONG_BYTES
@@ -162,43 +163,43 @@ def _extract_files(tree: Tree, files: Sequence[FileChange]) -> list[NoteExtract]
 NO_STAMP = FileStamp(0, 0, 0, 0)
 
 MANY_FILES = 50
-"""Files of a change from which on its rows have a transaction to themselves."""
+"""Number of files above which a change's rows get a transaction of their own."""
 
 MAX_RECENT_VERSIONS = 256
-"""Versions remembered as kept: what a change begins with is mostly what the one before it left."""
+"""Max versions remembered as stored: a change mostly starts from what the one before it left."""
 
 
 def _with_stamps(readings: Sequence[NoteExtract], placed: PlacedFiles) -> list[NoteExtract]:
-    """The readings, now that the files are in place. Each is as old as its file: what is read off a file after that is
-    what another program wrote, and counts more."""
+    """Stamp the extracts, now that the files are in place. Each gets the time just before its file was placed: anything
+    read later may be another program's text, and takes precedence."""
     stamps = {each.target: stamp for each, stamp in placed.done}
     return [extraction.with_stamp(taken, stamps[taken.path], placed.since[taken.path]) for taken in readings]
 
 
 def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, readings: Sequence[NoteExtract]) -> None:
-    """Let rows and journal say what was done."""
+    """Update rows and journal after the files."""
     index_files(vault, tx, change.files, readings)
     journal.finish_change(tx, seq, git_owed=vault.notes.settings.history != "off")
     journal.prune(tx, vault.notes.settings)
 
 
 def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Sequence[NoteExtract]) -> None:
-    """Bring the rows of some files up to date. A moved note keeps its number, and so its passages and vectors."""
+    """Update the rows of changed files. A moved note keeps its number, and so its passages and vectors."""
     model, by_path = find_model(vault, tx), {taken.path: taken for taken in readings}
     for each in files:
-        held = next(iter(note_rows.find_known(tx, [each.path])), None)
-        there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else held
+        known = next(iter(note_rows.find_known(tx, [each.path])), None)
+        there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else known
         taken = by_path.get(each.target)
         if taken is None:  # removed, or left out
-            note_rows.drop(tx, [held.seq] if held else [])
+            note_rows.drop(tx, [known.seq] if known else [])
             continue
-        if there and is_outdated(there, taken):  # the watcher was quicker, and saw what another program wrote since
-            note_rows.drop(tx, [held.seq] if held and held.seq != there.seq else [])
+        if there and is_outdated(there, taken):  # the watcher was quicker, and read what another program wrote since
+            note_rows.drop(tx, [known.seq] if known and known.seq != there.seq else [])
             continue
-        if each.to and held and there and there.seq != held.seq:  # the watcher was quicker
+        if each.to and known and there and there.seq != known.seq:  # the watcher was quicker
             note_rows.drop(tx, [there.seq])
             there = None
-        number = there or held
+        number = there or known
         note_rows.write_note(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
         if vault.shared.links.proactive:
             proactive_queue.enqueue(tx, taken.path)

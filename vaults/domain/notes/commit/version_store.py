@@ -1,7 +1,8 @@
-"""Versions of notes as the journal keeps them: whole and compressed, or as what differs from another version.
+"""Versions of notes as the journal stores them: whole and compressed, or as the difference from another version.
 
-A long note grows by a line at a time. To keep it whole each time would take more than the edit itself, and fill the
-vault's file; so of a long one only the part between what both begin and end with is kept, a number of times in a row.
+A long note grows by a line at a time. Storing it whole each time would cost more than the edit itself, and bloat the
+vault's file; so for a long one only the part between the common start and end is stored, up to ``MAX_DEPTH`` times in
+a row.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.notes.index.extraction import compute_digest
 
 LEVEL = 1
-"""Of zlib: 60 to 100 MB/s, and a third of the size."""
+"""The zlib level: 60 to 100 MB/s, and a third of the size."""
 
 LONG_BYTES = 32 * 1024
-"""Bytes from which a version is kept as a difference."""
+"""Bytes from which a version is stored as a difference."""
 
 MAX_DEPTH = 32
-"""Differences in a row until a version is kept whole again: reading one costs as many steps."""
+"""Max differences in a row before a version is stored whole again: reading takes as many steps."""
 
 _ENDS = struct.Struct("<QQ")
 _STEPS = tuple(1 << bits for bits in (18, 14, 10, 7, 4, 2, 0))
@@ -29,25 +30,25 @@ _STEPS = tuple(1 << bits for bits in (18, 14, 10, 7, 4, 2, 0))
 
 @dataclass(frozen=True, slots=True)
 class PackedVersion:
-    """One version, ready to be stored. ``base``: the version it differs from; ``depth``: steps from a whole one."""
+    """One version, ready to be stored."""
 
     hash: str
     size: int
     data: bytes
-    base: str | None = None
-    depth: int = 0
+    base: str | None = None  # the version it is a difference from; None: whole
+    depth: int = 0  # differences between it and a whole version
 
 
 def to_version_name(data: bytes | None) -> str | None:
-    """What a version is called; None for none."""
+    """The digest a version is stored under; None for no file."""
     return compute_digest(data) if data is not None else None
 
 
 def pack(
     pairs: list[tuple[bytes | None, bytes | None]], names: list[tuple[str | None, str | None]], held: Mapping[str, int]
 ) -> list[PackedVersion]:
-    """Pack the versions before and after of some files that are not ``held`` (by name, with their depth). Blocking, and
-    most of what recording a change costs."""
+    """Pack the versions before and after of files, except those stored already (``held``: name to depth). Blocking, and
+    most of the cost of recording a change."""
     found: dict[str, PackedVersion] = {}
     for (before, after), (old, new) in zip(pairs, names, strict=True):
         if before is not None and old is not None and old not in held and old not in found:
@@ -69,7 +70,7 @@ def _pack_one(name: str, data: bytes, base: str | None, before: bytes | None, de
 
 
 def _common_ends(one: bytes, other: bytes) -> tuple[int, int]:
-    """How many bytes two begin with alike, and how many of the rest they end with alike."""
+    """The lengths of the common start and, in the rest, of the common end."""
     limit = min(len(one), len(other))
     first = 0
     for step in _STEPS:
@@ -88,12 +89,12 @@ def _ends_alike(one: bytes, other: bytes, last: int, step: int) -> bool:
 
 
 class VersionForgotten(Exception):
-    """A version that was taken for kept is not any more, or too many steps from a whole one: pack all of them whole."""
+    """A version believed stored is gone, or too many steps from a whole one: pack all versions of the change anew."""
 
 
 def store_versions(tx: Writer, found: list[PackedVersion], names: Iterable[str]) -> dict[str, int]:
-    """Keep versions, so that all of ``names`` are kept; returns how many steps each of ``found`` is from a whole one. A
-    version that is kept already stays as it is, unless it is many steps away and comes whole. Raises
+    """Store versions, so that all of ``names`` are stored; returns the depth of each of ``found``. A version that is
+    stored already stays as it is, unless its depth is at the limit and it now comes whole. Raises
     ``VersionForgotten``."""
     sought = {*names, *(each.base for each in found if each.base)} - {each.hash for each in found}
     if any(_read_depth(tx, name) is None for name in sought) or any(
@@ -115,13 +116,13 @@ def store_versions(tx: Writer, found: list[PackedVersion], names: Iterable[str])
 
 
 def _read_depth(tx: Reader, name: str | None) -> int | None:
-    """How many steps a version that is kept is from a whole one."""
+    """How many steps a stored version is from a whole one; None if it is not stored."""
     found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = ?", (name,))
     return found
 
 
 def read_version(tx: Reader, name: str | None) -> bytes | None:
-    """The bytes of a version; None when there is none, or it is no longer kept as it was."""
+    """The bytes of a version; None if there is none, or it is lost or damaged."""
     steps: list[bytes] = []
     base = name
     while base:
@@ -140,7 +141,7 @@ def read_version(tx: Reader, name: str | None) -> bytes | None:
 
 
 def _assemble(steps: list[bytes]) -> bytes:
-    """A version from what differs, the whole one last."""
+    """Build a version from its differences; the whole one is last in the list."""
     data = zlib.decompress(steps.pop())
     for step in reversed(steps):
         first, last = _ENDS.unpack_from(step)
@@ -149,8 +150,8 @@ def _assemble(steps: list[bytes]) -> bytes:
 
 
 def count_damaged(tx: Reader) -> int:
-    """How many versions cannot be had again as they were. Reads each once: of one that is kept as a difference its own
-    checksum and length must do, for its base is looked at in its turn."""
+    """How many stored versions are damaged. Reads each once: a difference is checked by its own checksum and length
+    only, for its base is checked in its turn."""
     found, after = 0, ""
     while row := tx.one(
         "SELECT hash, size, data, base FROM note_versions WHERE hash > ? ORDER BY hash LIMIT 1", (after,)
@@ -173,12 +174,12 @@ def _is_whole(tx: Reader, row: Row) -> bool:
 
 
 def total_size(tx: Reader) -> int:
-    """Bytes of all that is kept."""
+    """Bytes of all stored versions."""
     return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
 
 
 def delete_unreferenced(tx: Writer) -> None:
-    """Forget versions that no change names and no version differs from."""
+    """Delete versions that no change names and no other version is based on."""
     unnamed = (
         "NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = note_versions.hash)"
         " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = note_versions.hash)"

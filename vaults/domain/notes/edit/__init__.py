@@ -1,1 +1,1 @@
-"""What changes notes: edits, moves, deletions, and taking them back."""
+"""Changes to notes: edits, moves, deletions, and undoing them."""

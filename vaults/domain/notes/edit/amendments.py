@@ -1,4 +1,4 @@
-"""A change of one note as a tool asks for it: the pure step, and how the caller wants it done."""
+"""A change to one note as a tool requests it: the pure step, and the caller's options for carrying it out."""
 
 from __future__ import annotations
 
@@ -11,31 +11,28 @@ from vaults.graph.names.autolinks import AddedLink
 
 @dataclass(frozen=True, slots=True)
 class EditOptions:
-    """``etag``: only if this version still stands there. ``keep_conflict``: where it does not, the caller's version is
-    kept beside the note. ``wait``: answer when Git has the change. ``session``: handle of the caller's session."""
+    """How a tool's caller wants a change carried out."""
 
     tool: str
-    etag: str | None = None
+    etag: str | None = None  # only if the note is still at this version
     dry_run: bool = False
-    keep_conflict: bool = False
-    wait: bool = False
-    session: str | None = None
+    keep_conflict: bool = False  # if it is not, save the caller's version in a file next to the note
+    wait: bool = False  # answer only once Git has the change
+    session: str | None = None  # handle of the caller's session
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A note's new text. ``summary``: what was done, for the history, to be followed by the note's name. ``written``:
-    spans of it that the caller wrote, in which links may be set; ``linked``: those that were. The rest as in
-    ``Changed``."""
+    """A note's new text, and what changed in it. Region and lines are those of ``ChangedRegion``."""
 
     text: str
-    summary: str
+    summary: str  # what was done, for the history; the note's name follows it
     warnings: list[str] = field(default_factory=list)
     region: str | None = None
     first_line: int | None = None
     last_line: int | None = None
-    written: tuple[tuple[int, int], ...] = ()
-    linked: tuple[AddedLink, ...] = ()
+    written: tuple[tuple[int, int], ...] = ()  # spans the caller wrote, where links may be set
+    linked: tuple[AddedLink, ...] = ()  # links that were set in them
 
 
 Revise = Callable[[str], Revision]
@@ -44,7 +41,7 @@ Revise = Callable[[str], Revision]
 
 @dataclass(frozen=True, slots=True)
 class NewNoteText:
-    """What a note that is not there begins with. ``revise``: the pure step for it, if it is another one."""
+    """The initial text of a note that does not exist yet. ``revise``: replaces the amendment's pure step for it."""
 
     text: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -52,24 +49,22 @@ class NewNoteText:
 
 
 StartFrom = Literal["note", "either", "nothing"]
-"""What a change starts from: the note a path means; the note at exactly that path, or the beginning of one; or the
-beginning of one, where none may be."""
+"""What a change starts from: the note a path means; the note at exactly that path, or a new one; or a new one only,
+where no note may exist."""
 
 
 async def blank_note() -> NewNoteText:
-    """The beginning of most notes."""
+    """Start with an empty text, as most notes do."""
     return NewNoteText()
 
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """A change of one note. ``words``: what the caller wrote, which is kept of a change that cannot be made if nothing
-    better can be. ``fresh``: asked where a note is begun. ``auto_link``: whether known names in what is written become
-    links; None: as the settings say."""
+    """A change to one note."""
 
     path: str
     revise: Revise
-    words: str = ""
+    words: str = ""  # what the caller wrote: saved on a conflict if the whole note cannot be
     start: StartFrom = "note"
-    fresh: Callable[[], Awaitable[NewNoteText]] = blank_note
-    auto_link: bool | None = None
+    fresh: Callable[[], Awaitable[NewNoteText]] = blank_note  # the initial text, if the note is new
+    auto_link: bool | None = None  # turn known names in written text into links; None: as the settings say

@@ -1,4 +1,4 @@
-r"""Which lines of a text are not as they were. Pure, linear: what is common at both ends is compared in blocks."""
+r"""Which lines of a text changed. Pure and linear: common text at both ends is compared in blocks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass
 
 MAX_SHOWN = 4_000
-"""Characters of a region that are given back."""
+"""Max characters of a region that are returned: its middle is left out beyond that."""
 
 _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRegion:
-    """Lines ``first_line`` to ``last_line`` of the new text, from 1. Where lines were only taken away, ``text`` is
-    empty and ``last_line`` is the one before ``first_line``."""
+    """Lines ``first_line`` to ``last_line`` of the new text, counted from 1. Where lines were only removed, ``text``
+    is empty and ``last_line`` is the one before ``first_line``."""
 
     first_line: int
     last_line: int
@@ -22,7 +22,7 @@ class ChangedRegion:
 
 
 def find_changed_region(before: str, after: str) -> ChangedRegion:
-    """From the first line that differs to the last. Of equal texts the first line, and none."""
+    """From the first line that differs to the last. For equal texts: line 1, and no text."""
     head = _line_start(after, _common_prefix(before, after))
     limit = min(len(before), len(after)) - head
     tail = _common_suffix(before, after, limit)
@@ -33,13 +33,13 @@ def find_changed_region(before: str, after: str) -> ChangedRegion:
 
 
 def slice_lines(text: str, first: int, last: int) -> str:
-    """The lines ``first`` to ``last`` of a text, from 1, as a region holds them."""
+    """Lines ``first`` to ``last`` of a text, counted from 1, shortened as in a region."""
     found = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     return shorten_middle("".join(found[first - 1 : last]).rstrip("\r\n"))
 
 
 def shorten_middle(text: str) -> str:
-    """The text, without its middle where it is long."""
+    """Cut the middle out of a text of more than ``MAX_SHOWN`` characters."""
     if len(text) <= MAX_SHOWN:
         return text
     half = MAX_SHOWN // 2
@@ -47,7 +47,7 @@ def shorten_middle(text: str) -> str:
 
 
 def _common_prefix(a: str, b: str) -> int:
-    """Characters both begin with."""
+    """How many characters both begin with."""
     size, at = min(len(a), len(b)), 0
     while at < size and a[at : at + _BLOCK] == b[at : at + _BLOCK] and at + _BLOCK <= size:
         at += _BLOCK
@@ -62,7 +62,7 @@ def _common_prefix(a: str, b: str) -> int:
 
 
 def _common_suffix(a: str, b: str, limit: int) -> int:
-    """Characters both end with, at most ``limit``."""
+    """How many characters both end with, at most ``limit``."""
     at = 0
     while at + _BLOCK <= limit and _tail(a, at, at + _BLOCK) == _tail(b, at, at + _BLOCK):
         at += _BLOCK
@@ -77,7 +77,7 @@ def _common_suffix(a: str, b: str, limit: int) -> int:
 
 
 def _tail(text: str, near: int, far: int) -> str:
-    """What stands ``near`` to ``far`` characters before the end."""
+    """The text from ``far`` to ``near`` characters before the end."""
     return text[len(text) - far : len(text) - near]
 
 
@@ -88,7 +88,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int, head: int) -> int:
-    """Where the line that ``at`` stands in ends, its ending included; ``at`` itself where a line begins there."""
+    """The end of the line around ``at``, including its line ending; ``at`` itself where a line begins there."""
     if at <= head or at == len(text) or (text[at - 1] in "\r\n" and text[at - 1 : at + 1] != "\r\n"):
         return max(at, head)
     found = [place for sign in "\r\n" if (place := text.find(sign, at)) >= 0]

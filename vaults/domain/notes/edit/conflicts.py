@@ -1,4 +1,4 @@
-"""Changes that meet another: the name is taken, or the note is no longer what the caller read."""
+"""Changes that collide with another: the name is taken, or the note is no longer what the caller read."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from vaults.markdown.encoding import NotText, decode
 from vaults.vault import Vault
 
 MAX_NAMES_TRIED = 100
-"""Names tried for a version that is kept."""
+"""Max file names tried for a version that is saved on a conflict."""
 
 
 def check_free(vault: Vault, path: str) -> None:
-    """Raise what stands in the way of a new note: ``InvalidArgument`` for a name that is not good on every system,
+    """Check that a note can be created here. Raises ``InvalidArgument`` for a name that is not valid on every system,
     ``AlreadyExists``, ``Conflict``. Blocking."""
     check_creatable(path)
     check_covered(vault, "path", path)
@@ -36,13 +36,13 @@ def check_free(vault: Vault, path: str) -> None:
 
 
 def check_covered(vault: Vault, field: str, path: str) -> None:
-    """Raise ``InvalidArgument`` for a place where the owner wants no notes of agents."""
+    """Raise ``InvalidArgument`` for a path that the vault's owner excludes from the tools."""
     if not vault.notes.tree.covers(path):
         raise InvalidArgument(field, "lies where this vault leaves files out: no tool reads or writes there")
 
 
 def _name_taken(vault: Vault, path: str) -> AlreadyExists:
-    """The refusal, with the etag that an overwriting may name. Blocking."""
+    """The error, with the etag that an overwrite may name. Blocking."""
     try:
         note = to_open_note(path, vault.notes.tree.read(path, vault.notes.settings.max_note))
     except (NotFound, InvalidArgument, TooLarge):  # a folder, a link, or no text
@@ -55,24 +55,24 @@ def _name_taken(vault: Vault, path: str) -> AlreadyExists:
 
 
 async def name_taken(vault: Vault, path: str) -> AlreadyExists:
-    """As found when a change was about to be made: another program was quicker."""
+    """The error for a name that another program took just before the change was made."""
     return await run_in(vault.shared.pool, _name_taken, vault, path)
 
 
 def note_gone(path: str) -> Conflict:
-    """The caller has read a note that is not there any more."""
+    """The error for a note that is gone since the caller read it."""
     return Conflict(f"{path} was removed or moved since it was read", hint="look where it went", path=path)
 
 
 async def with_present_text(vault: Vault, path: str, failure: Conflict) -> Conflict:
-    """A conflict that shows when a change is made, with the text and etag that stand there now."""
+    """Add the present text and etag to a conflict found while a change was being made."""
     try:
         content = await run_in(vault.shared.pool, vault.notes.tree.read, path, vault.notes.settings.max_note)
         check_etag(to_open_note(path, content), "")
-    except Conflict as told:
-        told.details.update(failure.details)
-        return told
-    except StrongroomError:  # it is gone, or no note any more
+    except Conflict as present:
+        present.details.update(failure.details)
+        return present
+    except StrongroomError:  # it is gone, or no longer a note
         return failure
     return failure
 
@@ -82,16 +82,16 @@ async def keep_caller_version(
     actor: Actor,
     failure: Conflict,
     base: tuple[str, str, str | None],
-    asked: tuple[Amendment, EditOptions],
+    requested: tuple[Amendment, EditOptions],
 ) -> Conflict:
-    """The conflict to tell, with the caller's version kept beside the note if that was asked for. ``base``: path, text
-    and etag of what stands there."""
-    amendment, terms = asked
-    if not terms.keep_conflict or terms.dry_run:
+    """The conflict to raise; the caller's version is saved next to the note if that was requested. ``base``: path,
+    text and etag of the present version."""
+    amendment, options = requested
+    if not options.keep_conflict or options.dry_run:
         return failure
     path, text, etag = base
-    if terms.etag not in (None, etag):
-        text_read = await vault.db.read(lambda tx: _find_read_version(tx, terms.etag or ""))
+    if options.etag not in (None, etag):
+        text_read = await vault.db.read(lambda tx: _find_read_version(tx, options.etag or ""))
     else:
         text_read = text
     mine = await run_in(vault.shared.pool, _caller_text, amendment, text_read)
@@ -99,12 +99,12 @@ async def keep_caller_version(
         return failure
     name = await run_in(vault.shared.pool, _find_free_name, vault, path)
     file = FileChange(name, None, mine.encode())
-    await commit(vault, actor, NoteChange(terms.tool, f"kept another version of {path} as", [file], terms.session))
+    await commit(vault, actor, NoteChange(options.tool, f"kept another version of {path} as", [file], options.session))
     return Conflict(failure.message, hint=f"your version is kept as {name}", **{**failure.details, "kept": name})
 
 
 def _find_read_version(tx: Reader, etag: str) -> str | None:
-    """The text a caller has read, if a tool has written it or written it over."""
+    """The text the caller read, if a tool ever wrote or replaced it."""
     row = tx.one("SELECT hash FROM note_versions WHERE hash >= ? AND hash < ?", (etag, f"{etag}g")) if etag else None
     data = journal.read_version(tx, row[0]) if row else None
     try:
@@ -114,7 +114,7 @@ def _find_read_version(tx: Reader, etag: str) -> str | None:
 
 
 def _caller_text(amendment: Amendment, text: str | None) -> str:
-    """The note as the caller would have it, or, where nobody knows what that was based on, the caller's words."""
+    """The note as the caller wants it, or only the caller's words where the text they edited is unknown."""
     if text is None:
         return amendment.words
     try:

@@ -1,4 +1,4 @@
-"""Removing a note. Its last version stays in the journal, so ``history`` brings it back."""
+"""Deleting a note. Its last version stays in the journal, so ``history`` can bring it back."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from vaults.graph.links.link_index import LinkRow
 from vaults.vault import Vault
 
 MAX_NAMED = 5
-"""Links that a warning names one by one."""
+"""Max links that a warning names one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRequest:
-    """A removal as it is asked for."""
+    """A deletion as requested."""
 
     path: str
     confirmed: bool = False
@@ -34,16 +34,16 @@ class DeleteRequest:
     session: str | None = None
 
 
-async def delete(vault: Vault, actor: Actor, asked: DeleteRequest) -> EditResult:
-    """Remove a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``NotFound`` also for a note that
-    only goes by that name, ``Conflict``."""
+async def delete(vault: Vault, actor: Actor, request: DeleteRequest) -> EditResult:
+    """Delete a note. Raises ``ConfirmationRequired`` unless ``confirmed`` is set, ``Conflict``, and ``NotFound``, also
+    where the path is only a name of some note."""
     async with vault.notes.writing():
-        removal = await plan_delete(DraftNotes(vault), asked.path, asked.etag)
+        removal = await plan_delete(DraftNotes(vault), request.path, request.etag)
         note, change, warnings = removal.note, removal.file, removal.warnings
-        if asked.dry_run:
+        if request.dry_run:
             diff = await run_in(vault.shared.pool, diff_files, [change])
             return EditResult(note.path, note.etag, changed=False, warnings=warnings, diff=diff)
-        if not asked.confirmed:
+        if not request.confirmed:
             raise ConfirmationRequired(
                 f"{note.path} is only deleted with confirmed: true",
                 hint="dry_run: true shows what would be lost",
@@ -51,13 +51,13 @@ async def delete(vault: Vault, actor: Actor, asked: DeleteRequest) -> EditResult
                 etag=note.etag,
                 links=removal.links,
             )
-        done = await commit(vault, actor, NoteChange("note_delete", f"deleted {note.path}", [change], asked.session))
+        done = await commit(vault, actor, NoteChange("note_delete", f"deleted {note.path}", [change], request.session))
         return EditResult(note.path, None, changed=True, warnings=warnings, change=done.id)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedDeletion:
-    """A note that is to be removed. ``links``: how many links of other notes mean it."""
+    """A note to be deleted. ``links``: how many links in other notes lead to it."""
 
     note: OpenNote
     file: FileChange
@@ -66,11 +66,11 @@ class PlannedDeletion:
 
 
 async def plan_delete(draft: DraftNotes, path: str, etag: str | None = None) -> PlannedDeletion:
-    """The change that removing a note is, where a draft leaves the notes. Raises ``NotFound``, ``Conflict``."""
+    """Plan the deletion of a note on top of a draft. Raises ``NotFound``, ``Conflict``."""
     note = await draft.opened(path)
     if collision_key(note.path) != collision_key(
         to_note_path(path)
-    ):  # what is removed is named by its path, not by what it is called
+    ):  # a note is deleted by its path only, never by title or alias
         raise NotFound(f"no note {path}", hint=f"if you mean {note.path}, give that path", closest=[note.path])
     check_etag(note, etag)
     pointing = await draft.vault.db.read(lambda tx: find_links_to(tx, note.path))

@@ -1,6 +1,5 @@
-"""A vault's notes as they would be after some changes that are not made yet: each change reads what those before it
-left. What is drafted is made at once and as one, or not at all (``committing``); a single edit is a draft of one step.
-"""
+"""A vault's notes as they would be after changes that are not made yet: each change reads what those before it left.
+A draft is committed as one transaction, or not at all; a single edit is a draft of one step."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _NO_STAMP = FileStamp(0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class EditBase:
-    """What a change starts from: a note, or the beginning of one that is still to be made, with its own pure step."""
+    """What a change starts from: a note, or the initial text of a new one, with its own pure step."""
 
     path: str
     note: OpenNote | None
@@ -49,7 +48,7 @@ class EditBase:
 
 @dataclass(frozen=True, slots=True)
 class AmendedNote:
-    """A change of one note as it would be. ``file``: from what stands on disk, or was drafted before."""
+    """A change to one note, worked out. ``file``: relative to the version on disk, or to an earlier draft."""
 
     base: EditBase
     revision: Revision
@@ -61,8 +60,8 @@ class AmendedNote:
 
 
 class DraftNotes:
-    """Changes of notes, by where each is afterwards. Nothing of them is on disk; who is to make them holds
-    ``vault.notes.writing()`` since before the first is drafted."""
+    """Changes to notes, by the path each note will have. Nothing of them is on disk; whoever will commit them must hold
+    ``vault.notes.writing()`` from before the first is drafted."""
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
@@ -70,16 +69,16 @@ class DraftNotes:
 
     @property
     def files(self) -> list[FileChange]:
-        """What there is to commit."""
+        """The changes to commit."""
         return list(self._files.values())
 
     @property
     def paths(self) -> list[str]:
-        """Where the notes are that were drafted and not removed."""
+        """Paths of the notes that were drafted and not deleted."""
         return [each.target for each in self._files.values() if each.after is not None]
 
     async def opened(self, path: str) -> OpenNote:
-        """As ``note_lookup.open_note``, with what was drafted."""
+        """Like ``note_lookup.open_note``, with the draft applied."""
         wanted = to_note_path(path)
         if (drafted := self._of(wanted)) is not None:
             return _to_open_note(drafted, wanted)
@@ -103,15 +102,15 @@ class DraftNotes:
             return False
 
     def check_free(self, path: str) -> None:
-        """As ``conflicts.check_free``, with what was drafted. Blocking."""
-        held = self._files.get(path)
-        if held is not None and held.after is None:
-            return  # it was removed before: the note is made anew in its place
+        """Like ``conflicts.check_free``, with the draft applied. Blocking."""
+        drafted = self._files.get(path)
+        if drafted is not None and drafted.after is None:
+            return  # an earlier step deletes it: the new note takes its place
         self.check_drafted_names(path)
         conflicts.check_free(self.vault, path)
 
     def check_drafted_names(self, path: str, own: str = "") -> None:
-        """Raise what stands in the way of a new name among those that were drafted. ``own``: the note that gets it."""
+        """Raise an error if a drafted note blocks a new name. ``own``: the note that gets the name."""
         new = collision_key(path)
         for each in self._files.values():
             taken = collision_key(each.target)
@@ -140,7 +139,7 @@ class DraftNotes:
         return EditBase(path, None, NoteSource(fresh.text, bom=False), fresh.warnings, fresh.revise)
 
     async def prepare_amended(self, base: EditBase, amendment: Amendment) -> AmendedNote:
-        """The change of a note, which is not drafted yet. Raises ``TooLarge`` and what the pure step raises."""
+        """Work out the change of a note without drafting it. Raises ``TooLarge`` and what the pure step raises."""
         revise = base.revise or amendment.revise
         revision = await run_in(self.vault.shared.pool, _run_revise, revise, base.source.text)
         revision = await autolink_step.link_revision(self.vault, base.path, revision, asked=amendment.auto_link)
@@ -154,7 +153,7 @@ class DraftNotes:
         return AmendedNote(base, revision, file)
 
     async def amend(self, amendment: Amendment, etag: str | None = None) -> AmendedNote:
-        """Draft a change of a note. Raises ``NotFound``, ``Conflict``, ``AlreadyExists``, ``TooLarge`` and what the
+        """Draft a change to a note. Raises ``NotFound``, ``Conflict``, ``AlreadyExists``, ``TooLarge`` and what the
         pure step raises."""
         base = await self.base(amendment)
         base.check(etag)
@@ -163,14 +162,14 @@ class DraftNotes:
         return done
 
     def put(self, change: FileChange) -> None:
-        """Draft the change of a file as it is by now: together with those before it, it is one change of the file."""
-        held = self._files.pop(change.path, None)
-        whole = change if held is None else _join_changes(held, change)
+        """Draft a change to a file as drafted so far: all its changes are joined into one."""
+        earlier = self._files.pop(change.path, None)
+        whole = change if earlier is None else _join_changes(earlier, change)
         if whole is not None and (whole.before != whole.after or whole.to is not None):
             self._files[whole.target] = whole
 
     def _of(self, path: str) -> FileChange | None:
-        """What was drafted of a name: the note that has it, or the one that had it and went away."""
+        """The drafted change for a name: of the note that will have it, else of the one that gives it up."""
         if not self._files or path in self._files:
             return self._files.get(path)
         same = collision_key(path)
@@ -180,7 +179,7 @@ class DraftNotes:
         return next((each for each in found if collision_key(each.target) == same), found[0] if found else None)
 
     def _encode_within_limit(self, source: NoteSource) -> bytes:
-        """The bytes of a note. Raises ``TooLarge`` for more than a note may have."""
+        """The bytes of a note. Raises ``TooLarge`` beyond ``max_note``."""
         data, most = encode(source), self.vault.notes.settings.max_note
         if len(data) > most:
             message = f"the note would have {len(data):,} bytes; {most:,} is the most"
@@ -189,22 +188,22 @@ class DraftNotes:
 
 
 def _run_revise(revise: Revise, text: str) -> Revision:
-    """The pure step. That of a short note may take long, too: for YAML, or for what is added to it."""
+    """Run the pure step on a worker thread: even a short note may take long, for its YAML or for what is added."""
     with heap.pause_full_collections(len(text)):
         return revise(text)
 
 
 def _to_open_note(change: FileChange, path: str) -> OpenNote:
-    """The note as it was drafted. Raises ``NotFound`` for one that is not there any more."""
+    """The note as drafted. Raises ``NotFound`` if the draft deleted or moved it."""
     if change.after is None or collision_key(change.target) != collision_key(path):
         raise NotFound(f"no note {path}", hint="it was removed or moved before")
     return to_open_note(change.target, FileContent(change.after, change.stamp or _NO_STAMP))
 
 
-def _join_changes(held: FileChange, change: FileChange) -> FileChange | None:
-    """Two changes of a file, one after the other, as one; None where nothing is left of them."""
-    if held.before is None:
+def _join_changes(earlier: FileChange, change: FileChange) -> FileChange | None:
+    """Two successive changes to a file as one; None where they cancel out."""
+    if earlier.before is None:
         return FileChange(change.target, None, change.after) if change.after is not None else None
     if change.after is None:
-        return replace(held, after=None, to=None)
-    return replace(held, after=change.after, to=change.target if change.target != held.path else None)
+        return replace(earlier, after=None, to=None)
+    return replace(earlier, after=change.after, to=change.target if change.target != earlier.path else None)

@@ -1,4 +1,4 @@
-"""``frontmatter_update``: properties of a note set and taken away, no other line touched."""
+"""``frontmatter_update``: sets and removes properties of a note without touching any other line."""
 
 from __future__ import annotations
 
@@ -21,32 +21,34 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterRequest:
-    """``only_if_missing``: keys that are there keep their values."""
+    """Properties to set and to remove."""
 
     path: str
     set: Mapping[str, Any]
     unset: Sequence[str] = ()
-    only_if_missing: bool = False
+    only_if_missing: bool = False  # existing keys keep their values
 
 
-async def update_frontmatter(vault: Vault, actor: Actor, asked: FrontmatterRequest, terms: EditOptions) -> EditResult:
+async def update_frontmatter(
+    vault: Vault, actor: Actor, request: FrontmatterRequest, options: EditOptions
+) -> EditResult:
     """Change frontmatter. Raises ``InvalidArgument``, ``NotFound``, ``Conflict`` for another version or frontmatter
     that cannot be edited safely, ``TooLarge``."""
     return await apply_amendment(
-        vault, actor, await plan_frontmatter(DraftNotes(vault), asked, worded=terms.keep_conflict), terms
+        vault, actor, await plan_frontmatter(DraftNotes(vault), request, worded=options.keep_conflict), options
     )
 
 
-async def plan_frontmatter(draft: DraftNotes, asked: FrontmatterRequest, *, worded: bool = False) -> Amendment:
-    """The change that setting properties is. ``worded``: the properties as text are kept of one that conflicts. Raises
+async def plan_frontmatter(draft: DraftNotes, request: FrontmatterRequest, *, worded: bool = False) -> Amendment:
+    """Plan a change of properties. ``worded``: on a conflict the properties are saved as text. Raises
     ``InvalidArgument``."""
-    if not asked.set and not asked.unset:
+    if not request.set and not request.unset:
         raise InvalidArgument("set", "or unset is needed: which properties to change")
 
     def revise(text: str) -> Revision:
-        new, warnings = update_properties(text, asked.set, asked.unset, only_if_missing=asked.only_if_missing)
+        new, warnings = update_properties(text, request.set, request.unset, only_if_missing=request.only_if_missing)
         changed = find_changed_region(text, new)
         return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
 
-    words = (await run_in(draft.vault.shared.pool, update_properties, "", asked.set))[0] if worded else ""
-    return Amendment(await resolve_path(draft.vault, asked.path), revise, words)
+    words = (await run_in(draft.vault.shared.pool, update_properties, "", request.set))[0] if worded else ""
+    return Amendment(await resolve_path(draft.vault, request.path), revise, words)

@@ -1,4 +1,4 @@
-"""Taking a change of a text back out of a later version of it, line by line. Pure."""
+"""Undoing a change to a text in a later version of it, line by line. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def revert_change(before: bytes, after: bytes, now: bytes) -> bytes | None:
-    """``now`` as it would be had the change from ``before`` to ``after`` not been made. None where that cannot be said
-    for certain: a line the change wrote was changed since, or it is not clear where one that it took away belongs."""
+    """``now`` as it would be without the change from ``before`` to ``after``. None where that is not certain: a line
+    the change wrote was changed since, or it is unclear where a line it removed belongs."""
     if now == after:
         return before
     written, original, present = (_split_lines(each) for each in (after, before, now))
@@ -30,7 +30,7 @@ def revert_change(before: bytes, after: bytes, now: bytes) -> bytes | None:
         at = a1 + shift
     result += present[at:]
     if not all(line.endswith("\n") for line in result[:-1]):
-        return None  # a last line without an ending is not the last any more
+        return None  # a last line without a line ending is no longer the last
     return "".join(result).encode("utf-8", "surrogateescape")
 
 
@@ -48,8 +48,8 @@ def _have_shared_lines(back: Sequence[DiffSpan], since: Sequence[DiffSpan]) -> b
 
 
 def _share_lines(ours: DiffSpan, theirs: DiffSpan) -> bool:
-    """Whether two changes of one text concern the same lines. Where lines are put back between two, nobody else may
-    have changed either; lines that are taken out or replaced only have to be there still."""
+    """Whether two changes to one text concern the same lines. Where lines are put back between two others, both must
+    be unchanged; lines that are removed or replaced only have to still be there."""
     a0, a1, c0, c1 = ours[0], ours[1], theirs[0], theirs[1]
     if a0 == a1:
         return c0 <= a0 <= c1

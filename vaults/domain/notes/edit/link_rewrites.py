@@ -1,8 +1,8 @@
-"""Which links mean something else once a note is moved, and what they have to say instead. Pure.
+"""Which links would change meaning when a note moves, and how to rewrite them. Pure.
 
-A link that named the note by its file name or path follows it; one that named it by title or alias goes on doing so.
-A link to another note, which the moved note's new name would make ambiguous, is spelled out. Links of the moved note
-itself that start from its folder start from the new one.
+A link that names the note by its file name or path follows it; one that names it by title or alias stays as it is.
+A link to another note that the new name would make ambiguous is spelled out. Relative links in the moved note itself
+are rewritten for its new folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FileExists = Callable[[str], bool]
 
 
 def no_file(_: str) -> bool:
-    """There is no such file."""
+    """A ``FileExists`` that knows no file."""
     return False
 
 
@@ -45,18 +45,18 @@ class NoteMove:
 
     @property
     def keys(self) -> set[str]:
-        """Names that links to either go by."""
+        """Folded names by which links reach the note before or after."""
         return names_of(self.before) | names_of(self.after)
 
 
 def names_of(note: LinkTarget) -> set[str]:
-    """Names a link may call a note by."""
+    """Folded names by which a link can reach a note."""
     return {name_key(each) for each in (note_name(note.path), note.title or "", *note.aliases)} - {""}
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenText:
-    """A note's text with the links that had to change, and how many."""
+    """A note's text with its links rewritten, and how many were."""
 
     text: str
     count: int
@@ -64,8 +64,8 @@ class RewrittenText:
 
 @dataclass(slots=True)
 class LinkRewriter:
-    """What a move means for links. ``others``: every note that goes by a name which a link in question, or the note it
-    means, is called by."""
+    """Rewrites links for a move. ``others``: every note that shares a name with an affected link, or with the note it
+    leads to."""
 
     move: NoteMove
     others: Iterable[LinkTarget]
@@ -81,8 +81,8 @@ class LinkRewriter:
         self._after = group_by_name([*rest, self.move.after])
 
     def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
-        """The text of the note that was at ``source`` before the move. Raises ``InvalidArgument`` where no link can
-        mean the note by its new name."""
+        """Rewrite the note that was at ``source`` before the move. Raises ``InvalidArgument`` where no link can express
+        the new name."""
         found, parts, at, kinds = scan(text), [""], 0, []
         for link in find_links(found, text):
             new = self.target(link, source, exists, bracketed=text[link.target_start - 1 : link.target_start] == "<")
@@ -96,7 +96,7 @@ class LinkRewriter:
         return RewrittenText(new_text, len(kinds))
 
     def target(self, link: Link, source: str, exists: FileExists = no_file, *, bracketed: bool = False) -> str | None:
-        """What a link of the note at ``source`` has to say instead; None where it stays."""
+        """The new target of a link in the note at ``source``; None where it stays."""
         if not link.target:
             return None
         own = source == self.move.before.path
@@ -130,11 +130,11 @@ class LinkRewriter:
         )
 
     def _may_concern(self, link: Link, source: str) -> bool:
-        """Whether the moved note fits a link of another note, before or after; if not, that means what it did."""
+        """Whether a link in another note can mean the moved note, before or after; if not, its meaning is unchanged."""
         return any(resolve_link(link, source, [each]) is not None for each in (self.move.before, self.move.after))
 
     def _keeps_meaning(self, link: Link, source: str, now: str, meant: str, wanted: str) -> bool:
-        """Whether a link still means its note, and in the way it did: by its place, by its file's name, or by title."""
+        """Whether a link still means its note in the same way: by its path, by its file name, or by title."""
         key = name_key(link.page)
         if resolve_link(link, now, self._after[key]) != wanted:
             return False
@@ -152,7 +152,7 @@ class LinkRewriter:
 
 
 def group_by_name(notes: Sequence[LinkTarget]) -> dict[str, list[LinkTarget]]:
-    """Notes by each name a link may call them by."""
+    """Notes by each name a link can reach them by."""
     found: dict[str, list[LinkTarget]] = defaultdict(list)
     for note in notes:
         for key in names_of(note):
@@ -161,27 +161,27 @@ def group_by_name(notes: Sequence[LinkTarget]) -> dict[str, list[LinkTarget]]:
 
 
 def without_metadata(notes: Sequence[LinkTarget]) -> list[LinkTarget]:
-    """Notes as their files alone name them."""
+    """Notes without titles and aliases: only their file names count."""
     return [LinkTarget(each.path) for each in notes]
 
 
 def relocate_file(link: Link, source: str, now: str, exists: FileExists) -> str | None:
-    """The page of a file that is no note (an image, an attachment) seen from the note's new folder; None where it does
-    not lie where the page leads from the old one."""
+    """The link to a file that is no note (an image, an attachment) as seen from the note's new folder; None if there is
+    no file where it led from the old one."""
     page = link.page
     there, here = resolve_relative(page, folder_of(source)), resolve_relative(page, folder_of(now))
     if there is None or there == here or (link.kind != "markdown" and "/" not in page) or not exists(there):
         return None
     if link.kind != "markdown" and exists(page):
-        return None  # a path from the root, as wiki links have them
+        return None  # a path from the vault's root, as wiki links have
     return to_relative(page, folder_of(now), there)
 
 
 def frontmatter_problem(found: Scan) -> str | None:
-    """Why the frontmatter cannot be read."""
+    """Why the frontmatter cannot be parsed; None if it can, or there is none."""
     return parse_frontmatter(found.lines[1 : found.body_start + 1]).error if found.body_start else None
 
 
 def spell_target(link: Link, page: str, *, bracketed: bool) -> str:
-    """A page as the link's target has it."""
+    """A page encoded as the target of this kind of link."""
     return encode_destination(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page

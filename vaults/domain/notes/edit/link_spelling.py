@@ -1,4 +1,4 @@
-"""How a link's target is written so that it means a note elsewhere, in the style it was written in. Pure."""
+"""Spelling a link's target so that it means a note elsewhere, in the style of the old target. Pure."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from vaults.markdown.link_resolution import SUFFIXES, fold_name
 _NO_WIKI = re.compile(r"[\[\]|#\n\0]|^\s|\s$|\\$")
 _ESCAPED_LETTERS = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
-# What a bare destination must not hold; the reserved ones are read by this server, by CommonMark or by browsers.
+# Characters a destination holds unescaped. Left out are those that this server, CommonMark or browsers interpret.
 _BARE_CHARACTERS = "!$&'*+,-./;=@_~"
 _BRACKETED_CHARACTERS = _BARE_CHARACTERS + ' ()"{}[]^'
 
 
 def without_suffix(path: str) -> str:
-    """A path, or a page, without a note's suffix."""
+    """A path or page without a note's suffix."""
     lower = path.lower()
     return next((path[: -len(each)] for each in SUFFIXES if lower.endswith(each) and len(path) > len(each)), path)
 
 
 def note_name(path: str) -> str:
-    """What a note is called by its file."""
+    """A note's file name without its suffix."""
     return without_suffix(path.rpartition("/")[2])
 
 
 def resolve_relative(page: str, folder: str) -> str | None:
-    """Where a relative page leads from a folder; None out of the vault, or nowhere."""
+    """The path a relative page leads to from a folder; None if it is absolute, empty or outside the vault."""
     path = posixpath.normpath(join_path(folder, page))
     return None if page.startswith("/") or path in (".", "..") or path.startswith("../") else path
 
 
 def is_link_to(page: str, folder: str, path: str) -> bool:
-    """Whether a page, taken as relative to a folder, is the path of a note."""
+    """Whether a page, taken as relative to a folder, leads to the note at ``path``."""
     found = resolve_relative(page, folder)
     return found is not None and fold_name(without_suffix(found)) == fold_name(without_suffix(path))
 
 
 def to_relative(page: str, folder: str, path: str) -> str:
-    """``path`` from ``folder``; ``./`` before it where the page has that."""
+    """``path`` relative to ``folder``, with a leading ``./`` if the page has one."""
     found = posixpath.relpath(path, folder or ".")
     return f"./{found}" if page.startswith("./") and not found.startswith("../") else found
 
 
 def list_spellings(link: Link, folder: str, before: str, to: str, now_in: str) -> Iterator[str]:
-    """Targets as written that may mean ``to`` from folder ``now_in``, the likest first, for a link that meant
-    ``before`` from ``folder``. Which of them do is for the caller to see; the last ones mean nothing else."""
+    """Candidate targets for ``to`` from folder ``now_in``, closest to the old style first, for a link that meant
+    ``before`` from ``folder``. The caller checks which of them resolve; the last ones are unambiguous."""
     whole = without_suffix(link.page) != link.page
     written = to if whole else without_suffix(to)
     if link.kind == "markdown":
@@ -93,7 +93,7 @@ def _wiki_pages(page: str, folder: str, before: str, to: str, now_in: str) -> It
 
 
 def encode_destination(page: str, written: str, *, bracketed: bool) -> str:
-    """A page as a Markdown destination, between ``<`` and ``>`` or bare, encoded as much as ``written`` was."""
+    """A page as a Markdown destination, between ``<`` and ``>`` or bare, percent-encoded as far as ``written`` was."""
     kept = _BRACKETED_CHARACTERS if bracketed else _BARE_CHARACTERS
     if not _ESCAPED_LETTERS.search(written):
         return "".join(each if each > "\x7f" and not each.isspace() else quote(each, safe=kept) for each in page)
@@ -101,5 +101,5 @@ def encode_destination(page: str, written: str, *, bracketed: bool) -> str:
 
 
 def folder_of(path: str) -> str:
-    """The folder a note's relative links start from."""
+    """The folder that a note's relative links start from."""
     return parent_folder(path)

@@ -1,4 +1,4 @@
-"""Changing many notes as one: all of them or none, in the journal as one change that is taken back as one."""
+"""Changing many notes as one transaction: all or none, in the journal as one change that is undone as one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RewriteStep = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class BulkEdit:
-    """A change of many notes as a tool asks for it. ``summary``: what it does, for the history."""
+    """A change to many notes as a tool requests it. ``summary``: what it does, for the history."""
 
     tool: str
     summary: str
@@ -31,18 +31,17 @@ class BulkEdit:
 
 @dataclass(frozen=True, slots=True)
 class BulkEditResult:
-    """``paths``: notes that were changed, or would be; ``change``: the id ``history`` takes all of it back by; ``diff``
-    on a dry run."""
+    """What a bulk edit changed, or on a dry run would change."""
 
     paths: list[str]
-    change: str | None = None
-    diff: str | None = None
+    change: str | None = None  # the id by which ``history`` undoes all of it
+    diff: str | None = None  # on a dry run
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class BulkDrafts:
-    """Files as they are to be, and what could not be read."""
+    """Files as they will be, and warnings about those that could not be read."""
 
     files: list[FileChange]
     warnings: list[str]
@@ -51,8 +50,8 @@ class BulkDrafts:
 async def rewrite_notes(
     vault: Vault, actor: Actor, paths: Iterable[str], step: RewriteStep, bulk: BulkEdit
 ) -> BulkEditResult:
-    """Rewrite those of some notes that a pure step changes. A note that another program saves meanwhile has all of it
-    begun again, once. Raises ``Conflict``, ``StorageFull``, ``ReadOnly``, and what the step raises: then nothing is
+    """Apply a pure step to notes and commit those it changes. If another program saves one meanwhile, everything is
+    retried once. Raises ``Conflict``, ``StorageFull``, ``ReadOnly``, and what the step raises: then nothing is
     changed."""
     wanted = list(dict.fromkeys(paths))
     if bulk.dry_run:
@@ -69,7 +68,7 @@ async def rewrite_notes(
 
 
 def draft_rewrites(vault: Vault, paths: Sequence[str], step: RewriteStep) -> BulkDrafts:
-    """What a pure step makes of notes. Blocking."""
+    """Apply a pure step to notes without committing. Blocking."""
     found = BulkDrafts([], [])
     for path in paths:
         try:
@@ -89,8 +88,8 @@ def draft_rewrites(vault: Vault, paths: Sequence[str], step: RewriteStep) -> Bul
 
 
 async def commit_drafts(vault: Vault, actor: Actor, found: BulkDrafts, bulk: BulkEdit) -> BulkEditResult:
-    """Make drafts true, as one change, or show what they would change. But for a dry run the caller holds
-    ``vault.notes.writing()`` since before they were drawn up."""
+    """Commit drafts as one change, or only show the diff. Except for a dry run, the caller must hold
+    ``vault.notes.writing()`` from before the drafts were made."""
     paths = [each.target for each in found.files]
     if bulk.dry_run or not found.files:
         diff = await run_in(vault.shared.pool, diff_files, found.files) if bulk.dry_run else None

@@ -1,4 +1,4 @@
-"""Giving a note another name or folder, with every link in the vault that means it, as one change."""
+"""Renaming or moving a note together with every link in the vault that leads to it, as one change."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from vaults.markdown.link_resolution import LinkTarget, name_key
 from vaults.vault import Vault
 
 MAX_NAMED = 20
-"""Notes that a result names one by one."""
+"""Max notes that a result names one by one."""
 
 INDEX_WAIT_S = 30.0
-"""Seconds a move waits for the first look at the vault: some 20,000 new notes."""
+"""Seconds a move waits for the first scan of the vault: enough for some 20,000 new notes."""
 
 UNREAD_WARNING = "the index is still reading the vault: links in notes it has not read yet may be missed"
 
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
-    """A move as it is asked for. ``to`` is a path, or a folder if it ends in ``/``."""
+    """A move as requested."""
 
     path: str
-    to: str
+    to: str  # a path, or a folder if it ends in "/"
     update_backlinks: bool = True
     dry_run: bool = False
     etag: str | None = None
@@ -51,44 +51,43 @@ class MoveRequest:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """A note as it is, where it goes, files to change, the moved one first; how many links of other notes are among
-    them."""
+    """A move, worked out."""
 
     note: OpenNote
     to: str
-    files: list[FileChange]
-    links: int
+    files: list[FileChange]  # the moved note first
+    links: int  # links in other notes that are rewritten
     warnings: list[str]
 
 
-async def move(vault: Vault, actor: Actor, asked: MoveRequest) -> EditResult:
-    """Move a note. Raises ``Conflict`` (another note goes by that name, or a linking note was changed meanwhile),
-    ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not good everywhere."""
-    if asked.update_backlinks and vault.lease.held:  # links of notes that nobody has read cannot follow
+async def move(vault: Vault, actor: Actor, request: MoveRequest) -> EditResult:
+    """Move a note. Raises ``Conflict`` (another note has that name, or a linking note was changed meanwhile),
+    ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not valid on every system."""
+    if request.update_backlinks and vault.lease.held:  # links in notes not yet indexed would be missed
         await vault.notes.settled(INDEX_WAIT_S)
     async with vault.notes.writing():
-        plan = await plan_move(DraftNotes(vault), asked)
+        plan = await plan_move(DraftNotes(vault), request)
         try:
-            return await _commit_move(vault, actor, plan, asked)
+            return await _commit_move(vault, actor, plan, request)
         except Conflict:  # another program saved one of the files while they were read
             return await _commit_move(
-                vault, actor, await plan_move(DraftNotes(vault), replace(asked, path=plan.note.path)), asked
+                vault, actor, await plan_move(DraftNotes(vault), replace(request, path=plan.note.path)), request
             )
 
 
-async def plan_move(draft: DraftNotes, asked: MoveRequest) -> MovePlan:
-    """The changes that a move is, where a draft leaves the notes. Raises as ``move``."""
-    note = await draft.opened(asked.path)
-    check_etag(note, asked.etag)
-    to = _destination(note.path, asked.to)
+async def plan_move(draft: DraftNotes, request: MoveRequest) -> MovePlan:
+    """Plan a move on top of a draft. Raises the errors of ``move``."""
+    note = await draft.opened(request.path)
+    check_etag(note, request.etag)
+    to = _destination(note.path, request.to)
     if to == note.path:
         return MovePlan(note, to, [], 0, note.warnings)
     await run_in(draft.vault.shared.pool, _check_free, draft, note.path, to)
-    return await _plan_changes(draft, note, to, update_backlinks=asked.update_backlinks)
+    return await _plan_changes(draft, note, to, update_backlinks=request.update_backlinks)
 
 
 def _destination(path: str, to: str) -> str:
-    """Where the note goes. A suffix that is left out is the one it has."""
+    """The note's new path. A suffix that is left out is taken from the old one."""
     old = path.rpartition("/")[2]
     try:
         if to.endswith("/"):
@@ -113,16 +112,16 @@ def _check_free(draft: DraftNotes, path: str, to: str) -> None:
         raise blocked_error(to, existing) if to.startswith(f"{existing}/") else spelling_clash_error(to, existing)
 
 
-async def _commit_move(vault: Vault, actor: Actor, plan: MovePlan, asked: MoveRequest) -> EditResult:
+async def _commit_move(vault: Vault, actor: Actor, plan: MovePlan, request: MoveRequest) -> EditResult:
     note, to, warnings = plan.note, plan.to, plan.warnings
     if not plan.files:
         return EditResult(to, note.etag, changed=False, warnings=warnings)
     others = [each.path for each in plan.files[1 : 1 + MAX_NAMED]]
-    if asked.dry_run:
+    if request.dry_run:
         diff = await run_in(vault.shared.pool, diff_files, plan.files)
         return EditResult(to, note.etag, changed=False, warnings=warnings, diff=diff, links=plan.links, others=others)
     followed = f", {plan.links} links in {len(plan.files) - 1} notes with it" if others else ""
-    change = NoteChange("note_move", f"moved {note.path} to {to}{followed}", plan.files, asked.session)
+    change = NoteChange("note_move", f"moved {note.path} to {to}{followed}", plan.files, request.session)
     done = await commit(vault, actor, change)
     return EditResult(
         to, done.etags.get(to), changed=True, warnings=warnings, change=done.id, links=plan.links, others=others
@@ -142,7 +141,7 @@ async def _plan_changes(draft: DraftNotes, note: OpenNote, to: str, *, update_ba
 
 
 def _to_note_move(note: OpenNote, to: str) -> tuple[NoteMove, set[str]]:
-    """The note before and after, and every name that it goes by or links to."""
+    """The note before and after, and every name that reaches it or that it links to."""
     read = markdown.parse(note.text)
     this = NoteMove(
         LinkTarget(note.path, read.title or note_name(note.path), read.aliases),
@@ -154,7 +153,7 @@ def _to_note_move(note: OpenNote, to: str) -> tuple[NoteMove, set[str]]:
 def _read_linking_rows(
     tx: Reader, this: NoteMove, keys: set[str]
 ) -> tuple[list[link_index.LinkRow], list[LinkTarget], list[str]]:
-    """Links that may be concerned, the notes they may mean, and notes whose links nobody has read yet."""
+    """Links that may be affected, the notes they may mean, and notes whose links are not indexed yet."""
     found = note_names.find_candidates(tx, sorted(keys))
     further = {name_key(note_name(each.path)) for each in found} - keys
     found += note_names.find_candidates(tx, sorted(further))
@@ -166,7 +165,7 @@ def _read_linking_rows(
 
 
 def _find_affected(relinking: LinkRewriter, rows: Sequence[link_index.LinkRow]) -> list[str]:
-    """Paths of other notes whose links change, so that no others are read."""
+    """Paths of other notes whose links change, so that only those are read."""
     own = relinking.move.before.path
     return [row.source for row in rows if row.source != own and relinking.target(row.link, row.source) is not None]
 
@@ -178,7 +177,7 @@ def _rewrite_links(
     rows: Sequence[link_index.LinkRow],
     unread: Sequence[str],
 ) -> MovePlan:
-    """Read the linking notes and spell their links anew. Blocking."""
+    """Read the linking notes and rewrite their links. Blocking."""
     plan = MovePlan(note, relinking.move.after.path, [], 0, list(note.warnings))
     new = relinking.relinked(note.text, note.path, draft.exists)
     after = encode(NoteSource(new.text, note.source.bom)) if new.count else note.data
@@ -203,7 +202,7 @@ def _rewrite_links(
 
 
 def find_links_to(tx: Reader, path: str) -> list[link_index.LinkRow]:
-    """Links of other notes that mean the note at a path."""
+    """Links in other notes that lead to the note at a path."""
     try:
         number, _ = note_rows.find_note(tx, path)
     except (NotFound, Conflict):

@@ -1,4 +1,4 @@
-"""Notes that begin as a template: a note of the vault with ``{{variables}}``, by its path or its name."""
+"""Notes made from a template: a note of the vault with ``{{variables}}``, found by path or by name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from vaults.markdown.link_resolution import fold_name, name_key
 from vaults.markdown.templates import fill_template
 
 TEMPLATE_FOLDERS = frozenset({"templates", "template", "_templates", "_template"})
-"""Names of folders, on any level and in any case, in which a template is found by its name alone."""
+"""Folder names, on any level and in any case, in which a template is found by its name alone."""
 
 MAX_LISTED = 20
-"""Templates named where one is not found."""
+"""Max templates listed in the error for one that is not found."""
 
 _CONTENT = re.compile(r"\{\{[ \t]{0,8}content[ \t]{0,8}\}\}")
 
@@ -33,26 +33,26 @@ class NoteTemplate:
     text: str
 
 
-async def find_template(draft: DraftNotes, said: str) -> NoteTemplate:
-    """The template a caller means: the note at a path, or the one of that name in a folder for templates. Raises
-    ``NotFound`` with the templates there are, ``Conflict`` where several have the name."""
-    path = to_note_path(said)
+async def find_template(draft: DraftNotes, name: str) -> NoteTemplate:
+    """The template with a path, or with a name in a template folder. Raises ``NotFound`` with the templates there are,
+    ``Conflict`` where several have the name."""
+    path = to_note_path(name)
     db = draft.vault.db
     found = await db.read(lambda tx: _find_named(tx, path))
     if len(found) > 1:
-        raise Conflict(f"several templates go by the name {said}", hint="give its whole path", paths=found)
+        raise Conflict(f"several templates go by the name {name}", hint="give its whole path", paths=found)
     try:
         note = await draft.opened(found[0] if found else path)
     except NotFound:
         there = await db.read(_list_templates)
         hint = f"templates: {', '.join(there[:5])}" if there else "give the path of a note to use as template"
-        raise NotFound(f"no template {said}", hint=hint, templates=there) from None
+        raise NotFound(f"no template {name}", hint=hint, templates=there) from None
     return NoteTemplate(note.path, note.text)
 
 
 async def find_default(draft: DraftNotes, kind: str) -> NoteTemplate | None:
-    """The template of a vault's dated notes, where no settings name one: the only one that is called ``daily``,
-    ``daily note`` or ``daily template``, and so for the other kinds."""
+    """The template for a vault's dated notes where its settings name none: the only one called ``daily``,
+    ``daily note`` or ``daily template``, and likewise for the other kinds."""
     keys = [name_key(f"{kind}{further}") for further in ("", " note", " template")]
     found = await draft.vault.db.read(lambda tx: [each.path for each in note_names.find_candidates(tx, keys)])
     fitting = [path for path in found if _is_template(path) and name_key(PurePosixPath(path).stem) in keys]
@@ -60,7 +60,7 @@ async def find_default(draft: DraftNotes, kind: str) -> NoteTemplate | None:
 
 
 def _find_named(tx: Reader, path: str) -> list[str]:
-    """Paths of the templates a path may mean; the note at the path itself before all."""
+    """Paths of the templates a path may mean; a note at exactly that path takes precedence."""
     named = [each.path for each in note_names.find_candidates(tx, [name_key(path)])]
     if path in named:
         return [path]
@@ -82,8 +82,8 @@ def _is_template(path: str) -> bool:
 
 
 def instantiate(text: str, path: str, moment: datetime | date, content: str = "") -> tuple[str, list[str]]:
-    """A note at ``path`` made from a template's text, and warnings. ``content`` takes the place of ``{{content}}``, or
-    goes to the end. Pure. Raises ``TooLarge``."""
+    """Make the text of a note at ``path`` from a template, and warnings. ``content`` replaces ``{{content}}``, or is
+    appended. Pure. Raises ``TooLarge``."""
     newline = dominant_newline(text)
     content = content.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)
     whole, warnings = fill_template(text, PurePosixPath(path).stem, moment, {"content": content})
@@ -93,5 +93,5 @@ def instantiate(text: str, path: str, moment: datetime | date, content: str = ""
 
 
 def end_last_line(text: str, newline: str) -> str:
-    """The text with its last line ended, if it has any."""
+    """Add a line ending to the last line of a text that is not empty, unless it has one."""
     return text if not text or text[-1] in "\r\n" else text + newline

@@ -1,4 +1,4 @@
-"""Taking a change back, and bringing a version back: each as a new change, which can be taken back in turn."""
+"""Undoing a change and restoring a version: each is a new change, which can be undone in turn."""
 
 from __future__ import annotations
 
@@ -27,28 +27,27 @@ from vaults.vault import Vault
 TOOL = "history"
 
 MAX_CHANGES_READ = 100
-"""Changes looked at for the caller's last one."""
+"""Max recent changes searched for the caller's last one."""
 
 MAX_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True)
 class UndoRequest:
-    """``ref``: a change's id or, for a version, a commit; ``version``: which one of the two around it. ``governs``: the
-    caller may change policies."""
+    """What to undo or restore, as requested."""
 
-    ref: str | None = None
+    ref: str | None = None  # a change's id or, to restore, a commit
     path: str | None = None
-    version: Literal["before", "after"] = "after"
+    version: Literal["before", "after"] = "after"  # to restore: which side of the change
     dry_run: bool = False
     etag: str | None = None
     session: str | None = None
-    governs: bool = False
+    governs: bool = False  # the caller may change policies
 
 
 @dataclass(frozen=True, slots=True)
 class _UndoStep:
-    """One file of a change to take back. ``now``: where it is now, if it was only moved since."""
+    """One file of a change to undo. ``now``: its present path, following later moves."""
 
     file: FileRecord
     before: bytes | None
@@ -57,7 +56,7 @@ class _UndoStep:
 
 
 class _CannotUndo(Exception):
-    """A file that cannot be taken back, and why."""
+    """A file that cannot be reverted, and why."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(reason)
@@ -65,22 +64,22 @@ class _CannotUndo(Exception):
         self.reason = reason
 
 
-async def undo(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
-    """Take a change back, in all its files or in none: by ``ref`` anybody's, else the caller's own last one (of a note,
-    with ``path``) that is not taken back. What was written since stays; where it touches the change's own lines, that
-    is a ``Conflict``. Taking back what took a change back does it again."""
+async def undo(vault: Vault, actor: Actor, request: UndoRequest) -> EditResult:
+    """Undo a change in all its files or in none: anybody's with ``ref``, else the caller's own last one (of a note,
+    with ``path``) that is not yet undone. What was written since stays; where it touches the change's own lines, that
+    is a ``Conflict``. Undoing an undo does the change again."""
     async with vault.notes.writing():
-        path = _resolve_path(vault, asked)
-        record, steps = await vault.db.read(lambda tx: _choose_change(tx, actor, asked.ref, path))
+        path = _resolve_path(vault, request)
+        record, steps = await vault.db.read(lambda tx: _choose_change(tx, actor, request.ref, path))
         files = await run_in(vault.shared.pool, _reverse_change, vault, record, steps)
         summary, path = _undo_summary(record.summary), record.files[0].path
         return await _commit_or_show(
-            vault, actor, asked, NoteChange(TOOL, summary, files, asked.session, record.id), path
+            vault, actor, request, NoteChange(TOOL, summary, files, request.session, record.id), path
         )
 
 
-def _resolve_path(vault: Vault, asked: UndoRequest) -> str | None:
-    return parse_path(vault.notes.settings.policies, asked.path) if asked.path is not None else None
+def _resolve_path(vault: Vault, request: UndoRequest) -> str | None:
+    return parse_path(vault.notes.settings.policies, request.path) if request.path is not None else None
 
 
 def _choose_change(tx: Reader, actor: Actor, ref: str | None, path: str | None) -> tuple[ChangeRecord, list[_UndoStep]]:
@@ -117,7 +116,8 @@ def _find_last(tx: Reader, actor: Actor, path: str | None) -> ChangeRecord:
 
 
 def _reverse_change(vault: Vault, record: ChangeRecord, steps: Sequence[_UndoStep]) -> list[FileChange]:
-    """What takes a change back, last file first. Blocking. Raises ``Conflict`` naming every file in the way."""
+    """The file changes that undo a change, last file first. Blocking. Raises ``Conflict`` naming every file that cannot
+    be reverted."""
     files: list[FileChange] = []
     stuck: list[_CannotUndo] = []
     for step in reversed(steps):
@@ -139,7 +139,7 @@ def _reverse_change(vault: Vault, record: ChangeRecord, steps: Sequence[_UndoSte
 
 
 def _reverse_file(vault: Vault, step: _UndoStep) -> FileChange | None:
-    """How one file is taken back; None where there is nothing to do."""
+    """The change that reverts one file; None where there is nothing to do. Raises ``_CannotUndo``."""
     here = _read_content(vault, step.now)
     if step.after is None:
         return _recreate_file(step, here)
@@ -159,7 +159,7 @@ def _reverse_file(vault: Vault, step: _UndoStep) -> FileChange | None:
 
 
 def _recreate_file(step: _UndoStep, here: FileContent | None) -> FileChange | None:
-    """How a note that was removed comes back."""
+    """The change that brings a deleted note back; None if it is already there."""
     if here is None:
         return FileChange(step.file.path, None, step.before)
     if here.data != step.before:
@@ -181,33 +181,35 @@ def _read_content(vault: Vault, path: str) -> FileContent | None:
 
 
 def _undo_summary(summary: str) -> str:
-    """Taking back and doing again take turns."""
-    for said, next_ in (("took back: ", "did again: "), ("did again: ", "took back: ")):
-        if summary.startswith(said):
-            return next_ + summary.removeprefix(said)
+    """The summary of an undo: "took back" and "did again" alternate."""
+    for prefix, next_ in (("took back: ", "did again: "), ("did again: ", "took back: ")):
+        if summary.startswith(prefix):
+            return next_ + summary.removeprefix(prefix)
     return f"took back: {summary}"[:MAX_SUMMARY]
 
 
-async def _commit_or_show(vault: Vault, actor: Actor, asked: UndoRequest, change: NoteChange, path: str) -> EditResult:
-    """Make the change that was worked out, or only show it. ``path``: the note the answer is about."""
+async def _commit_or_show(
+    vault: Vault, actor: Actor, request: UndoRequest, change: NoteChange, path: str
+) -> EditResult:
+    """Commit the change, or on a dry run only show it. ``path``: the note the answer is about."""
     files = change.files
-    _check_governed(vault, asked, files)
+    _check_governed(vault, request, files)
     this = next((each for each in files if path in (each.path, each.target)), None)
     if this is not None:
-        _check_etag(this, asked.etag)
+        _check_etag(this, request.etag)
     others = [each.target for each in files if each is not this][:MAX_NAMED] or None
-    if asked.dry_run or not files:
-        diff = await run_in(vault.shared.pool, diff_files, files) if asked.dry_run else None
+    if request.dry_run or not files:
+        diff = await run_in(vault.shared.pool, diff_files, files) if request.dry_run else None
         here = this.before if this else await run_in(vault.shared.pool, _read_data, vault, path)
         return EditResult(path, _to_etag(here), changed=False, diff=diff, others=others)
     done = await commit(vault, actor, change)
     return EditResult(path, done.etags.get(path), changed=True, change=done.id, others=others)
 
 
-def _check_governed(vault: Vault, asked: UndoRequest, files: Sequence[FileChange]) -> None:
-    """Who may not write policies may not bring one back either."""
+def _check_governed(vault: Vault, request: UndoRequest, files: Sequence[FileChange]) -> None:
+    """Raise ``Forbidden`` for policies: a caller who may not write them may not bring one back either."""
     folder = vault.notes.settings.policies
-    if not asked.governs and any(is_policy(folder, path) for each in files for path in (each.path, each.target)):
+    if not request.governs and any(is_policy(folder, path) for each in files for path in (each.path, each.target)):
         raise Forbidden("this changes policies, which only an admin does", hint="diff shows what it changed")
 
 
@@ -229,36 +231,38 @@ def _read_data(vault: Vault, path: str) -> bytes | None:
     return found.data if found else None
 
 
-async def restore(vault: Vault, actor: Actor, asked: UndoRequest) -> EditResult:
-    """Write a note as it was after (or before) a change or commit, by default its last change, whatever became of it
-    since: also one that was deleted or moved away. Raises ``NotFound``, ``InvalidArgument``."""
+async def restore(vault: Vault, actor: Actor, request: UndoRequest) -> EditResult:
+    """Write a note as it was after (or before) a change or commit, by default its last change, even if it was deleted
+    or moved since. Raises ``NotFound``, ``InvalidArgument``."""
     async with vault.notes.writing():
-        path, data = await _requested_version(vault, asked)
+        path, data = await _requested_version(vault, request)
         if data is None:
-            raise InvalidArgument("version", f"{asked.version}: '{path}' did not exist then", hint="take the other one")
+            raise InvalidArgument(
+                "version", f"{request.version}: '{path}' did not exist then", hint="take the other one"
+            )
         here = await run_in(vault.shared.pool, _read_content, vault, path)
         if here is None:
             await run_in(vault.shared.pool, _check_new, vault, path)
         file = FileChange(path, here.data if here else None, data, stamp=here.stamp if here else None)
         change = NoteChange(
-            TOOL, f"restored {path}"[:MAX_SUMMARY], [file] if file.before != data else [], asked.session
+            TOOL, f"restored {path}"[:MAX_SUMMARY], [file] if file.before != data else [], request.session
         )
-        return await _commit_or_show(vault, actor, asked, change, path)
+        return await _commit_or_show(vault, actor, request, change, path)
 
 
-async def _requested_version(vault: Vault, asked: UndoRequest) -> tuple[str, bytes | None]:
-    """The version that is asked for, and where it goes."""
-    path = _resolve_path(vault, asked)
-    ref = asked.ref
+async def _requested_version(vault: Vault, request: UndoRequest) -> tuple[str, bytes | None]:
+    """The path and content of the requested version."""
+    path = _resolve_path(vault, request)
+    ref = request.ref
     record = await vault.db.read(
         lambda tx: change_history.find_named(tx, ref, path) if ref is not None else change_history.find_last(tx, path)
     )
     if record is not None:
-        return await vault.db.read(lambda tx: _pick_version(tx, record, path, asked.version))
+        return await vault.db.read(lambda tx: _pick_version(tx, record, path, request.version))
     if ref is None:
         raise NotFound("no tool has changed this note yet", hint="with path, log lists commits too; name one in ref")
     found = await change_history.read_commit(vault, ref, path)
-    return found.path, found.before if asked.version == "before" else found.after
+    return found.path, found.before if request.version == "before" else found.after
 
 
 def _pick_version(

@@ -1,4 +1,4 @@
-"""``note_edit``: one change of one section, or of the whole note, every other byte left as it is."""
+"""``note_edit``: one change to one section, or to the whole note; every other byte stays as it is."""
 
 from __future__ import annotations
 
@@ -22,50 +22,47 @@ from vaults.markdown.edit.pipeline import apply_edit
 from vaults.vault import Vault
 
 LOG_KINDS = ("daily", "memory")
-"""Dated notes that are logs: what is said to them without a section or format is an entry under its own time."""
+"""Kinds of dated notes that are logs: content without a section or format becomes an entry under its own time."""
 
 _SUMMARIES = {"add": "added to", "remove": "removed from", "replace": "replaced in"}
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """An edit as it is asked for. ``path`` may be a word for a dated note, such as ``@daily``; one that is not there
-    is made when something is added to it. ``format`` None: plain, or in a log an entry of its own.
-    ``auto_link``: whether known names in what is written become links, None: as the settings say;
-    ``suggest_links``: what is added ends with links that are suggested."""
+    """An edit as requested. A dated note that does not exist is created when something is added to it."""
 
-    path: str
+    path: str  # or an alias of a dated note, such as "@daily"
     edit: TextEdit
-    format: ContentFormat | None = None
-    auto_link: bool | None = None
-    suggest_links: bool = False
+    format: ContentFormat | None = None  # None: plain, or in a log an entry of its own
+    auto_link: bool | None = None  # turn known names in written text into links; None: as the settings say
+    suggest_links: bool = False  # append suggested links to what is added
 
 
-async def edit(vault: Vault, actor: Actor, asked: EditRequest, terms: EditOptions) -> EditResult:
-    """Make an edit. Raises ``NotFound`` (the note, the section, the text looked for; with what comes closest),
+async def edit(vault: Vault, actor: Actor, request: EditRequest, options: EditOptions) -> EditResult:
+    """Make an edit. Raises ``NotFound`` (the note, the section, the text searched for; with the closest matches),
     ``Conflict`` with the present text, ``InvalidArgument`` and ``TooLarge``."""
-    if not asked.suggest_links:
-        return await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
-    path = to_note_path((await plan_edit(DraftNotes(vault), asked)).path)
-    words = asked.edit.content or asked.edit.replacement or ""
-    offer = await link_offers.offer_links(vault, actor, words, path, auto_link=asked.auto_link)
-    if asked.edit.content and not asked.edit.searches and asked.edit.action != "remove":
+    if not request.suggest_links:
+        return await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), request), options)
+    path = to_note_path((await plan_edit(DraftNotes(vault), request)).path)
+    words = request.edit.content or request.edit.replacement or ""
+    offer = await link_offers.offer_links(vault, actor, words, path, auto_link=request.auto_link)
+    if request.edit.content and not request.edit.searches and request.edit.action != "remove":
         ended = await run_in(vault.shared.pool, link_offers.append_link_line, words, offer.line)
-        asked = replace(asked, edit=replace(asked.edit, content=ended))
-    changed = await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), asked), terms)
+        request = replace(request, edit=replace(request.edit, content=ended))
+    changed = await apply_amendment(vault, actor, await plan_edit(DraftNotes(vault), request), options)
     return replace(changed, suggestions=offer.ideas)
 
 
-async def plan_edit(draft: DraftNotes, asked: EditRequest) -> Amendment:
-    """The change that an edit is, where a draft leaves the notes. Raises ``InvalidArgument``."""
+async def plan_edit(draft: DraftNotes, request: EditRequest) -> Amendment:
+    """Plan an edit on top of a draft. Raises ``InvalidArgument``."""
     now = datetime.now(UTC).astimezone()
-    meant = await resolve_dated(draft.vault, asked.path)
-    wanted = replace(asked.edit, format=asked.format or "plain")
-    if meant is not None and meant.kind in LOG_KINDS and _is_log_entry(asked):
+    meant = await resolve_dated(draft.vault, request.path)
+    wanted = replace(request.edit, format=request.format or "plain")
+    if meant is not None and meant.kind in LOG_KINDS and _is_log_entry(request):
         wanted = replace(wanted, content=_log_entry(wanted.content or "", now))
     words = wanted.content or wanted.replacement or ""
-    path = meant.path if meant else await resolve_path(draft.vault, asked.path)
-    amendment = Amendment(path, partial(_revise, edit=wanted, now=now), words, auto_link=asked.auto_link)
+    path = meant.path if meant else await resolve_path(draft.vault, request.path)
+    amendment = Amendment(path, partial(_revise, edit=wanted, now=now), words, auto_link=request.auto_link)
     if meant is not None and wanted.action == "add":
         amendment = replace(amendment, start="either", fresh=partial(begin_dated_note, draft, meant, wanted, now))
     return amendment
@@ -84,20 +81,25 @@ def _revise(text: str, edit: TextEdit, now: datetime) -> Revision:
     )
 
 
-def _is_log_entry(asked: EditRequest) -> bool:
-    content = asked.edit.content or ""
-    return asked.edit.action == "add" and asked.edit.section is None and asked.format is None and bool(content.strip())
+def _is_log_entry(request: EditRequest) -> bool:
+    content = request.edit.content or ""
+    return (
+        request.edit.action == "add"
+        and request.edit.section is None
+        and request.format is None
+        and bool(content.strip())
+    )
 
 
 def _log_entry(content: str, now: datetime) -> str:
-    """A log's entry: the moment as a heading, then what is said."""
+    """A log entry: the time as a heading, then the content."""
     moment = now.isoformat(timespec="seconds").replace("+00:00", "Z")
     return f"## {moment}\n\n{content.strip()}"
 
 
 async def begin_dated_note(draft: DraftNotes, meant: DatedNote, edit: TextEdit, now: datetime) -> NewNoteText:
-    """What a dated note begins with: its template, if the vault has one. A section that is missing is made: nobody
-    could have made it before."""
+    """The initial text of a dated note: its template, if the vault has one. A missing section is created, for nobody
+    could have created it before."""
     revise = partial(_revise, edit=replace(edit, create_section=True), now=now)
     try:
         named = meant.template

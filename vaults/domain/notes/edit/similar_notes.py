@@ -1,4 +1,4 @@
-"""Notes that a new one may repeat: of the same text, nearly the same name, or nearly the same meaning."""
+"""Notes that a new one may duplicate: with the same text, nearly the same name, or nearly the same meaning."""
 
 from __future__ import annotations
 
@@ -26,26 +26,25 @@ from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
 MAX_NAMED = 3
-"""Notes named at most."""
+"""Max similar notes returned."""
 
 WAIT_S = 0.3
-"""Seconds the model may take; what it would have found goes unsaid then."""
+"""Seconds the embedding model may take; without its answer, only text and names are compared."""
 
 MIN_LIKENESS = 90
-"""Of 100, from which two names are nearly the same."""
+"""Score, of 100, from which two names count as nearly the same."""
 
 MAX_COMPARED = 20_000
-"""Names a new one is compared with letter by letter. Equal ones are found among any number."""
+"""Max names a new one is compared with letter by letter. Equal names are found among any number."""
 
 MAX_NAME_LENGTH = 200
-"""Characters of a name that is compared so: of longer ones only equal ones count, for all wait while they are compared.
-"""
+"""Max characters of a name compared letter by letter: longer ones count only if equal, for comparing blocks others."""
 
 _NUMBERS = re.compile(r"[0-9]+")
 
 
 async def find_similar(vault: Vault, actor: Actor, path: str, data: bytes) -> list[SimilarNote]:
-    """Other notes that seem to be about what this one is about, best first."""
+    """Other notes that seem to be about the same subject, best first."""
     content = FileContent(data, FileStamp(len(data), 0, 0, 0))
     new = await run_in(vault.shared.pool, extraction.extract_note, path, content, time.time_ns(), whole=False)
     by_name = await vault.db.read(lambda tx: _find_alike(tx, new))
@@ -58,7 +57,7 @@ async def find_similar(vault: Vault, actor: Actor, path: str, data: bytes) -> li
 
 
 def _find_alike(tx: Reader, new: NoteExtract) -> list[SimilarNote]:
-    """By text and by name."""
+    """Notes with the same text, or nearly the same name."""
     same = [each.path for each in note_rows.find_by_hash(tx, new.hash)] if new.blocks else []
     names = {name_key(PurePosixPath(new.path).stem), name_key(new.title)}
     paths = [*same, *(each.path for each in note_names.find_candidates(tx, sorted(names)))]
@@ -88,7 +87,7 @@ def _find_spelled_alike(tx: Reader, names: Iterable[str]) -> list[SimilarNote]:
 
 
 async def _find_meant_alike(vault: Vault, actor: Actor, new: NoteExtract) -> list[SimilarNote]:
-    """By the vector of the first passage, where the model can be asked at once."""
+    """Notes near in meaning, by the vector of the first passage, if the model is ready to answer."""
     if not new.blocks or vault.shared.embedder.state().status != "ready":
         return []
     passages = await run_in(vault.shared.pool, new.blocks[0].cut, vault.shared.index.passage_tokens, new.labels)

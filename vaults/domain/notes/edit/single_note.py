@@ -1,4 +1,4 @@
-"""What every tool that changes the text of one note does around its own pure step: open, check, commit, answer."""
+"""The steps shared by all tools that change the text of one note: open, check, revise, commit, answer."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from vaults.errors import AlreadyExists, Conflict
 from vaults.vault import Vault
 
 
-async def apply_amendment(vault: Vault, actor: Actor, amendment: Amendment, terms: EditOptions) -> EditResult:
-    """Make a change. Nothing is written, and nothing is in the history, where it changes nothing. Raises ``NotFound``,
-    ``Conflict`` with the present text and etag, ``TooLarge`` and what the pure step raises."""
-    async with _writing_turn(vault, terms):
+async def apply_amendment(vault: Vault, actor: Actor, amendment: Amendment, options: EditOptions) -> EditResult:
+    """Make a change. One that changes nothing is neither written nor recorded. Raises ``NotFound``, ``Conflict`` with
+    the present text and etag, ``TooLarge`` and what the pure step raises."""
+    async with _writing_turn(vault, options):
         draft = DraftNotes(vault)
         base = await draft.base(amendment)
         try:
-            base.check(terms.etag)
+            base.check(options.etag)
             done = await draft.prepare_amended(base, amendment)
-            if terms.dry_run or done.file.before == done.file.after:
-                return await _unchanged_result(vault, done, terms)
-            committed = await _commit(vault, actor, done, terms)
+            if options.dry_run or done.file.before == done.file.after:
+                return await _unchanged_result(vault, done, options)
+            committed = await _commit(vault, actor, done, options)
         except Conflict as failure:
             stands = (base.path, base.source.text, base.etag)
-            raise await conflicts.keep_caller_version(vault, actor, failure, stands, (amendment, terms)) from failure
-    return _to_result(done, committed, await _wait_for_git(vault, committed, terms))
+            raise await conflicts.keep_caller_version(vault, actor, failure, stands, (amendment, options)) from failure
+    return _to_result(done, committed, await _wait_for_git(vault, committed, options))
 
 
 @asynccontextmanager
-async def _writing_turn(vault: Vault, terms: EditOptions) -> AsyncIterator[None]:
-    """Be the only one that changes notes; a dry run changes none, and needs no leave to write."""
-    if terms.dry_run:
+async def _writing_turn(vault: Vault, options: EditOptions) -> AsyncIterator[None]:
+    """Hold the notes' writing lock; a dry run changes nothing and needs none."""
+    if options.dry_run:
         yield
         return
     async with vault.notes.writing():
         yield
 
 
-async def _commit(vault: Vault, actor: Actor, done: AmendedNote, terms: EditOptions) -> CommittedChange:
-    """``commit`` of one file. A conflict that shows only now, because another program saved meanwhile, tells what
-    stands there as one does that shows at once."""
+async def _commit(vault: Vault, actor: Actor, done: AmendedNote, options: EditOptions) -> CommittedChange:
+    """Commit one file. A conflict that arises only now, because another program saved meanwhile, carries the present
+    text like one that is found at once."""
     file = done.file
-    change = NoteChange(terms.tool, f"{done.revision.summary} {file.path}", [file], terms.session)
+    change = NoteChange(options.tool, f"{done.revision.summary} {file.path}", [file], options.session)
     try:
         return await commit(
             vault, actor, change, partial(autolink_step.record_links, actor, file.path, done.revision.linked)
@@ -63,17 +63,17 @@ async def _commit(vault: Vault, actor: Actor, done: AmendedNote, terms: EditOpti
         raise await conflicts.with_present_text(vault, file.path, failure) from failure
 
 
-async def _wait_for_git(vault: Vault, committed: CommittedChange, terms: EditOptions) -> list[str]:
-    """Where the caller asked for that, wait until Git has the change; a warning where it does not."""
-    if not terms.wait or await git_commits.ensure_committed(vault, committed.seq) is not None:
+async def _wait_for_git(vault: Vault, committed: CommittedChange, options: EditOptions) -> list[str]:
+    """Wait until Git has the change, if the caller asked for that. Returns a warning if Git does not get it."""
+    if not options.wait or await git_commits.ensure_committed(vault, committed.seq) is not None:
         return []
     return ["there is no Git commit of it: the vault keeps no Git history, or cannot write it now; status tells"]
 
 
-async def _unchanged_result(vault: Vault, done: AmendedNote, terms: EditOptions) -> EditResult:
-    """The answer where nothing was changed: nothing had to be, or it was a dry run."""
-    diff = await run_in(vault.shared.pool, change_diffs.diff_files, [done.file]) if terms.dry_run else None
-    links = _to_added_links(done) if terms.dry_run else None
+async def _unchanged_result(vault: Vault, done: AmendedNote, options: EditOptions) -> EditResult:
+    """The answer where nothing was changed: there was nothing to change, or it was a dry run."""
+    diff = await run_in(vault.shared.pool, change_diffs.diff_files, [done.file]) if options.dry_run else None
+    links = _to_added_links(done) if options.dry_run else None
     return EditResult(done.base.path, done.base.etag, changed=False, warnings=done.warnings, diff=diff, linked=links)
 
 

@@ -19,30 +19,29 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task to be. ``status``: a name of ``STATUSES`` or the character in the box."""
+    """A task to add."""
 
     path: str
     text: str
     section: str | None = None
     due: str | None = None
-    status: str = "open"
+    status: str = "open"  # a name in ``STATUSES``, or the character in the box
 
 
 @dataclass(frozen=True, slots=True)
 class ToggleRequest:
-    """The task in a line, or the only one of a text, or both, which must agree. ``status`` None: done where it is not,
-    open where it is."""
+    """The task in a line, or the only one with a text; if both are given, they must agree."""
 
     path: str
     line: int | None = None
     match: str | None = None
-    status: str | None = None
+    status: str | None = None  # None: toggle between done and open
 
 
-async def add_task(vault: Vault, actor: Actor, new: NewTask, terms: EditOptions) -> EditResult:
-    """Put a task after those of the section, or of the note. Raises as ``section_edits.edit``."""
-    asked, warnings = to_edit_request(new, vault.notes.settings.guardrails)
-    changed = await section_edits.edit(vault, actor, asked, terms)
+async def add_task(vault: Vault, actor: Actor, new: NewTask, options: EditOptions) -> EditResult:
+    """Add a task after those of the section, or of the note. Raises the errors of ``section_edits.edit``."""
+    request, warnings = to_edit_request(new, vault.notes.settings.guardrails)
+    changed = await section_edits.edit(vault, actor, request, options)
     return replace(changed, warnings=[*changed.warnings, *warnings]) if warnings else changed
 
 
@@ -62,14 +61,14 @@ def to_edit_request(new: NewTask, guardrails: Guardrails) -> tuple[section_edits
     return section_edits.EditRequest(new.path, edit, "task"), [warning] if box else []
 
 
-async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, terms: EditOptions) -> EditResult:
+async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, options: EditOptions) -> EditResult:
     """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
-    where several fit or the line holds another by now."""
-    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), terms)
+    where several match or the line now holds another."""
+    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), options)
 
 
 async def plan_toggle(vault: Vault, wanted: ToggleRequest) -> Amendment:
-    """The change that setting a task's status is. Raises ``InvalidArgument``."""
+    """Plan a change of a task's status. Raises ``InvalidArgument``."""
 
     def revise(text: str) -> Revision:
         new, line = set_task_status(text, wanted.line, wanted.match, wanted.status)

@@ -1,1 +1,1 @@
-"""Notes as rows: read from files and kept equal to them."""
+"""Notes as rows: read from the files and kept in agreement with them."""

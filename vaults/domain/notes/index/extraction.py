@@ -1,4 +1,4 @@
-"""From a file's bytes to what is indexed of it. Pure, and the costly half of indexing: it runs on threads."""
+"""From a file's bytes to what is indexed of it. Pure; the costly half of indexing, so it runs on worker threads."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from vaults.markdown.parser import Heading, Link, Task
 KIND = "note"
 
 LONG_BYTES = 512 * 1024
-"""Bytes from which a note that a tool has just changed is read for its passages first, and for links and tasks later:
-an edit of a long log must not wait for all of it to be parsed."""
+"""Bytes from which a note that a tool just changed is parsed for passages first, and for links and tasks later: an edit
+of a long log must not wait for all of it to be parsed."""
 
 ETAG_LENGTH = 16
 """Hex digits of the SHA-256 that callers see."""
 
 MAX_PROPERTIES = 2_000
-"""Characters of its properties by which a note is searched."""
+"""Max characters of its properties by which a note is searched."""
 
 MAX_LABELS = 20
-"""Tags and aliases a passage is found by, beside its text."""
+"""Max tags and aliases a passage is found by, in addition to its text."""
 
 MAX_THREAD = 200
-"""Characters of a thread's name."""
+"""Max characters of a thread's name."""
 
 TOO_LONG = "longer than a note may be"
 
@@ -50,19 +50,19 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class NoteExtract:
-    """A note as the indexes take it. ``links`` and ``tasks`` are None while they, and the tags in the text, are still
-    to be read. ``dated``: the note says itself when it was created; else it is since its first known change."""
+    """A note as the indexes take it. ``links`` and ``tasks`` None: they, and the tags in the text, are still to be
+    read."""
 
     path: str
     title: str
     aliases: list[str]
     tags: list[str]
     frontmatter: dict[str, Any]
-    problem: str | None
+    problem: str | None  # why its frontmatter cannot be read
     hash: str
     stamp: FileStamp
     read_ns: int
-    dated: bool
+    dated: bool  # its frontmatter says when it was created; otherwise its first known change counts
     created_at: str
     modified_at: str
     blocks: list[IndexBlock]
@@ -71,14 +71,14 @@ class NoteExtract:
 
     @property
     def labels(self) -> str:
-        """Words the note is found by beside its text."""
-        said = self.frontmatter.get("tags")
-        named = [str(each) for each in said] if isinstance(said, list) else [said] if isinstance(said, str) else []
+        """Words the note is found by in addition to its text."""
+        tags = self.frontmatter.get("tags")
+        named = [str(each) for each in tags] if isinstance(tags, list) else [tags] if isinstance(tags, str) else []
         stem = PurePosixPath(self.path).stem
         return " ".join([*named, *self.aliases, *([stem] if stem != self.title else [])][:MAX_LABELS])
 
     def item(self, number: int) -> SearchItem:
-        """What its passages carry."""
+        """The search attributes shared by its passages."""
         return SearchItem(
             kind=KIND,
             number=number,
@@ -127,8 +127,8 @@ def _extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool)
 
 
 def properties_text(frontmatter: dict[str, Any]) -> str:
-    """What the frontmatter says in words, a line for each property, but for what a note is called and labelled: that is
-    searched as such."""
+    """The frontmatter as searchable text, a line for each property. Names and tags are left out, for they are searched
+    separately."""
     lines = []
     for name, value in frontmatter.items():
         values = value if isinstance(value, list) else [value]
@@ -142,34 +142,34 @@ _NAMING_KEYS = {"title", "alias", "aliases", "tag", "tags"}
 
 
 def with_stamp(taken: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtract:
-    """A note that was read before it was written, now that it is."""
+    """Add its file's stamp to a note that was extracted before it was written."""
     modified = _format_mtime(stamp.mtime_ns)
     created = taken.created_at if taken.dated else modified
     return replace(taken, stamp=stamp, read_ns=read_ns, modified_at=modified, created_at=created)
 
 
 def cut_passages(taken: NoteExtract, max_tokens: int) -> NoteExtract:
-    """Cut a note's passages, and work out what their rows hold, here instead of in the transaction."""
+    """Cut a note's passages and compute their rows' contents now, to keep that out of the transaction."""
     with heap.pause_full_collections(taken.stamp.size):
         for block in taken.blocks:
             for passage in block.cut(max_tokens, taken.labels):
                 passage.columns()
-                passage.grams  # noqa: B018  worked out once, here
+                passage.grams  # noqa: B018  computed once, here
     return taken
 
 
 def compute_digest(data: bytes) -> str:
-    """What a version is known by: 32 hex of its SHA-256."""
+    """The digest of a version: the first 32 hex digits of its SHA-256."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def etag_of(version: str) -> str:
-    """What a caller sees of a digest."""
+    """The part of a digest that callers see."""
     return version[:ETAG_LENGTH]
 
 
 def heading_marks(headings: Sequence[Heading]) -> list[HeadingBorder]:
-    """Headings as borders of blocks."""
+    """Headings as block borders."""
     return [HeadingBorder(heading.level, heading.text, heading.start) for heading in headings]
 
 
@@ -179,33 +179,33 @@ def folder_of(path: str) -> str:
 
 
 def type_of(frontmatter: dict[str, Any]) -> str:
-    """What kind of note it says it is."""
-    said = frontmatter.get("type")
-    return said[:100] if isinstance(said, str) else ""
+    """The type a note's frontmatter names, or ''."""
+    value = frontmatter.get("type")
+    return value[:100] if isinstance(value, str) else ""
 
 
 def thread_of(frontmatter: dict[str, Any]) -> str | None:
-    """The line of work it says it belongs to."""
-    said = frontmatter.get("thread")
-    return said.strip()[:MAX_THREAD] or None if isinstance(said, str) else None
+    """The thread a note's frontmatter names, if any."""
+    value = frontmatter.get("thread")
+    return value.strip()[:MAX_THREAD] or None if isinstance(value, str) else None
 
 
 def path_key(path: str) -> str:
-    """Equal for paths that are one file on some system."""
+    """A key that is equal for paths which are the same file on some system."""
     return collision_key(path)
 
 
 def _format_mtime(mtime_ns: int) -> str:
-    """A file's time as it is stored; file systems hold years that calendars do not."""
+    """A file's time in stored form; the epoch for years that a calendar cannot hold but a file system can."""
     try:
         return clock.to_text(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):
         return clock.to_text(datetime.fromtimestamp(0, UTC))
 
 
-def _parse_date(said: str | None) -> str | None:
-    """A date of the frontmatter as it is stored; None for what is none."""
+def _parse_date(value: str | None) -> str | None:
+    """A frontmatter date in stored form; None if it is not a date."""
     try:
-        return clock.to_text(datetime.fromisoformat(said)) if said else None
+        return clock.to_text(datetime.fromisoformat(value)) if value else None
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""Reading notes for the index, here or in a process that does nothing else. Knows no database."""
+"""Reading notes for the index, in this process or in one that does nothing else. Knows no database."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from vaults.files.tree import FileStamp, Tree
 from vaults.markdown.encoding import NotText
 
 LENGTH_PREFIX = struct.Struct("<Q")
-"""What stands before every message between the processes."""
+"""Precedes every message between the processes: its length."""
 
 
 FileToRead = tuple[str, str | None]
-"""The path of a note, and the digest of the text that is known of it."""
+"""The path of a note, and the digest of its known text."""
 
 
 def to_reread(path: str) -> FileToRead:
-    """A note to be read whatever is known of it."""
+    """Request a note whether or not its text is known."""
     return path, None
 
 
 @dataclass(frozen=True, slots=True)
 class UnchangedFile:
-    """A file that was written again as it was."""
+    """A file that was saved again with the same content."""
 
     path: str
     stamp: FileStamp
@@ -41,18 +41,17 @@ class UnchangedFile:
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """Notes as the indexes take them. ``same``: files whose bytes are as they were known; ``odd``: files that are no
-    notes; ``unreadable``: unknown for now."""
+    """The files of one batch, by what became of them."""
 
     taken: list[NoteExtract] = field(default_factory=list)
-    same: list[UnchangedFile] = field(default_factory=list)
-    odd: list[SkippedFile] = field(default_factory=list)
-    unreadable: list[SkippedFile] = field(default_factory=list)
+    same: list[UnchangedFile] = field(default_factory=list)  # with the known content
+    odd: list[SkippedFile] = field(default_factory=list)  # not notes: too long, or not text
+    unreadable: list[SkippedFile] = field(default_factory=list)  # content unknown for now
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderJob:
-    """What a process has to know before it can read."""
+    """The parameters a reader process needs."""
 
     root: str
     max_note: int
@@ -60,7 +59,7 @@ class ReaderJob:
 
 
 def encode_message(value: object) -> bytes:
-    """One message."""
+    """A message with its length prefix."""
     data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return LENGTH_PREFIX.pack(len(data)) + data
 
@@ -76,22 +75,22 @@ def read_files(tree: Tree, wanted: Sequence[FileToRead], job: ReaderJob) -> Read
                 found.same.append(UnchangedFile(path, content.stamp, now))
                 continue
             taken = extraction.extract_note(path, content, now)
-            # Of a long one the transaction cuts what changed, which is little: it grows by a line at a time.
+            # A long note grows by a line at a time: the transaction cuts only the little that changed.
             short = len(content.data) <= extraction.LONG_BYTES
             found.taken.append(extraction.cut_passages(taken, job.passage_tokens) if short else taken)
         except NotFound:
-            continue  # gone since it was listed: that is noticed in its turn
+            continue  # gone since it was listed: reconciliation will notice
         except TooLarge:
             found.odd.append(SkippedFile(path, TOO_LONG))
         except NotText as failure:
             found.odd.append(SkippedFile(path, failure.reason))
-        except StrongroomError as failure:  # not allowed, or the disk fails: what is known of it stays
+        except StrongroomError as failure:  # no permission, or a disk error: its rows stay
             found.unreadable.append(SkippedFile(path, failure.message))
     return found
 
 
 def serve_reader(source: BinaryIO | None = None, target: BinaryIO | None = None) -> None:
-    """What such a process does: read batches until its parent closes the pipe, or dies."""
+    """The main loop of a reader process: read batches until the parent closes the pipe or dies."""
     source, target = source or sys.stdin.buffer, target or sys.stdout.buffer
     job = _receive_message(source)
     assert isinstance(job, ReaderJob)

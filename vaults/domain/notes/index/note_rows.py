@@ -1,4 +1,4 @@
-"""The rows of notes: what is known of each file, by what names it is linked, what it links to."""
+"""The rows of notes: what is known of each file, the names it is linked by, and what it links to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vaults.index import facets, passage_updates, passages
 
 @dataclass(frozen=True, slots=True)
 class KnownNote:
-    """A note as it was when it was last read."""
+    """A note as it was when last read. ``complete`` False: its links and tasks are still to be read."""
 
     seq: int
     path: str
@@ -61,13 +61,13 @@ _KNOWN_COLUMNS = "seq, path, hash, size, mtime_ns, inode, device, read_ns, compl
 
 
 def from_row(row: Row) -> NoteSummary:
-    """A row that starts with ``COLUMNS``."""
+    """From a row that starts with ``COLUMNS``."""
     path, title, aliases, tags, frontmatter, *rest = row[:COLUMN_COUNT]
     return NoteSummary(path, title, json.loads(aliases), json.loads(tags), json.loads(frontmatter), *rest)
 
 
 def find_known(tx: Reader, paths: Sequence[str] | None = None) -> list[KnownNote]:
-    """Every note, or those with these paths."""
+    """Every note, or those at the given paths."""
     if paths is None:
         rows = tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes")
     else:
@@ -76,7 +76,7 @@ def find_known(tx: Reader, paths: Sequence[str] | None = None) -> list[KnownNote
 
 
 def find_below(tx: Reader, folder: str) -> list[KnownNote]:
-    """Every note in a folder and the folders in it."""
+    """Every note in a folder or below it."""
     rows = tx.all(
         f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE folder = :folder OR folder >= :within AND folder < :beyond",
         {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"},
@@ -85,7 +85,7 @@ def find_below(tx: Reader, folder: str) -> list[KnownNote]:
 
 
 def find_by_hash(tx: Reader, version: str) -> list[KnownNote]:
-    """Notes with this very text."""
+    """Notes with exactly this text."""
     return [_known_from_row(row) for row in tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE hash = ?", (version,))]
 
 
@@ -94,8 +94,8 @@ def _known_from_row(row: Row) -> KnownNote:
 
 
 def find_note(tx: Reader, path: str) -> tuple[int, NoteSummary]:
-    """The note at a path, spelled as it is or so that it is one file on some systems. Raises ``NotFound``, or
-    ``Conflict`` where two are meant alike."""
+    """The note at a path, spelled exactly or so that it is the same file on some systems. Raises ``NotFound``, or
+    ``Conflict`` where several match."""
     row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = ?", (path,))
     if row is not None:
         return int(row[COLUMN_COUNT]), from_row(row)
@@ -108,31 +108,32 @@ def find_note(tx: Reader, path: str) -> tuple[int, NoteSummary]:
 
 
 def write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
-    """Make a note's rows and passages say what was read of it; whether vectors are owed. ``seq``: the note is known by
-    another path, from which it was moved."""
+    """Update a note's rows and passages from its extract; returns whether vectors are missing. ``seq``: the row of a
+    note that was moved here from another path."""
     with heap.pause_full_collections(taken.stamp.size):
         return _write_note(tx, taken, model, max_tokens, seq)
 
 
 def _write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None) -> bool:
-    held = _read_previous(tx, taken.path, seq)
-    if held is not None and not taken.dated:
-        taken = replace(taken, created_at=held.created_at)
-    number = _write_row(tx, taken, held.seq if held else None)
-    elsewhere = held is not None and held.path != taken.path
-    if held is not None and elsewhere:
-        link_history.move_paths(tx, [(held.path, taken.path)])
-    edit = link_history.count_edit(tx, taken.path) if held is not None and held.hash != taken.hash else None
+    previous = _read_previous(tx, taken.path, seq)
+    if previous is not None and not taken.dated:
+        taken = replace(taken, created_at=previous.created_at)
+    number = _write_row(tx, taken, previous.seq if previous else None)
+    elsewhere = previous is not None and previous.path != taken.path
+    if previous is not None and elsewhere:
+        link_history.move_paths(tx, [(previous.path, taken.path)])
+    edit = link_history.count_edit(tx, taken.path) if previous is not None and previous.hash != taken.hash else None
     renamed = note_names.store_names(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
     linked = False
     if taken.links is not None:
         linked = _write_parts(tx, number, taken, elsewhere=elsewhere, edit=edit)
     elif elsewhere:
         link_index.resolve_links_of(tx, number, taken.path)
-    if held is None:
-        link_index.resolve_names(tx, renamed)  # its own row says already that it is new to the graph
-    elif renamed or elsewhere or held.shown != _graph_fields(taken):
-        recalled = elsewhere or held.shown[:2] != _graph_fields(taken)[:2]  # a title counts for more
+    if previous is None:
+        link_index.resolve_names(tx, renamed)  # its own row already marks it as new to the graph
+    elif renamed or elsewhere or previous.shown != _graph_fields(taken):
+        # Titles outrank aliases, so a new title or alias may change the meaning of all its names.
+        recalled = elsewhere or previous.shown[:2] != _graph_fields(taken)[:2]
         link_index.update_names(tx, number, renamed | note_names.read_keys(tx, number) if recalled else renamed)
     elif linked:
         link_index.mark_links_changed(tx, number)
@@ -142,7 +143,7 @@ def _write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: i
 
 @dataclass(frozen=True, slots=True)
 class _PreviousRow:
-    """What the rows said of a note before. ``shown``: what the graph shows of it beside its place and links."""
+    """A note's row before the update. ``shown``: title, aliases and category, which the graph shows."""
 
     seq: int
     path: str
@@ -179,7 +180,7 @@ def _write_row(tx: Writer, taken: NoteExtract, seq: int | None) -> int:
         "complete": int(taken.links is not None), "created_at": taken.created_at, "modified_at": taken.modified_at,
     }  # fmt: skip
     if taken.links is None:
-        del row["tags"]  # those of the text come with its links; a new note has none before
+        del row["tags"]  # tags in the text are read with the links; a new note has none until then
     if seq is None:
         row.setdefault("tags", "[]")
         row["linked"] = graph_clock.advance(tx)
@@ -189,8 +190,8 @@ def _write_row(tx: Writer, taken: NoteExtract, seq: int | None) -> int:
 
 
 def _write_parts(tx: Writer, number: int, taken: NoteExtract, *, elsewhere: bool, edit: int | None) -> bool:
-    """Links, tasks, tags and fields; whether links are others. ``edit``: the number of the change that brought them, if
-    it was seen."""
+    """Write links, tasks, tags and fields; returns whether links changed. ``edit``: the number of the edit that changed
+    them, if it was observed."""
     difference = link_index.store_links(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
     if edit is not None:
         link_history.record_difference(tx, taken.path, edit, difference)
@@ -209,18 +210,18 @@ _TASK_COLUMNS = "note, ordinal, line, status, text, heading, due, tags"
 
 
 def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: int) -> None:
-    """Make ``rows`` what a table holds of a note, from the first that differs on: most edits change few or none."""
-    held = tx.all(f"SELECT {columns} FROM {table} WHERE note = ? ORDER BY ordinal", (number,))
-    same = next((place for place, (old, new) in enumerate(zip(held, rows, strict=False)) if old != new), None)
-    first = min(len(held), len(rows)) if same is None else same
-    if len(held) > first:
+    """Replace a note's rows in a table, from the first that differs on: most edits change few or none."""
+    stored = tx.all(f"SELECT {columns} FROM {table} WHERE note = ? ORDER BY ordinal", (number,))
+    differing = next((place for place, (old, new) in enumerate(zip(stored, rows, strict=False)) if old != new), None)
+    first = min(len(stored), len(rows)) if differing is None else differing
+    if len(stored) > first:
         tx.run(f"DELETE FROM {table} WHERE note = ? AND ordinal >= ?", (number, first))
     marks = ", ".join("?" * (columns.count(",") + 1))
     tx.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows[first:])
 
 
 def move(tx: Writer, seq: int, path: str) -> None:
-    """A file of the same name lies in another folder now: nothing else changed."""
+    """Record that a file moved to another folder under the same name, with nothing else changed."""
     link_history.move_paths(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
     tx.run(
         "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
@@ -232,7 +233,7 @@ def move(tx: Writer, seq: int, path: str) -> None:
 
 
 def touch(tx: Writer, seq: int, stamp: FileStamp, read_ns: int) -> None:
-    """A file was written again as it was."""
+    """Record that a file was saved again with the same content."""
     tx.run(
         "UPDATE notes SET size = ?, mtime_ns = ?, inode = ?, device = ?, read_ns = ? WHERE seq = ?",
         (stamp.size, stamp.mtime_ns, stamp.inode, stamp.device, read_ns, seq),
@@ -240,7 +241,7 @@ def touch(tx: Writer, seq: int, stamp: FileStamp, read_ns: int) -> None:
 
 
 def drop(tx: Writer, numbers: Sequence[int]) -> None:
-    """Take notes out of every index: their files are gone."""
+    """Remove notes whose files are gone from every index."""
     if not numbers:
         return
     passages.remove_items(tx, KIND, numbers)
@@ -250,13 +251,13 @@ def drop(tx: Writer, numbers: Sequence[int]) -> None:
 
 
 def find_incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
-    """Notes whose links and tasks are still to be read, by path: all, or those last read before a moment."""
+    """Paths of notes whose links and tasks are still to be read: all, or those last read before a moment."""
     rows = tx.all("SELECT path, read_ns FROM notes WHERE complete = 0")
     return [row[0] for row in rows if before_ns is None or int(row[1]) < before_ns]
 
 
 def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[str] | None = None) -> None:
-    """Write down which files are not indexed, and why: of all, or of the files and folders that were ``asked``."""
+    """Record which files are not indexed, and why: for all, or for the files and folders in ``asked``."""
     if asked is None:
         tx.run("DELETE FROM notes_skipped")
     for path in asked or ():
@@ -270,7 +271,7 @@ def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[s
 
 
 def expand_tags(tags: Iterable[str]) -> list[str]:
-    """Tags as they are filtered by: ``a/b`` is also ``a``, and any is also itself in lower case."""
+    """Tags as filters match them: ``a/b`` also counts as ``a``, and each also in lower case."""
     found: dict[str, None] = {}
     for spelled in (each for tag in tags for each in (tag, tag.lower())):
         parts = spelled.split("/")

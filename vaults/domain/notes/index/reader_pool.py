@@ -1,7 +1,7 @@
 """Reading many notes for the index: a few on a thread, thousands in processes of their own.
 
-To parse and cut a note takes more than a millisecond of Python, which runs on one core at a time in a process; so the
-first look at a big vault is shared out. The processes get paths and give back what was read; they know no database.
+Parsing and cutting a note takes more than a millisecond of Python, which uses one core per process; so the first scan
+of a big vault is shared out. The processes get paths and return what they read; they know no database.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from vaults.domain.notes.index.file_reader import FileToRead, ReadBatch, ReaderJ
 from vaults.vault import Vault
 
 MANY_FILES = 600
-"""Notes from which processes are started: that takes as long as reading some two hundred."""
+"""Number of notes from which processes are used: starting them takes as long as reading some two hundred."""
 
 MAX_PROCESSES = 4
-"""At most, and no more than there are cores."""
+"""Max reader processes; never more than there are cores."""
 
 _CHILD = "from vaults.domain.notes.index.file_reader import serve_reader; serve_reader()"
-"""What a process runs. Not as a module: what it gives back would be of one called __main__."""
+"""What a process runs. Not with -m: its results would then be pickled as classes of __main__."""
 
 
 async def read_batches(
     vault: Vault, batches: Sequence[list[FileToRead]]
 ) -> AsyncGenerator[tuple[int, ReadBatch], None]:
-    """Read batches of notes, and how many each was of; in any order."""
+    """Read batches of notes; yields each with its number of files, in any order."""
     count = sum(map(len, batches))
     many = count >= MANY_FILES and (os.cpu_count() or 1) > 1
     stream = _read_by_processes(vault, batches) if many else _read_by_thread(vault, batches)
@@ -42,14 +42,14 @@ async def read_batches(
 
 
 def make_job(vault: Vault) -> ReaderJob:
-    """What reading this vault's notes takes."""
+    """The parameters for reading this vault's notes."""
     return ReaderJob(str(vault.notes.root), vault.notes.settings.max_note, vault.shared.index.passage_tokens)
 
 
 async def _read_by_thread(
     vault: Vault, batches: Sequence[list[FileToRead]]
 ) -> AsyncGenerator[tuple[int, ReadBatch], None]:
-    """One batch ahead of whoever writes them down."""
+    """Read one batch ahead of the caller, who writes the rows."""
     pool, tree, job = vault.shared.pool, vault.notes.tree, make_job(vault)
     ahead: asyncio.Task[ReadBatch] | None = None
     try:
@@ -88,7 +88,7 @@ async def _read_by_processes(
 async def _feed(
     vault: Vault, waiting: list[list[FileToRead]], done: asyncio.Queue[tuple[int, ReadBatch] | Exception]
 ) -> None:
-    """Have one process read batch after batch. When it fails, whatever it was given is read here."""
+    """Let one process read batch after batch. If it fails, its batches are read here."""
     job = make_job(vault)
     async with contextlib.AsyncExitStack() as stack:
         process: asyncio.subprocess.Process | None = await _start_process(job, stack)
@@ -100,7 +100,7 @@ async def _feed(
                     process = None
                     readings = await run_in(vault.shared.pool, file_reader.read_files, vault.notes.tree, batch, job)
                 await done.put((len(batch), readings))
-            except Exception as failure:  # noqa: BLE001  raised where it is waited for
+            except Exception as failure:  # noqa: BLE001  raised by the consumer
                 await done.put(failure)
 
 
@@ -111,7 +111,7 @@ async def _start_process(job: ReaderJob, stack: contextlib.AsyncExitStack) -> as
             sys.executable, "-c", _CHILD, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL,
             cwd=Path(__file__).parents[3], start_new_session=True,
         )  # fmt: skip
-    except OSError:  # no more processes or memory here: it is read in this one
+    except OSError:  # out of processes or memory: read in this process
         return None
     stack.push_async_callback(_end_process, process)
     assert process.stdin is not None
@@ -130,7 +130,7 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
 async def _request_batch(
     vault: Vault, process: asyncio.subprocess.Process, batch: list[FileToRead]
 ) -> ReadBatch | None:
-    """What a process read; None when it is gone."""
+    """What the process read; None if it is gone."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

@@ -1,8 +1,8 @@
-"""Making the index agree with the files: what to read, what moved, what is gone. The plan is pure.
+"""Reconciling the index with the files: what to read, what moved, what is gone. The plan is pure.
 
-Rows are derived, so nothing here can lose a note; but a note taken for gone loses its number, and everybody would find
-less. So what could not be listed or read is not gone, and a folder that loses most of its notes of a sudden is looked
-at twice.
+Rows are derived, so nothing here can lose a note; but a note wrongly taken for gone loses its number, and searches miss
+it. So what could not be listed or read does not count as gone, and a folder that suddenly loses most of its notes is
+checked twice.
 """
 
 from __future__ import annotations
@@ -24,28 +24,27 @@ from vaults.graph.link_feedback import proactive_queue
 from vaults.vault import Vault
 
 RACY_NS = 50_000_000
-"""A file that was written so shortly before it was read may have been written again with the same stamp: file systems
-count time in steps of a few milliseconds."""
+"""Nanoseconds before a reading within which a write may be followed by another with the same stamp: file systems count
+time in steps of a few milliseconds."""
 
 STALE_NS = 60_000_000_000
-"""So much younger a row may be than a reading that it wins over; beyond that a clock was set."""
+"""Max nanoseconds by which a row may be newer than a reading and win over it; beyond that, the clock was changed."""
 
 BATCH_FILES, BATCH_BYTES = 100, 4 * 1024 * 1024
-"""Notes, and bytes of them, that are read and written down in one transaction."""
+"""Max notes, and bytes of notes, that are read and indexed in one transaction."""
 
 MANY_NOTES = 20
-"""Notes that must be missing before it looks as if a mount or a whole folder went away."""
+"""Max missing notes that never count as a lost mount or folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcilePlan:
-    """What to do. ``moved``: notes that are at another path now, and nothing else changed. ``held``: of notes to be
-    read the digests of the texts that are known: where the text is still that, there is nothing to do."""
+    """What to do to bring the rows up to date."""
 
     read: list[FoundNote] = field(default_factory=list)
-    moved: list[tuple[KnownNote, FoundNote]] = field(default_factory=list)
+    moved: list[tuple[KnownNote, FoundNote]] = field(default_factory=list)  # at another path, otherwise unchanged
     gone: list[KnownNote] = field(default_factory=list)
-    held: dict[str, str] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)  # known digests of notes to read: if equal, only touch the row
 
 
 def plan_reconcile(
@@ -55,8 +54,8 @@ def plan_reconcile(
     *,
     touched: Collection[str] = (),
 ) -> ReconcilePlan:
-    """Compare what is known with what is there. ``unread``: folders that could not be listed; what is known of them
-    stays. ``touched``: files something happened to, whatever their stamps say. Pure."""
+    """Compare rows with files. ``unread``: folders that could not be listed; their rows stay. ``touched``: files that
+    something happened to, whatever their stamps say. Pure."""
     before = {each.path: each for each in known}
     now = {each.path: each for each in found}
     new = [each for path, each in now.items() if path not in before]
@@ -78,19 +77,18 @@ def plan_reconcile(
 
 
 def is_unchanged(known: KnownNote, stamp: FileStamp) -> bool:
-    """Whether a file is surely as it was read, and was read whole."""
+    """Whether a file is certainly as it was when read, and was read whole."""
     return known.complete and known.stamp == stamp and stamp.mtime_ns + RACY_NS < known.read_ns
 
 
 def is_within(path: str, folders: Sequence[str]) -> bool:
-    """Whether a path lies in one of some folders; '' is the folder of all notes."""
+    """Whether a path lies in one of the folders; '' is the notes folder itself."""
     return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileOutcome:
-    """What a look at the files changed. ``changed``: notes that are other than before, by path; ``owed``: vectors
-    are."""
+    """What a reconciliation changed, by path. ``owed``: vectors are missing."""
 
     changed: list[str]
     gone: list[str]
@@ -98,23 +96,23 @@ class ReconcileOutcome:
 
     @property
     def paths(self) -> list[str]:
-        """Every note of which something changed."""
+        """Every note that changed or is gone."""
         return [*self.changed, *self.gone]
 
 
 OnProgress = Callable[[int, int], None]
-"""Told now and then: notes read, of how many."""
+"""Called now and then with the number of notes read, and of how many."""
 
 
-async def reconcile_all(vault: Vault, told: OnProgress = lambda *_: None, *, expected: int = 0) -> ReconcileOutcome:
-    """Look at all files. Raises ``VaultUnavailable`` when the folder cannot be read or lost its disk, and
-    ``NotesVanished`` when most notes are missing, unless so many (``expected``) were missing before."""
+async def reconcile_all(vault: Vault, report: OnProgress = lambda *_: None, *, expected: int = 0) -> ReconcileOutcome:
+    """Reconcile all files. Raises ``VaultUnavailable`` if the folder cannot be read or its disk is gone, and
+    ``NotesVanished`` if most notes are missing, unless as many (``expected``) were missing before."""
     async with vault.notes.looking:
-        return await _reconcile_all(vault, told, expected)
+        return await _reconcile_all(vault, report, expected)
 
 
-async def _reconcile_all(vault: Vault, told: OnProgress, expected: int) -> ReconcileOutcome:
-    # Rows first: what a tool makes between the two is found and not known, and not the other way round.
+async def _reconcile_all(vault: Vault, report: OnProgress, expected: int) -> ReconcileOutcome:
+    # Rows first: a note that a tool makes in between then looks new, not gone.
     known = await vault.db.read(note_rows.find_known)
     walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
     todo = plan_reconcile(known, walk.found, walk.unread)
@@ -124,11 +122,11 @@ async def _reconcile_all(vault: Vault, told: OnProgress, expected: int) -> Recon
             raise VaultUnavailable("the disk of the notes folder is not there")
         if missing > expected:
             raise NotesVanished(missing)
-    return await _apply(vault, todo, walk, None, told)
+    return await _apply(vault, todo, walk, None, report)
 
 
 class NotesVanished(VaultUnavailable):
-    """Most notes are missing: it may be a disk that comes back. ``missing`` says how many."""
+    """Most notes are missing: the disk may come back. ``missing`` says how many."""
 
     def __init__(self, missing: int) -> None:
         super().__init__("most notes are missing of a sudden", hint="they are looked for once more")
@@ -136,13 +134,13 @@ class NotesVanished(VaultUnavailable):
 
 
 async def reconcile_paths(vault: Vault, paths: Iterable[str]) -> ReconcileOutcome:
-    """Look at some files and folders: something happened there."""
+    """Reconcile files and folders where something happened."""
     async with vault.notes.looking:
         return await _apply(vault, *await _look_at(vault, list(dict.fromkeys(paths))))
 
 
 async def read_whole(vault: Vault, paths: Iterable[str]) -> ReconcileOutcome:
-    """Read some notes with all that stands in them, though their text is known."""
+    """Read notes with links and tasks, even if their text is already known."""
     async with vault.notes.looking:
         todo, walk, asked = await _look_at(vault, list(dict.fromkeys(paths)))
         return await _apply(vault, replace(todo, held={}), walk, asked)
@@ -166,14 +164,13 @@ def _find_known(tx: Reader, paths: Sequence[str]) -> list[KnownNote]:
 
 @dataclass(slots=True)
 class _ReconcileRun:
-    """A plan being carried out. ``left``: notes whose files are gone and that nothing took over yet, by path;
-    ``texts``: the same by digest."""
+    """A plan being carried out."""
 
     vault: Vault
-    left: dict[str, KnownNote]
-    taken_over: Mapping[str, KnownNote]
-    known: Mapping[str, str]
-    texts: dict[str, list[KnownNote]] = field(default_factory=dict)
+    left: dict[str, KnownNote]  # by path: notes whose files are gone, until another path takes them over
+    taken_over: Mapping[str, KnownNote]  # by new path: notes that were renamed
+    known: Mapping[str, str]  # digests by path, as in ``ReconcilePlan.held``
+    texts: dict[str, list[KnownNote]] = field(default_factory=dict)  # the notes in ``left``, by digest
     changed: list[str] = field(default_factory=list)
     odd: list[SkippedFile] = field(default_factory=list)
     unreadable: list[SkippedFile] = field(default_factory=list)
@@ -183,31 +180,31 @@ class _ReconcileRun:
         for taken in found.taken:
             self._put(tx, taken)
         for same in found.same:
-            for held in note_rows.find_known(tx, [same.path]):
-                if held.hash == self.known[same.path]:
-                    note_rows.touch(tx, held.seq, same.stamp, same.read_ns)
+            for row in note_rows.find_known(tx, [same.path]):
+                if row.hash == self.known[same.path]:
+                    note_rows.touch(tx, row.seq, same.stamp, same.read_ns)
 
     def _put(self, tx: Writer, taken: NoteExtract) -> None:
-        held = next(iter(note_rows.find_known(tx, [taken.path])), None)
+        row = next(iter(note_rows.find_known(tx, [taken.path])), None)
         before = self.taken_over.get(taken.path)
-        if held is not None and before is not None:  # a tool has made it a row there; the old one is nobody's
+        if row is not None and before is not None:  # a tool has made a row for the new path; the old one is orphaned
             self.left[before.path] = before
-        if held is not None and held.hash == taken.hash and held.complete:
-            note_rows.touch(tx, held.seq, taken.stamp, taken.read_ns)
+        if row is not None and row.hash == taken.hash and row.complete:
+            note_rows.touch(tx, row.seq, taken.stamp, taken.read_ns)
             return
-        if held is not None and is_outdated(held, taken):
-            return  # a tool wrote it after this was read, and has told the rows
-        number = self._number(tx, before or self._same_text(taken)) if held is None else None
+        if row is not None and is_outdated(row, taken):
+            return  # a tool wrote the note after this was read, and updated the rows
+        number = self._number(tx, before or self._same_text(taken)) if row is None else None
         owed = note_rows.write_note(
             tx, taken, find_model(self.vault, tx), self.vault.shared.index.passage_tokens, number
         )
-        if self.vault.shared.links.proactive and (held is not None or self.vault.notes.progress.phase == "ready"):
-            proactive_queue.enqueue(tx, taken.path)  # not the notes of a vault that is read for the first time
+        if self.vault.shared.links.proactive and (row is not None or self.vault.notes.progress.phase == "ready"):
+            proactive_queue.enqueue(tx, taken.path)  # but not during a vault's first scan
         self.changed.append(taken.path)
         self.owed = self.owed or owed
 
     def _same_text(self, taken: NoteExtract) -> KnownNote | None:
-        """A note with the same text at another path, where it is gone: it was moved."""
+        """A note with the same text whose file at another path is gone: it was moved here."""
         some = self.texts.get(taken.hash, [])
         while some:
             if (found := self.left.pop(some.pop().path, None)) is not None:
@@ -215,14 +212,18 @@ class _ReconcileRun:
         return None
 
     def _number(self, tx: Reader, before: KnownNote | None) -> int | None:
-        """The row of a note that was moved, unless a tool has made another of it since it was listed."""
+        """The row of a note that was moved, unless a tool has changed it since it was listed."""
         return before.seq if before is not None and note_rows.find_known(tx, [before.path]) == [before] else None
 
 
 async def _apply(
-    vault: Vault, todo: ReconcilePlan, walk: WalkResult, asked: Sequence[str] | None, told: OnProgress = lambda *_: None
+    vault: Vault,
+    todo: ReconcilePlan,
+    walk: WalkResult,
+    asked: Sequence[str] | None,
+    report: OnProgress = lambda *_: None,
 ) -> ReconcileOutcome:
-    """Carry a plan out, in short transactions. ``asked``: the paths that were looked at; None: all."""
+    """Carry out a plan in short transactions. ``asked``: the paths that were examined; None: all."""
     renamed = {there.path: known for known, there in todo.moved if _file_name(known.path) != _file_name(there.path)}
     plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
     run = _ReconcileRun(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
@@ -231,7 +232,7 @@ async def _apply(
     if plain:
         await vault.db.write(lambda tx: _move_rows(tx, plain))
     reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
-    await _read_all(run, reads, told)
+    await _read_all(run, reads, report)
     skipped = [*(SkippedFile(each.path, str(each.reason)) for each in walk.skipped), *run.odd, *run.unreadable]
     lost = [*(each.path for each in walk.skipped), *(each.path for each in run.odd)]
     await vault.db.write(lambda tx: _finish(tx, list(run.left.values()), lost, skipped, asked))
@@ -243,14 +244,14 @@ def _move_rows(tx: Writer, moved: Sequence[tuple[KnownNote, str]]) -> None:
     for known, path in moved:
         if note_rows.find_known(tx, [known.path]) != [known]:
             continue
-        if note_rows.find_known(tx, [path]):  # a tool has made it a row there since it was listed
+        if note_rows.find_known(tx, [path]):  # a tool has made a row for the new path since the listing
             note_rows.drop(tx, [known.seq])
         else:
             note_rows.move(tx, known.seq, path)
 
 
-async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], told: OnProgress) -> None:
-    """Read while what was read before is written down."""
+async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], report: OnProgress) -> None:
+    """Read a batch while the one before it is being indexed."""
     wanted = [[(each.path, run.known.get(each.path)) for each in batch] for batch in split_batches(reads)]
     done = 0
     async with aclosing(reader_pool.read_batches(run.vault, wanted)) as stream:
@@ -259,11 +260,11 @@ async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], told: OnProg
             run.odd += found.odd
             run.unreadable += found.unreadable
             done += count
-            told(done, len(reads))
+            report(done, len(reads))
 
 
 def split_batches(found: Sequence[FoundNote]) -> Iterator[list[FoundNote]]:
-    """Files in portions of bounded number and size."""
+    """Split files into batches of bounded number and size."""
     batch: list[FoundNote] = []
     size = 0
     for each in found:
@@ -283,7 +284,7 @@ def _finish(
     skipped: Sequence[SkippedFile],
     asked: Sequence[str] | None,
 ) -> None:
-    # What a tool has moved or made again since it was listed is not gone.
+    # What a tool has moved or recreated since it was listed is not gone.
     unchanged = [each for each in gone if note_rows.find_known(tx, [each.path]) == [each]]
     numbers = {each.seq for each in (*unchanged, *note_rows.find_known(tx, lost))}
     if numbers:
@@ -292,14 +293,14 @@ def _finish(
 
 
 def find_model(vault: Vault, tx: Reader) -> str | None:
-    """The model whose vectors the vault holds: before it is loaded, the one it held."""
+    """The model whose vectors the vault holds; until the model is loaded, the one recorded last."""
     model = vault.shared.embedder.identity
     return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
 
 
-def is_outdated(held: KnownNote, taken: NoteExtract) -> bool:
-    """Whether a row tells of a later version of a file than this reading."""
-    return held.stamp != taken.stamp and 0 < held.read_ns - taken.read_ns < STALE_NS
+def is_outdated(known: KnownNote, taken: NoteExtract) -> bool:
+    """Whether a reading is of an earlier version of the file than its row."""
+    return known.stamp != taken.stamp and 0 < known.read_ns - taken.read_ns < STALE_NS
 
 
 def _file_name(path: str) -> str:

@@ -1,1 +1,1 @@
-"""Notes found, opened, listed and read in part."""
+"""Finding, opening, listing and reading notes."""

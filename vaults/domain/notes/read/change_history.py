@@ -1,4 +1,4 @@
-"""What was done to notes: the journal's changes, and beside them the commits of a repository they lie in."""
+"""The history of notes: changes from the journal, and commits of the Git repository around the notes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from vaults.search import tokenizer
 from vaults.vault import Vault
 
 MAX_COMMITS = 1000
-"""Commits of one note that are looked at."""
+"""Max commits of one note that are examined."""
 
 MAX_PATHS = 20
-"""Paths that one entry of a listing names."""
+"""Max paths that one entry of a listing names."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
@@ -62,19 +62,19 @@ class HistoryPage:
 
 
 async def list_history(vault: Vault, path: str | None, limit: int, before: str | None = None) -> HistoryPage:
-    """Changes of a note, or of all, older than the change or commit ``before``. Of a note also the commits of its
-    repository that hold no change of ours. Raises ``NotFound`` for a ``before`` nobody knows."""
+    """Changes to a note, or to all, older than the change or commit ``before``. For a note this includes commits of its
+    repository that hold no recorded change. Raises ``NotFound`` for an unknown ``before``."""
     wanted = parse_path(vault.notes.settings.policies, path) if path is not None else None
     commits, warnings = await _read_commits(vault, wanted) if wanted is not None else ([], [])
     edge = await vault.db.read(lambda tx: _find_position(tx, before, commits)) if before is not None else None
 
     def read(tx: Reader) -> list[HistoryEntry]:
-        made = journal.list_changes(tx, wanted, limit + 1, edge.seq if edge else None)
-        ours = [_entry_of_record(tx, each, wanted) for each in made]
+        records = journal.list_changes(tx, wanted, limit + 1, edge.seq if edge else None)
+        by_tools = [_entry_of_record(tx, each, wanted) for each in records]
         older = [each for each in commits if edge is None or edge.admits(each)]
-        held = journal.find_recorded_commits(tx, [each.id for each in older])
-        theirs = [_entry_of_commit(each) for each in older if each.id not in held]
-        return list(merge(ours, theirs, key=lambda each: each.at, reverse=True))
+        recorded = journal.find_recorded_commits(tx, [each.id for each in older])
+        by_others = [_entry_of_commit(each) for each in older if each.id not in recorded]
+        return list(merge(by_tools, by_others, key=lambda each: each.at, reverse=True))
 
     found = await vault.db.read(read)
     page = found[:limit]
@@ -91,14 +91,14 @@ async def _read_commits(vault: Vault, path: str) -> tuple[list[Commit], list[str
     except HistoryUnavailable as failure:
         return [], [failure.message]
     except InvalidArgument:
-        return [], []  # git takes no such name
+        return [], []  # Git rejects such a name
     warning = [] if found.complete else ["not all of the repository was looked at: there may be older commits"]
     return found.commits, warning
 
 
 @dataclass(frozen=True, slots=True)
 class _HistoryPosition:
-    """Where a listing goes on: changes with a lower number, commits that are no younger and were not shown."""
+    """Where a listing continues: changes with a lower number, and commits no younger that were not shown yet."""
 
     seq: int
     second: int
@@ -166,8 +166,8 @@ class ChangeDiff:
 
 
 async def diff_change(vault: Vault, ref: str | None, path: str | None, max_tokens: int) -> ChangeDiff:
-    """What a change or a commit did to a note, or to all it concerns. Without ``ref`` the last change. Raises
-    ``NotFound``, also for versions that are not kept any more, and for a note that neither is nor was there."""
+    """What a change or commit did to a note, or to all notes it concerns. Without ``ref``: the last change. Raises
+    ``NotFound``, also for versions that are no longer kept, and for a note that never existed."""
     wanted = parse_path(vault.notes.settings.policies, path) if path is not None else None
     record = await vault.db.read(lambda tx: find_named(tx, ref, wanted) if ref is not None else find_last(tx, wanted))
     if record is None and ref is None:
@@ -185,12 +185,12 @@ async def diff_change(vault: Vault, ref: str | None, path: str | None, max_token
 
 
 def find_last(tx: Reader, path: str | None) -> ChangeRecord | None:
-    """The last change of a note, or of any."""
+    """The last change to a note, or to any."""
     return next(iter(journal.list_changes(tx, path, 1)), None)
 
 
 def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
-    """The change with this id; None for what may be a commit. Raises ``NotFound``."""
+    """The change with this id; None if it may be a commit. Raises ``NotFound``."""
     record = journal.find_change(tx, ref)
     if record is not None and record.state == "done":
         return record
@@ -200,17 +200,17 @@ def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
 
 
 def find_by_commit(tx: Reader, ref: str) -> ChangeRecord | None:
-    """The one change that a commit holds; None for a commit that holds none of ours. Raises ``InvalidArgument`` with
-    the ids where it holds several."""
-    held = journal.find_changes_in_commit(tx, ref.lower())
-    if len(held) > 1:
-        named = ", ".join(held[:MAX_PATHS])
-        raise InvalidArgument("ref", f"is a commit of {len(held)} changes", hint=f"use the id of one: {named}")
-    return journal.find_change(tx, held[0]) if held else None
+    """The one change that a commit holds; None for a commit without recorded changes. Raises ``InvalidArgument`` with
+    the ids if it holds several."""
+    ids = journal.find_changes_in_commit(tx, ref.lower())
+    if len(ids) > 1:
+        named = ", ".join(ids[:MAX_PATHS])
+        raise InvalidArgument("ref", f"is a commit of {len(ids)} changes", hint=f"use the id of one: {named}")
+    return journal.find_change(tx, ids[0]) if ids else None
 
 
 def find_named(tx: Reader, ref: str, path: str | None) -> ChangeRecord | None:
-    """``made``; a commit that is named without a note stands for the change it holds."""
+    """Like ``find_change``, but a commit given without a note stands for the change it holds."""
     record = find_change(tx, ref)
     return find_by_commit(tx, ref) if record is None and path is None else record
 
@@ -226,7 +226,7 @@ def _read_versions(tx: Reader, record: ChangeRecord, path: str | None) -> list[F
 
 
 def read_kept_version(tx: Reader, name: str | None) -> bytes | None:
-    """A version; None where the note did not exist. Raises ``NotFound`` for one that is not kept any more."""
+    """A version; None where the note did not exist. Raises ``NotFound`` if it is no longer kept."""
     data = journal.read_version(tx, name)
     if data is None and name is not None:
         raise NotFound("the versions of this change are no longer kept", hint="newer changes took their place")
@@ -235,7 +235,7 @@ def read_kept_version(tx: Reader, name: str | None) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class CommitVersions:
-    """A note before and after a commit; None where it was not there."""
+    """A note before and after a commit; None where it did not exist."""
 
     id: str
     path: str
@@ -244,7 +244,8 @@ class CommitVersions:
 
 
 async def read_commit(vault: Vault, ref: str, path: str | None) -> CommitVersions:
-    """What a commit did to a note. Raises ``NotFound``, ``HistoryUnavailable``, ``InvalidArgument`` without a path."""
+    """The note before and after a commit. Raises ``NotFound``, ``HistoryUnavailable``, ``InvalidArgument`` without a
+    path."""
     if path is None:
         raise InvalidArgument("path", "is needed with a commit")
     async with vault.notes.history_turn:
@@ -259,14 +260,14 @@ def _read_commit(history: GitHistory, ref: str, path: str) -> CommitVersions:
     after = history.content(ref, path)
     if found is None and after is None:
         raise NotFound(f"the commit {ref} holds no {path}", hint="log with a path lists its commits")
-    if found is None:  # it left the note as it was
+    if found is None:  # the commit did not change the note
         return CommitVersions(ref, path, after, after)
     before = history.content(found.parent, path) if found.parent else None
     return CommitVersions(found.id, path, before, after)
 
 
 def truncate_lines(text: str, max_tokens: int) -> str:
-    """As many lines as fit. Blocking."""
+    """As many whole lines as fit into ``max_tokens``. Blocking."""
     if tokenizer.surely_fits([text], max_tokens):
         return text
     lines = text.splitlines(keepends=True)

@@ -1,7 +1,7 @@
-"""The paths behind what callers call notes: ``@daily``, ``@weekly:2026-W47``, ``@memory``, addresses, plain paths.
+"""Resolving what callers call a note to a path: ``@daily``, ``@weekly:2026-W47``, ``@memory``, addresses, plain paths.
 
-Where dated notes lie is the vault's own habit: what Obsidian was told, else what the notes that are there have in
-common, else the defaults of ``vaults.markdown.periodic_notes``.
+Where dated notes lie depends on the vault: Obsidian's settings, else the pattern of the existing notes, else the
+defaults of ``vaults.markdown.periodic_notes``.
 """
 
 from __future__ import annotations
@@ -22,32 +22,31 @@ OBSIDIAN = ".obsidian/daily-notes.json"
 
 @dataclass(frozen=True, slots=True)
 class DatedNote:
-    """A note that is named by its date. ``template``: path of the template the vault's settings name for it. Whether
-    ``path`` is fit to be created is for ``paths.check_creatable``: it may come out of settings."""
+    """A note named by its date."""
 
-    path: str
+    path: str  # not validated, as it may come from settings: see ``paths.check_creatable``
     kind: PeriodKind
     day: date
-    template: str | None
+    template: str | None  # path of the template that the vault's settings name
 
 
 def today() -> date:
-    """The day it is where the server runs: whoever writes a diary means theirs."""
+    """The date in the server's time zone: a diary follows its writer's day, not UTC."""
     return datetime.now(UTC).astimezone().date()
 
 
-async def resolve_path(vault: Vault, said: str) -> str:
-    """The path a caller means by a path, an address or the word for a dated note. Raises ``InvalidArgument`` for a
-    date that cannot be read."""
-    if (path := path_from_address(said)) is not None:
+async def resolve_path(vault: Vault, name: str) -> str:
+    """The path meant by a path, an address or an alias of a dated note. Raises ``InvalidArgument`` for a date that
+    cannot be parsed."""
+    if (path := path_from_address(name)) is not None:
         return path
-    meant = await resolve_dated(vault, said)
-    return meant.path if meant else said
+    meant = await resolve_dated(vault, name)
+    return meant.path if meant else name
 
 
-async def resolve_dated(vault: Vault, said: str) -> DatedNote | None:
-    """The dated note that a word means; None where it is no such word. Raises ``InvalidArgument``."""
-    meant = periodic_notes.parse_alias(said, today()) if said.lstrip().startswith("@") else None
+async def resolve_dated(vault: Vault, name: str) -> DatedNote | None:
+    """The dated note that an alias means; None if it is not an alias. Raises ``InvalidArgument``."""
+    meant = periodic_notes.parse_alias(name, today()) if name.lstrip().startswith("@") else None
     if meant is None:
         return None
     kind, day = meant
@@ -64,4 +63,4 @@ def _read_settings(vault: Vault) -> str | None:
     try:
         return decode(vault.notes.tree.read(OBSIDIAN, MAX_SETTINGS).data).text
     except (StrongroomError, NotText):
-        return None  # no Obsidian here, or one that says nothing we could read: the notes' own habit counts
+        return None  # no Obsidian settings, or unreadable ones: the pattern of the notes counts

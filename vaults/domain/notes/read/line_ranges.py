@@ -12,17 +12,17 @@ from vaults.search import tokenizer
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 _TOKEN = 128
-"""Bytes of a token at most."""
+"""Max bytes of a token."""
 
 
 def count_lines(text: str) -> int:
-    """How many lines a text has; one that ends without a line ending counts."""
+    """How many lines a text has; a last line without a line ending counts."""
     ends = text.count("\n") + text.count("\r") - text.count("\r\n")
     return ends + (1 if text and text[-1] not in "\r\n" else 0)
 
 
 def line_offsets(text: str, first: int, number: int | None) -> tuple[int, int]:
-    """Offsets of ``number`` lines from line ``first`` on; of all that follow for None."""
+    """Start and end offset of ``number`` lines from line ``first`` on; None: to the end of the text."""
     stop = None if number is None else first - 1 + number
     chosen = islice(_LINE.finditer(text), first - 1, stop)
     start = end = len(text)
@@ -42,18 +42,17 @@ def line_start(text: str, line: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LinesPiece:
-    """The first lines of a stretch of text. ``cut``: there is more of it, from ``next_line`` on; None where all that is
-    left is the rest of a line that is too long, of which ``warnings`` tell."""
+    """The first lines of a stretch of text."""
 
     text: str
     first_line: int
-    cut: bool = False
-    next_line: int | None = None
+    cut: bool = False  # there is more
+    next_line: int | None = None  # where it continues; None if only the rest of an overlong line is left
     warnings: Sequence[str] = ()
 
 
 def take_lines(stretch: str, first_line: int, max_tokens: int, max_lines: int | None = None) -> LinesPiece:
-    """As many lines of a stretch of text, which begins at ``first_line``, as both limits leave."""
+    """As many lines of a stretch that begins at ``first_line`` as both limits allow."""
     chosen = stretch if max_lines is None else stretch[: line_offsets(stretch, 1, max_lines)[1]]
     taken = chosen[: count_within_tokens(chosen, max_tokens)]
     if len(taken) == len(stretch):
@@ -71,7 +70,7 @@ def take_lines(stretch: str, first_line: int, max_tokens: int, max_lines: int | 
 
 
 def count_within_tokens(text: str, max_tokens: int) -> int:
-    """How many characters fit into so many tokens: whole lines, or of a first line that is too long a part."""
+    """How many characters fit into ``max_tokens``: whole lines, or part of a first line that is too long."""
     if tokenizer.surely_fits([text], max_tokens):
         return len(text)
     end, left = 0, max_tokens
@@ -84,7 +83,7 @@ def count_within_tokens(text: str, max_tokens: int) -> int:
 
 
 def count_within_bytes(text: str, max_bytes: int) -> int:
-    """How many characters fit into so many bytes, cut as ``count_within_tokens``."""
+    """How many characters fit into ``max_bytes``, cut like ``count_within_tokens``."""
     data = text.encode()
     if len(data) <= max_bytes:
         return len(text)

@@ -1,4 +1,4 @@
-"""Notes by what is known of them: folder, tags, frontmatter, names and times. No question, no ranking."""
+"""Listing notes by metadata: folder, tags, frontmatter, names and times. No query, no ranking."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SortOrder = Literal["asc", "desc"]
 Params: TypeAlias = dict[str, Any]
 
 MAX_FRONTMATTER = 600
-"""Characters of a note's frontmatter shown, as JSON."""
+"""Max characters of a note's frontmatter shown, as JSON."""
 
 MAX_TAGS = 50
-"""Tags of a note shown."""
+"""Max tags of a note shown."""
 
 SYNC_WAIT_S = 0.5
-"""Seconds a reader waits for an index that is being made."""
+"""Seconds a reader waits for an index that is being built."""
 
 _SORT_COLUMNS = {
     "path": "n.path",
@@ -44,8 +44,8 @@ _SORT_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """Which notes. Tags and the values of ``fields`` are compared without case; a tag also stands for those below it.
-    Times are in the stored form, from the first on, before the second."""
+    """Which notes to list. Tags and the values of ``fields`` are compared without case; a tag includes those below it.
+    Times are in stored form: ``…_after`` is inclusive, ``…_before`` exclusive."""
 
     folder: str | None = None
     fields: tuple[tuple[str, tuple[str | int | float | bool, ...]], ...] = ()
@@ -61,7 +61,7 @@ class NoteFilter:
 
     @property
     def digest(self) -> str:
-        """What a cursor belongs to."""
+        """Identifies the listing that a cursor belongs to."""
         return hash_parts({name: getattr(self, name) for name in self.__slots__})[:16]
 
 
@@ -93,7 +93,7 @@ class FoundNotes:
 async def find_notes(
     vault: Vault, wanted: NoteFilter, limit: int, max_tokens: int, cursor: str | None = None
 ) -> FoundNotes:
-    """Notes that pass, page by page. A page follows the last row of the one before, so notes that come or go in between
+    """Matching notes, page by page. A page continues after the last row of the one before, so notes that come or go
     neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     warnings = await warn_if_behind(vault)
     after = cursors.decode(cursor, wanted.digest) if cursor is not None else None
@@ -112,7 +112,7 @@ async def find_notes(
 
 
 async def warn_if_behind(vault: Vault) -> list[str]:
-    """What to tell whoever searches notes while the index is still behind the files. Waits for it a moment."""
+    """Warnings for a search while the index is behind the files. Waits for it up to ``SYNC_WAIT_S``."""
     progress = vault.notes.progress
     if progress.phase == "scanning" or (progress.phase == "unread" and vault.lease.held):
         await vault.notes.settled(SYNC_WAIT_S)
@@ -173,24 +173,24 @@ _TIMES = (
 )
 
 
-def parse_folder(said: str | None) -> str:
-    """The folder a caller names, '' for all notes. Raises ``InvalidArgument``."""
-    plain = (said or "").strip("/")
+def parse_folder(folder: str | None) -> str:
+    """The folder a caller names, normalized; '' for all notes. Raises ``InvalidArgument``."""
+    plain = (folder or "").strip("/")
     try:
         return normalize_path(plain) if plain else ""
     except InvalidArgument as failure:
         raise InvalidArgument("folder", failure.message.rpartition(": path ")[2], hint=failure.hint) from None
 
 
-async def warn_if_no_folder(vault: Vault, said: str | None) -> list[str]:
-    """What to tell whoever looks into a folder that is not there; one that holds no note is."""
-    folder = parse_folder(said)
+async def warn_if_no_folder(vault: Vault, name: str | None) -> list[str]:
+    """A warning if the folder does not exist; one that merely holds no notes does."""
+    folder = parse_folder(name)
     if not folder:
         return []
     try:
         existing = await run_in(vault.shared.pool, vault.notes.tree.collision, folder)
     except StrongroomError:
-        return []  # whether it is there cannot be said now
+        return []  # unknown at the moment
     if existing == folder:
         return []
     other = f"; there is '{existing}'" if existing and not folder.startswith(existing) else ""
@@ -198,7 +198,7 @@ async def warn_if_no_folder(vault: Vault, said: str | None) -> list[str]:
 
 
 def folder_condition(column: str) -> str:
-    """A folder and those in it. Not LIKE: that takes capitals for small letters. "0" is what follows "/"."""
+    """SQL for a folder and those below it. Not LIKE, which ignores case. "0" is the character after "/"."""
     return f"({column} = :folder OR {column} >= :within AND {column} < :beyond)"
 
 
@@ -208,7 +208,7 @@ def _tag_condition(tags: Sequence[str], stem: str, params: Params) -> str:
 
 
 def to_tag_key(tag: str) -> str:
-    """A tag as a filter says it: with ``#`` or without, in any case."""
+    """A tag from a filter as it is stored: without ``#`` and in lower case."""
     return tag.strip().removeprefix("#").rstrip("/").lower()
 
 

@@ -1,4 +1,4 @@
-"""A note by the name a caller gives it, read from disk now: what every tool on notes begins with."""
+"""Finding a note by the name a caller gives, and reading it from disk: the first step of every tool on notes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal
-from vaults.domain.notes.commit.overwrites import recent_cutoff as recently
+from vaults.domain.notes.commit.overwrites import recent_cutoff
 from vaults.domain.notes.index.extraction import compute_digest, etag_of
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
@@ -21,18 +21,18 @@ from vaults.markdown.fuzzy import find_nearest
 from vaults.vault import Vault
 
 MAX_CLOSEST = 5
-"""Names suggested where a note is not found."""
+"""Max names suggested where a note is not found."""
 
 MAX_NAMED = 20
-"""Notes an error names one by one."""
+"""Max notes an error names one by one."""
 
 MAX_TEXT_SHOWN = 20_000
-"""Characters of the present text that a conflict returns."""
+"""Max characters of the present text that a conflict returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenNote:
-    """A note as it stands on disk. ``warnings``: what its reader should know, such as edits that were written over."""
+    """A note as it is on disk. ``warnings``: what its reader should know, such as edits that were overwritten."""
 
     path: str
     data: bytes
@@ -50,8 +50,9 @@ class OpenNote:
 
 
 async def open_note(vault: Vault, path: str) -> OpenNote:
-    """The note a caller means: by its path, with or without ``.md``, in another spelling where only one can be meant.
-    Raises ``NotFound`` with the closest names, ``Conflict``, ``InvalidArgument`` for what is no text, ``TooLarge``."""
+    """The note a caller means: by its path, with or without ``.md``, or by another spelling or name if unambiguous.
+    Raises ``NotFound`` with the closest names, ``Conflict``, ``InvalidArgument`` for a file that is not text,
+    ``TooLarge``."""
     wanted = to_note_path(path)
     try:
         content = await _read_spelled(vault, wanted)
@@ -66,7 +67,7 @@ async def open_note(vault: Vault, path: str) -> OpenNote:
 
 
 def to_open_note(path: str, content: FileContent, warnings: Sequence[str] = ()) -> OpenNote:
-    """A note that was read. Raises ``InvalidArgument`` for what is no text."""
+    """A note from a file's content. Raises ``InvalidArgument`` if it is not text."""
     try:
         return OpenNote(path, content.data, decode(content.data), content.stamp, list(warnings))
     except NotText as failure:
@@ -78,7 +79,7 @@ async def _read_spelled(vault: Vault, path: str) -> FileContent:
 
 
 def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
-    """Raise ``InvalidArgument`` for what is there and is no note. What the owner leaves out is not there. Blocking."""
+    """Raise ``InvalidArgument`` for an existing file that is no note. Excluded files count as absent. Blocking."""
     if is_note(path) or not vault.notes.tree.covers(wanted):
         return
     stamp = vault.notes.tree.stamp(path)
@@ -96,14 +97,15 @@ def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
 
 
 def _read_content(vault: Vault, path: str) -> FileContent:
-    """Raises ``NotFound`` also for what the owner leaves out: who hides a folder from searches hides it from agents."""
+    """Raises ``NotFound`` also for excluded files: hiding a folder from searches hides it from agents too."""
     if not vault.notes.tree.covers(path):
         raise NotFound(f"no note {path}")
     return vault.notes.tree.read(path, vault.notes.settings.max_note)
 
 
 def _find_elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:
-    """Paths that may be meant by one that is not there: another spelling, else a note of that name anywhere."""
+    """Paths that a missing path may mean: another spelling, else a note of that name anywhere, else similar names, each
+    marked with ``?``."""
     rows = tx.all("SELECT path FROM notes WHERE path_key = ? LIMIT 3", (collision_key(wanted),))
     if not rows and (target := note_names.resolve_to_path(tx, path.removesuffix(".md"), "")):
         return [target]
@@ -123,13 +125,13 @@ _LIST_ADVICE = Advice(tool_clause("find_notes lists what there is", "find_notes"
 
 
 def no_such_note(message: str, near: Sequence[str], otherwise: str = _LIST_ADVICE) -> NotFound:
-    """No note goes by a name. ``near``: paths that are spelled most like it; ``otherwise``: what to do without any."""
+    """The error for a name that no note has. ``near``: the most similar paths; ``otherwise``: the hint if none are."""
     hint = f"did you mean {', '.join(near[:3])}?" if near else otherwise
     return NotFound(message, hint=hint, closest=list(near))
 
 
 def ambiguous_name(name: str, paths: Sequence[str]) -> Conflict:
-    """More than one note goes by a name."""
+    """The error for a name that several notes have."""
     return Conflict(
         f"{len(paths)} notes are called {to_one_line(name)}: {', '.join(paths[:5])}",
         hint="give the path of the one you mean",
@@ -138,7 +140,7 @@ def ambiguous_name(name: str, paths: Sequence[str]) -> Conflict:
 
 
 def find_closest(tx: Reader, wanted: str) -> list[str]:
-    """Paths of notes whose names are spelled most like this one."""
+    """The paths of notes that are spelled most like this one."""
     from rapidfuzz import fuzz
 
     names = [row[0] for row in tx.all("SELECT path FROM notes LIMIT 20000")]
@@ -146,7 +148,7 @@ def find_closest(tx: Reader, wanted: str) -> list[str]:
 
 
 def _find_warnings(tx: Reader, path: str) -> list[str]:
-    lost = journal.find_overwritten(tx, path, recently())
+    lost = journal.find_overwritten(tx, path, recent_cutoff())
     shown = tool_clause(
         "history can show and restore it", "history restore", instead=tool_clause("history can show it", "history")
     )
@@ -154,7 +156,7 @@ def _find_warnings(tx: Reader, path: str) -> list[str]:
 
 
 def check_etag(note: OpenNote, etag: str | None) -> None:
-    """Raise ``Conflict``, with the present text and etag, when the caller has read another version."""
+    """Raise ``Conflict``, with the present text and etag, if the caller read another version."""
     if etag is not None and etag != note.etag:
         raise Conflict(
             f"{note.path} has changed since it was read",

@@ -1,4 +1,4 @@
-"""Reading a note, whole or in parts: from its file as it stands, with what the index knows of it."""
+"""Reading a note, whole or in parts: from its present file, with metadata from the index."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from vaults.vault import Vault
 NotePart = Literal["outline", "section", "sections", "full", "lines"]
 
 MAX_FRONTMATTER = 4_000
-"""Characters of frontmatter shown, as JSON."""
+"""Max characters of frontmatter shown, as JSON."""
 
 MAX_TITLE, MAX_NAMES = 300, 50
-"""Characters of a title, and number of tags and of aliases, that are shown."""
+"""Max characters of a title, and max number of tags and of aliases, that are shown."""
 
 QUICK_BYTES = 8 * 1024
-"""Bytes of a note that are worked on in less time than it takes to go to another thread for it."""
+"""Max bytes of a note that is processed on the event loop: switching to a worker thread would take longer."""
 
 _MARKUP_TOKENS = 12
-"""Tokens of an entry of the outline beside its words."""
+"""Tokens of an outline entry in addition to its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read. ``part`` None: what the other arguments say, else the outline, and the text if it is short."""
+    """What to read. ``part`` None: as the other arguments imply, else the outline, and the text if it is short."""
 
     part: NotePart | None = None
     heading: str | None = None
@@ -101,11 +101,11 @@ class NoteRead:
     warnings: list[str] = field(default_factory=list)
 
 
-async def read_note(vault: Vault, said: str, wanted: ReadOptions) -> NoteRead:
-    """A note, or a part of it. Raises ``NotFound`` with what comes closest, for the note and for a section;
+async def read_note(vault: Vault, name: str, wanted: ReadOptions) -> NoteRead:
+    """Read a note or a part of it. Raises ``NotFound`` with the closest matches, for the note and for a section;
     ``InvalidArgument``, ``Conflict`` and ``TooLarge`` as ``note_lookup.open_note``."""
     part = _check_options(wanted)
-    note = await _open_said(vault, said)
+    note = await _open_said(vault, name)
     about = await load_summary(vault, note)
     if len(note.data) <= QUICK_BYTES and tokenizer.is_quick_to_count([note.text]):
         return _read_part(note, about, part, wanted)
@@ -126,15 +126,15 @@ def _read_part(note: OpenNote, about: NoteSummary, part: NotePart | None, wanted
     return _READERS[part](frame, note.text, wanted)
 
 
-async def _open_said(vault: Vault, said: str) -> OpenNote:
-    path = await resolve_path(vault, said)
+async def _open_said(vault: Vault, name: str) -> OpenNote:
+    path = await resolve_path(vault, name)
     try:
         return await open_note(vault, path)
     except NotFound:
-        if said.lstrip().startswith("@") and path != said:
+        if name.lstrip().startswith("@") and path != name:
             hint = Advice(tool_clause("note_write makes it", "note_write"))
             raise NotFound(
-                f"there is no note for {said.strip()} yet, it would be {path}", hint=hint, path=path
+                f"there is no note for {name.strip()} yet, it would be {path}", hint=hint, path=path
             ) from None
         raise
 
@@ -152,7 +152,7 @@ def _check_options(wanted: ReadOptions) -> NotePart | None:
 
 
 async def load_summary(vault: Vault, note: OpenNote) -> NoteSummary:
-    """What is known of a note besides its text: from the index, or where that is behind the file, from the file."""
+    """A note's metadata: from the index, or from the file where the index is behind it."""
     row = await vault.db.read(lambda tx: _to_summary(tx.one(f"SELECT {_SELECT_NOTE} WHERE n.path = ?", (note.path,))))
     if len(note.data) <= QUICK_BYTES:
         return _choose_summary(note, row)
@@ -190,7 +190,7 @@ def _add_properties(frame: NoteRead, about: NoteSummary, max_tokens: int) -> Not
 
 
 def limit_fields(values: Mapping[str, Any], characters: int) -> tuple[dict[str, Any], list[str]]:
-    """Fields, as many as so many characters of JSON hold, and the names of the rest."""
+    """The fields that fit into ``characters`` of JSON, and the names of the rest."""
     kept: dict[str, Any] = {}
     left_out = []
     for name, value in values.items():
@@ -204,14 +204,14 @@ def limit_fields(values: Mapping[str, Any], characters: int) -> tuple[dict[str, 
 
 
 def _read_default(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
-    """The outline, and the text if it fits; without headings as much of the text as fits."""
+    """The outline, and the text if it fits; without headings, as much of the text as fits."""
     bare, frame = frame, _read_outline(frame, text, wanted)
     if not frame.outline:
         return _read_text(frame, text, wanted)
     fitting = line_ranges.count_within_tokens(text, wanted.max_tokens)
     if fitting == len(text):
-        beside = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in frame.outline)
-        both = line_ranges.count_within_tokens(text, max(1, wanted.max_tokens - beside)) == len(text)
+        outline_tokens = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in frame.outline)
+        both = line_ranges.count_within_tokens(text, max(1, wanted.max_tokens - outline_tokens)) == len(text)
         return replace(frame if both else bare, text=text, first_line=1)
     warning = "too long to return whole: here is the outline; read sections of it, or lines"
     return replace(frame, truncated=True, warnings=[*frame.warnings, warning])
@@ -232,7 +232,7 @@ def _read_outline(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
 
 
 def _read_text(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
-    """Lines of the note from ``from_line`` on."""
+    """The note's lines from ``from_line`` on."""
     start = line_ranges.line_start(text, wanted.from_line)
     first = line_ranges.count_lines(text[:start]) + 1
     return _with_piece(frame, line_ranges.take_lines(text[start:], first, wanted.max_tokens, wanted.max_lines))
@@ -269,12 +269,12 @@ def _with_piece(frame: NoteRead, piece: line_ranges.LinesPiece) -> NoteRead:
 
 
 SectionSpan: TypeAlias = tuple[str, int, int, int, int]
-"""Heading, level, line, and the offsets of what stands under it, the heading included."""
+"""Heading, level, line, and start and end offset of the section, heading included."""
 
 
 def _read_sections(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
-    """Sections whose headings match, each whole and once; without a pattern all, each to the next heading. From
-    ``from_line`` on: of a section that holds it, what follows there."""
+    """Sections whose headings match, each whole and once; without a pattern all, each up to the next heading. A section
+    that contains ``from_line`` starts there."""
     stretches = _find_matching(text, wanted.pattern) if wanted.pattern is not None else _split_flat(text)
     if not stretches:
         raise NotFound("no heading matches", hint="part outline lists them", path=frame.path)

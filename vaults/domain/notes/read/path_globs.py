@@ -1,7 +1,7 @@
-"""Notes by a pattern of their paths: ``daily/2026-*.md``, ``**/*.md``, ``{a,b}/plan.md``, ``log-[0-9].md``.
+"""Finding notes by path patterns: ``daily/2026-*.md``, ``**/*.md``, ``{a,b}/plan.md``, ``log-[0-9].md``.
 
-``*`` and ``?`` stay inside a folder, ``**`` goes over folders. Case counts; Unicode's normal form does not. Patterns
-become RE2, so matching is linear in the path whatever the pattern.
+``*`` and ``?`` stay inside a folder, ``**`` crosses folders. Case matters; Unicode normalization does not. Patterns are
+compiled to RE2, so matching is linear in the path whatever the pattern.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _HINT = "* and ? stay in a folder, ** goes over folders, [a-z] is one character,
 
 
 def is_glob(text: str) -> bool:
-    """Whether a path holds what only patterns hold. A note may bear such a name all the same."""
+    """Whether a path contains pattern characters. A note may have such a name all the same."""
     return _GLOB_CHARACTERS.search(text) is not None
 
 
 def compile_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches. Raises ``InvalidArgument`` for what is no pattern."""
+    """A predicate for paths that match. Raises ``InvalidArgument`` for an invalid pattern."""
     if len(pattern) > MAX_PATTERN_LENGTH:
         raise InvalidArgument("refs", f"has a pattern of more than {MAX_PATTERN_LENGTH} characters")
     if any(part in (".", "..") for part in pattern.split("/")) or pattern.startswith("/"):
@@ -46,7 +46,7 @@ def compile_matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def expand_pattern(tx: Reader, pattern: str, limit: int) -> list[str]:
-    """Paths of notes that match, in their order, ``limit`` of them at most. Raises ``InvalidArgument``."""
+    """Paths of matching notes in order, ``limit`` at most. Raises ``InvalidArgument``."""
     matches, start = compile_matcher(pattern), _common_prefix(pattern)
     rows = tx.all(
         "SELECT path FROM notes WHERE path >= :start AND path < :beyond ORDER BY path",
@@ -62,10 +62,10 @@ def expand_pattern(tx: Reader, pattern: str, limit: int) -> list[str]:
 
 
 def _common_prefix(pattern: str) -> str:
-    """What every match begins with, as far as its spelling is the same in every normal form."""
+    """The prefix of every match, as far as it is spelled the same in every normal form."""
     found = _GLOB_CHARACTERS.search(pattern)
     plain = pattern[: found.start()] if found else pattern
-    # The last character may belong to an accent that follows it, which makes another character of the two.
+    # The last character is dropped: a combining accent may follow it and compose with it.
     return plain[:-1] if plain.isascii() else ""
 
 

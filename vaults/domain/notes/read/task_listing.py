@@ -1,4 +1,4 @@
-"""Tasks of all notes, as the index holds them."""
+"""Listing tasks of all notes, from the index."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ _SORT_COLUMNS = {"path": "n.path", "due": f"(COALESCE(t.due, '{_NO_DUE_DATE}') |
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Which tasks. ``status``: open (neither done nor cancelled), done, all, another of ``STATUSES``, or the character
-    in the box. ``due_before`` is a day that counts no more."""
+    """Which tasks to list."""
 
     path: str | None = None
     folder: str | None = None
-    status: str = "open"
+    status: str = (
+        "open"  # open (neither done nor cancelled), done, all, another of ``STATUSES``, or the box's character
+    )
     tag: str | None = None
     contains: str | None = None
     due_after: str | None = None
-    due_before: str | None = None
+    due_before: str | None = None  # exclusive
     sort_by: TaskSort = "path"
 
     @property
     def digest(self) -> str:
-        """What a cursor belongs to."""
+        """Identifies the listing that a cursor belongs to."""
         return hash_parts("tasks", {name: getattr(self, name) for name in self.__slots__})[:16]
 
 
@@ -79,8 +80,8 @@ class TaskPage:
 async def list_tasks(
     vault: Vault, wanted: TaskFilter, limit: int, max_tokens: int, cursor: str | None = None
 ) -> TaskPage:
-    """Tasks in the order of paths and lines, or of days they are due. Raises ``NotFound`` for a note that is not there,
-    ``InvalidArgument`` for a status or cursor that is none."""
+    """Tasks ordered by path and line, or by due date. Raises ``NotFound`` for a note that does not exist,
+    ``InvalidArgument`` for an invalid status or cursor."""
     warnings = await warn_if_behind(vault)
     path = to_note_path(await resolve_path(vault, wanted.path)) if wanted.path is not None else None
     after = cursors.decode(cursor, wanted.digest) if cursor is not None else None
@@ -128,7 +129,7 @@ def _conditions(wanted: TaskFilter, params: Params) -> Iterator[str]:
         params |= {"folder": folder, "within": f"{folder}/", "beyond": f"{folder}0"}
         yield folder_condition("n.folder")
     if wanted.tag is not None:
-        # As JSON a tag stands between quotes, and what is below it begins with it and a slash.
+        # In JSON a tag stands between quotes, and a tag below it starts with it and a slash.
         tag = json.dumps(to_tag_key(wanted.tag), ensure_ascii=False)
         params |= {"tag": tag, "below": f"{tag[:-1]}/"}
         yield "(instr(lower(t.tags), :tag) > 0 OR instr(lower(t.tags), :below) > 0)"

@@ -1,1 +1,1 @@
-"""Following what other programs do to the files."""
+"""Following changes that other programs make to the files."""

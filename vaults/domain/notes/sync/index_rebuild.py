@@ -1,8 +1,8 @@
-"""Building everything derived of notes anew from their files, while they go on being found and changed.
+"""Rebuilding everything derived from notes, while they go on being found and changed.
 
-Each note gives up its rows and gets them again in one transaction, so at every moment it is found as it was or as it
-is. Its number stays. Whoever follows the files, here or in another process, goes on doing so: what a tool or another
-program wrote after a file was read here wins.
+Each note's rows are deleted and written again in one transaction, so at every moment it is found as it was or as it is.
+Its number stays. The sync loop, here or in another process, keeps running: what a tool or another program writes after
+a file was read here wins.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from vaults.index import passages
 from vaults.vault import Vault
 
 AGAIN_S = 2.0
-"""Seconds until most notes, missing of a sudden, are looked for once more."""
+"""Seconds until notes of which most suddenly vanished are looked for again."""
 
 OnNotesRebuilt = Callable[[int, int], None]
 
 
 async def rebuild_index(vault: Vault, progress: OnNotesRebuilt = lambda *_: None) -> str | None:
-    """Read every file and write its rows anew. Returns why not, where the folder cannot be read: then the notes stay
-    as they are. Raises ``StorageFull``."""
+    """Read every file and rewrite its rows. If the folder cannot be read, returns the reason and leaves the notes as
+    they are. Raises ``StorageFull``."""
     try:
         await readiness.wait_until_synced(vault)
-        async with vault.notes.looking:  # whoever follows the files here waits, and finds them read
+        async with vault.notes.looking:  # this process's sync loop waits, and then finds the files read
             await _rewrite_all(vault, progress)
         await _follow_files(vault)
     except VaultUnavailable as failure:
@@ -56,17 +56,17 @@ async def _rewrite_all(vault: Vault, progress: OnNotesRebuilt) -> None:
 def _rewrite_rows(vault: Vault, taken: Sequence[NoteExtract], tx: Writer) -> None:
     model, limit = reconciliation.find_model(vault, tx), vault.shared.index.passage_tokens
     for each in taken:
-        held = next(iter(note_rows.find_known(tx, [each.path])), None)
-        if held is not None:
-            if held.hash != each.hash and reconciliation.is_outdated(held, each):
-                continue  # a tool wrote it after this was read, and has told the rows
-            passages.remove_items(tx, KIND, [held.seq])
-            tx.run("DELETE FROM note_names WHERE note = ?", (held.seq,))
+        known = next(iter(note_rows.find_known(tx, [each.path])), None)
+        if known is not None:
+            if known.hash != each.hash and reconciliation.is_outdated(known, each):
+                continue  # a tool wrote the note after this was read, and updated the rows
+            passages.remove_items(tx, KIND, [known.seq])
+            tx.run("DELETE FROM note_names WHERE note = ?", (known.seq,))
         note_rows.write_note(tx, each, model, limit)
 
 
 async def _follow_files(vault: Vault) -> None:
-    """What changed or went since it was read, and what is left out and why."""
+    """Catch up with files that changed or vanished since they were read, and record those left out."""
     try:
         await reconciliation.reconcile_all(vault)
     except reconciliation.NotesVanished as failure:

@@ -1,4 +1,4 @@
-"""Waiting for the first look at a vault's files, where this is the process that looks."""
+"""Waiting for the first scan of a vault's files, if this process does it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from vaults.vault import Vault
 
 STEP_S = 1.0
 STALL_S = 15.0
-"""Seconds without progress after which a look that does not come is no longer waited for."""
+"""Seconds without progress after which waiting for the scan ends."""
 
 
 async def wait_until_synced(vault: Vault) -> bool:
-    """Whether the rows follow the files. Returns at once where another process, or nobody, looks after them."""
+    """Wait for the first scan; returns whether the rows follow the files. Returns False at once if another process, or
+    none, follows them."""
     seen, since = None, time.monotonic()
     while vault.lease.held and not await vault.notes.settled(STEP_S):
         if not await run_in(vault.shared.pool, vault.notes.root.is_dir):
-            return False  # a folder that is not there is waited for by the watcher, for ever
+            return False  # the watcher waits for a missing folder for ever
         now = vault.notes.progress
         if now != seen:
             seen, since = now, time.monotonic()
@@ -30,7 +31,7 @@ def is_followed(vault: Vault) -> bool:
     """Whether a living process, this one or another, follows the files."""
     if vault.lease.held:
         return True
-    if vault.lease.try_acquire():  # it was free: nobody does
+    if vault.lease.try_acquire():  # it was free: none does
         vault.lease.release()
         return False
     return True

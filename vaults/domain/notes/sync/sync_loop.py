@@ -1,6 +1,6 @@
-"""A vault's notes while it is open: finish what was begun, read what changed meanwhile, follow what changes now.
+"""Keeping an open vault's index in sync: finish interrupted changes, read what changed meanwhile, follow changes.
 
-One process does this for a vault, the one that holds its lease; another that opens the vault finds the rows it keeps.
+One process does this for a vault, the one that holds its lease; others that open the vault use the rows it writes.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from vaults.files.watch.folder_watcher import Watcher
 from vaults.vault import BackgroundJob, Vault
 
 AGAIN_S = 2.0
-"""Seconds until most notes, missing of a sudden, are looked for once more."""
+"""Seconds until notes of which most suddenly vanished are looked for again."""
 
 QUIET_S = 1.5
-"""Seconds without an edit after which a long note is read whole."""
+"""Seconds without an edit after which a long note's links and tasks are read."""
 
 RETRY_S = 5.0
-"""Seconds after a failure until everything is looked at again."""
+"""Seconds after a failure until everything is scanned again."""
 
 
 async def run_sync_loop(vault: Vault) -> None:
-    """Keep the index with the files until cancelled. Never raises for what happens to files or disk; what else it
-    raises is told in the vault's status, and whoever runs it begins anew."""
+    """Keep the index in sync with the files until cancelled. Never raises for what happens to files or disk; any other
+    exception is reported in the vault's status, and the caller restarts the loop."""
     try:
         await _follow_changes(vault)
     except Exception as failure:
@@ -59,8 +59,8 @@ async def _follow_changes(vault: Vault) -> None:
 
 
 async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
-    """One look at everything (None) or some paths, with everything that follows from it. A failure is told in the
-    vault's status and tried again with the next look."""
+    """Sync everything (None) or some paths, with all that follows from it. A failure is reported in the vault's status
+    and retried with the next sync."""
     try:
         unfinished = await _finish_interrupted(vault)
         outcome = await (_sync_all(vault) if paths is None else reconciliation.reconcile_paths(vault, paths))
@@ -70,7 +70,7 @@ async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
         vault.notes.tell(IndexProgress("unavailable", reason=failure.message))
         await asyncio.sleep(RETRY_S)
         return
-    except StrongroomError as failure:  # the disk is full, or the database busy: the next look tries again
+    except StrongroomError as failure:  # the disk is full, or the database busy: retried with the next sync
         vault.notes.tell(IndexProgress("ready", reason=failure.message))
         return
     vault.notes.tell(IndexProgress("ready", reason=unfinished))
@@ -78,9 +78,9 @@ async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
 
 
 async def _finish_interrupted(vault: Vault) -> str | None:
-    """Finish what killed processes had begun, and clear away what they have left: before the first look, so that it
-    finds what that brings back, and whenever there was something to finish. Returns why it could not be: the next look
-    tries again, and what is there can be found meanwhile."""
+    """Finish changes that killed processes had begun, and sweep away the temporary files they left: before the first
+    scan, so that it sees what that brings back, and whenever a change was finished. On failure returns the reason: the
+    next sync retries, and the notes can be found meanwhile."""
     try:
         if await recovery.recover(vault) or vault.notes.progress.phase != "ready":
             await run_in(vault.shared.pool, vault.notes.tree.sweep)
@@ -90,28 +90,28 @@ async def _finish_interrupted(vault: Vault) -> str | None:
 
 
 def _announce(vault: Vault, outcome: ReconcileOutcome) -> None:
-    if outcome.owed or outcome.paths:  # vectors, or what background jobs keep of the notes
+    if outcome.owed or outcome.paths:  # missing vectors, or data that background jobs derive from notes
         vault.start_background_work()
     if outcome.paths:
         vault.shared.on_notes_changed(vault.name, outcome.paths)
 
 
 async def _sync_all(vault: Vault) -> ReconcileOutcome:
-    def told(done: int, total: int) -> None:
-        if vault.notes.progress.phase != "ready":  # a later look at everything is nobody's wait
+    def report(done: int, total: int) -> None:
+        if vault.notes.progress.phase != "ready":  # nobody waits for a later full scan
             vault.notes.tell(IndexProgress("scanning", done, total))
 
-    told(0, 0)
+    report(0, 0)
     try:
-        return await reconciliation.reconcile_all(vault, told)
+        return await reconciliation.reconcile_all(vault, report)
     except NotesVanished as failure:
         await asyncio.sleep(AGAIN_S)
-        return await reconciliation.reconcile_all(vault, told, expected=failure.missing)
+        return await reconciliation.reconcile_all(vault, report, expected=failure.missing)
 
 
 async def read_incomplete(vault: Vault) -> None:
-    """A background job: read links and tasks of long notes that tools changed, once nobody has for a moment: to read
-    one takes as long as ten edits of it."""
+    """A background job: read links and tasks of long notes that tools changed, once edits pause: reading one takes as
+    long as ten edits of it."""
     quiet = time.time_ns() - int(QUIET_S * 1e9)
     if paths := await vault.db.read(lambda tx: note_rows.find_incomplete(tx, quiet)):
         await reconciliation.read_whole(vault, paths)

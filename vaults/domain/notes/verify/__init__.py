@@ -1,1 +1,1 @@
-"""Whether files, rows and journal agree."""
+"""Checking that files, rows and journal agree."""

@@ -1,8 +1,7 @@
-"""Are a vault's notes in the index as they are on disk? Every file is read, and compared with its rows.
+"""Checking that a vault's notes are indexed as they are on disk: every file is read and compared with its rows.
 
-The owner goes on writing meanwhile, and whoever follows the files is always a moment behind. So what does not agree is
-looked at again, for as long as somebody who may put it right seems to be at it; a file that was saved only just now is
-no disagreement.
+The owner goes on writing meanwhile, and the sync loop is always a moment behind. So a disagreement is checked again for
+as long as a sync loop may still resolve it, and a file that was saved only just now does not count.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from vaults.files.tree import FoundNote, WalkResult
 from vaults.vault import Vault
 
 JUST_SAVED_NS = 2_000_000_000
-"""So young a save may be that the index need not know of it."""
+"""Max age of a save, in nanoseconds, that the index need not know of yet."""
 
 PAUSE_S = 0.25
 SLACK_S = 2.0
-"""Seconds, beside the time between two looks where the folder is polled, until a change should have been noticed."""
+"""Seconds, in addition to the polling interval, until a change should have been noticed."""
 
 PAGE = 100
 
 CODES_OF_LAG = frozenset({"notes_stale", "notes_unindexed"})
-"""What an index that is only late has against a file."""
+"""Findings that an index which is merely late explains."""
 
 OnNotesChecked = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
 class DiskCheckResult:
-    """What was found: how many of each code, and what is left out of the index."""
+    """The number of findings by code, and the files left out of the index."""
 
     counts: Counter[str] = field(default_factory=Counter)
     skipped: list[SkippedFile] = field(default_factory=list)
@@ -51,11 +50,11 @@ class DiskCheckResult:
 
 @dataclass(frozen=True, slots=True)
 class _DoubtfulPath:
-    """A path whose rows do not agree. ``settled``: nobody is going to put it right; ``fresh``: saved just now."""
+    """A path whose rows disagree with its file."""
 
     codes: list[str]
-    settled: bool
-    fresh: bool
+    settled: bool  # the sync loop is not going to resolve it
+    fresh: bool  # saved just now
 
 
 async def check_notes(vault: Vault, progress: OnNotesChecked = lambda *_: None) -> DiskCheckResult:
@@ -65,7 +64,7 @@ async def check_notes(vault: Vault, progress: OnNotesChecked = lambda *_: None) 
         walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
         await _compare(vault, walk, proof, progress)
     except VaultUnavailable:
-        # Without a folder that once was, nothing is known of the notes; one that never could be made holds none.
+        # A folder that existed once may hold notes; one that could never be created holds none.
         kept = await vault.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'"))
         proof.counts["notes_unavailable"] += kept is not None
     return proof
@@ -84,7 +83,7 @@ async def _compare(vault: Vault, walk: WalkResult, proof: DiskCheckResult, progr
             proof.skipped += [*found.odd, *found.unreadable]
             done += count
             progress(done, len(walk.found))
-    await run_in(vault.shared.pool, vault.notes.tree.device)  # raises when it was not the files that went
+    await run_in(vault.shared.pool, vault.notes.tree.device)  # raises if the whole folder vanished meanwhile
     others = {each.path: DiskState(each.path, left_out=str(each.reason)) for each in walk.skipped}
     proof.skipped += [SkippedFile(each.path, each.left_out or "") for each in others.values()]
     proof.counts["folders_unread"] = len(walk.unread)
@@ -105,14 +104,14 @@ def _find_doubtful(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> list[
 def _find_unexplained(
     found: Sequence[FoundNote], others: Iterable[str], unread: Sequence[str], tx: Reader
 ) -> list[str]:
-    """Paths the rows know and the walk does not."""
+    """Paths that have rows and that the walk did not find."""
     there = {each.path for each in found} | set(others)
     rows = tx.all("SELECT path FROM notes UNION SELECT path FROM notes_skipped")
     return [row[0] for row in rows if row[0] not in there and not reconciliation.is_within(row[0], unread)]
 
 
 async def _resolve_doubts(vault: Vault, doubtful: Sequence[str]) -> dict[str, _DoubtfulPath]:
-    """Look again at what did not agree, until it does, nobody is going to change it, or nothing moves any more."""
+    """Check disagreements again until they are resolved, settled, or make no more progress."""
     final: dict[str, _DoubtfulPath] = {}
     left, waited = list(doubtful), 0.0
     patience = vault.notes.settings.poll_s + SLACK_S
@@ -123,7 +122,7 @@ async def _resolve_doubts(vault: Vault, doubtful: Sequence[str]) -> dict[str, _D
         moving = [path for path, doubt in doubts.items() if not doubt.settled]
         if waited >= patience or not (moving and readiness.is_followed(vault)):
             return final | {path: doubts[path] for path in moving}
-        pause = max(PAUSE_S, time.monotonic() - started)  # a look at many takes long: half the time is for others
+        pause = max(PAUSE_S, time.monotonic() - started)  # use at most half the time, for checking many takes long
         await asyncio.sleep(pause)
         waited = waited + pause if len(moving) == len(left) else 0.0
         left = moving

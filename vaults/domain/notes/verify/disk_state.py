@@ -1,4 +1,4 @@
-"""What is on disk at a path now, read as the index would read it."""
+"""What is on disk at a path, read the way the index would read it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class DiskState:
-    """A path as it is on disk: a note (``taken``), something that is left out of the index and why (``left_out``), or
-    nothing. ``closed``: it is there but cannot be read now, and what is known of it counts."""
+    """A path as it is on disk: a note, something left out of the index, or nothing."""
 
     path: str
-    taken: NoteExtract | None = None
-    left_out: str | None = None
-    closed: bool = False
+    taken: NoteExtract | None = None  # set if it is a note
+    left_out: str | None = None  # why it is left out
+    closed: bool = False  # it exists but cannot be read now, so its rows count
 
 
 def to_disk_states(found: ReadBatch) -> list[DiskState]:
-    """What was read."""
+    """The states of the files in a batch."""
     return [
         *(DiskState(each.path, each) for each in found.taken),
         *(DiskState(each.path, left_out=each.reason) for each in found.odd),
@@ -32,7 +31,7 @@ def to_disk_states(found: ReadBatch) -> list[DiskState]:
 
 
 def read_disk_states(vault: Vault, paths: Sequence[str]) -> list[DiskState]:
-    """Whatever is at some paths. Blocking. Raises ``VaultUnavailable``."""
+    """The states of several paths. Blocking. Raises ``VaultUnavailable``."""
     return [_read_disk_state(vault, path) for path in paths]
 
 

@@ -1,4 +1,4 @@
-"""Does the journal of changes hold what it says? Reading only."""
+"""Checking that the journal is consistent. Read-only."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _MISSING = (
 
 
 async def check_journal(vault: Vault) -> dict[str, int]:
-    """What is wrong with changes and versions, by code of finding."""
+    """The number of faults in changes and versions, by code of finding."""
     return {"changes_unfinished": await count_unfinished(vault), **await vault.db.read(_check_versions)}
 
 
 async def count_unfinished(vault: Vault) -> int:
-    """Changes that were begun and that nobody is going to end."""
+    """How many changes were begun and will not be finished by their process."""
     if not await vault.db.read(journal.list_unfinished):
         return 0
     try:
-        async with vault.notes.writing():  # whoever was at work has ended what it began, or was killed
+        async with vault.notes.writing():  # a live writer has finished by now; a dead one never will
             return len(await vault.db.read(journal.list_unfinished))
     except Overloaded:
-        return 0  # somebody is at work, and for long
+        return 0  # a long write is in progress
     except ReadOnly:
         return len(await vault.db.read(journal.list_unfinished))
 

@@ -1,4 +1,4 @@
-"""One note's rows against what is read of its file. Reading only."""
+"""Comparing one note's rows with its file. Read-only."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from vaults.index import facets, passage_updates, passages
 from vaults.markdown.link_resolution import name_key
 
 UNCOMPARED_COLUMNS = ("source_hash", "modified_at", "kind", "item", "place", "ordinal")
-"""Columns of a passage that are no matter of what it says."""
+"""Passage columns that do not depend on the content."""
 
 _COLUMNS = ("source_hash", *(name for name in passages.COLUMNS if name not in UNCOMPARED_COLUMNS))
 _COLUMN_LIST = ", ".join(f"p.{name}" for name in _COLUMNS)
 
 
 def compare_rows(tx: Reader, seen: DiskState, max_tokens: int) -> list[str]:
-    """What the rows say otherwise than the disk, as codes of findings."""
+    """How the rows differ from the disk, as codes of findings."""
     if seen.closed:
         return []
     reason = tx.value("SELECT reason FROM notes_skipped WHERE path = ?", (seen.path,))
     found = [] if reason == seen.left_out else ["skipped_differ"]
-    held = next(iter(find_known(tx, [seen.path])), None)
+    known = next(iter(find_known(tx, [seen.path])), None)
     if seen.taken is None:
-        return [*found, "notes_gone"] if held else found
-    if held is None:
+        return [*found, "notes_gone"] if known else found
+    if known is None:
         return [*found, "notes_unindexed"]
-    if held.hash != seen.taken.hash:
+    if known.hash != seen.taken.hash:
         return [*found, "notes_stale"]
-    return [*found, *_compare_row(tx, held, seen.taken, max_tokens)]
+    return [*found, *_compare_row(tx, known, seen.taken, max_tokens)]
 
 
 def is_settled(tx: Reader, seen: DiskState) -> bool:
-    """Whether whoever follows the files takes the path for done: then no waiting changes what is wrong with it."""
-    held = next(iter(find_known(tx, [seen.path])), None)
-    if held is None or seen.taken is None or not held.complete:
+    """Whether the sync loop considers the path up to date: then waiting resolves no finding."""
+    known = next(iter(find_known(tx, [seen.path])), None)
+    if known is None or seen.taken is None or not known.complete:
         return False
-    return held.hash == seen.taken.hash or reconciliation.is_unchanged(held, seen.taken.stamp)
+    return known.hash == seen.taken.hash or reconciliation.is_unchanged(known, seen.taken.stamp)
 
 
-def _compare_row(tx: Reader, held: KnownNote, taken: NoteExtract, max_tokens: int) -> list[str]:
-    found = [] if _row_agrees(tx, held, taken) and _names_agree(tx, held.seq, taken) else ["notes_differ"]
-    if not held.complete:
+def _compare_row(tx: Reader, known: KnownNote, taken: NoteExtract, max_tokens: int) -> list[str]:
+    found = [] if _row_agrees(tx, known, taken) and _names_agree(tx, known.seq, taken) else ["notes_differ"]
+    if not known.complete:
         found.append("notes_unfinished")
-    elif not (_facets_agree(tx, held.seq, taken) and _lists_agree(tx, held.seq, taken)):
+    elif not (_facets_agree(tx, known.seq, taken) and _lists_agree(tx, known.seq, taken)):
         found.append("links_differ")
-    return [*found, *_compare_passages(tx, held.seq, taken, max_tokens)]
+    return [*found, *_compare_passages(tx, known.seq, taken, max_tokens)]
 
 
-def _row_agrees(tx: Reader, held: KnownNote, taken: NoteExtract) -> bool:
+def _row_agrees(tx: Reader, known: KnownNote, taken: NoteExtract) -> bool:
     expected: dict[str, object] = {
         "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
         "aliases": _json(taken.aliases), "frontmatter": _json(taken.frontmatter), "problem": taken.problem,
         "size": taken.stamp.size,
     }  # fmt: skip
-    if held.complete:
+    if known.complete:
         expected["tags"] = _json(taken.tags)
     if taken.dated:
         expected["created_at"] = taken.created_at
-    row = tx.one(f"SELECT {', '.join(expected)} FROM notes WHERE seq = ?", (held.seq,))
+    row = tx.one(f"SELECT {', '.join(expected)} FROM notes WHERE seq = ?", (known.seq,))
     return row == tuple(expected.values())
 
 
@@ -101,14 +101,14 @@ def _lists_agree(tx: Reader, number: int, taken: NoteExtract) -> bool:
 
 
 def _compare_passages(tx: Reader, number: int, taken: NoteExtract, max_tokens: int) -> list[str]:
-    held = tx.all(
+    stored = tx.all(
         f"SELECT {_COLUMN_LIST}, s.pairs FROM passages p LEFT JOIN passages_pairs s ON s.rowid = p.seq"
         " WHERE p.kind = ? AND p.item = ? ORDER BY p.ordinal",
         (KIND, number),
     )
-    if not held:
+    if not stored:
         return ["passages_missing"]
-    # What a note that does not say it is dated by is in its row alone: when it was first seen.
+    # A note without a creation date in its frontmatter is dated by its row alone: when it was first seen.
     created = taken.created_at if taken.dated else tx.value("SELECT created_at FROM notes WHERE seq = ?", (number,))
     item = replace(taken.item(number), at=created)
     shared = item.columns() | {"sequence": passage_updates.sequence_of(item)}
@@ -118,7 +118,7 @@ def _compare_passages(tx: Reader, number: int, taken: NoteExtract, max_tokens: i
         for place, passage in enumerate(block.cut(max_tokens, taken.labels))
         for row in (shared | passage.columns() | {"source_hash": f"{block.digest}:{place}"},)
     ]
-    return [] if held == expected else ["passages_differ"]
+    return [] if stored == expected else ["passages_differ"]
 
 
 def _json(value: object) -> str:
