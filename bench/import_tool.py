@@ -9,7 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, Arguments, tool
+from server.tool_spec import ADDS, Arguments, tool
 from vaults.domain.import_export.imports import import_jsonl
 
 
@@ -25,7 +25,7 @@ class ImportResult:
     rejected: int
 
 
-@tool(role=Role.WRITER, effect=ADDS, text=lambda done: f"Stored {done.stored}.")
+@tool(role=Role.WRITER, effect=ADDS, render=lambda done: f"Stored {done.stored}.")
 async def import_file(call: Call, args: ImportArguments) -> ImportResult:
     """Import a file of memories into this vault."""
     tally = await import_jsonl(call.vault, call.actor, Path(args.path))

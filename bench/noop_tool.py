@@ -8,7 +8,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import Arguments, tool
+from server.tool_spec import Arguments, tool
 
 
 class NoopArguments(Arguments):
@@ -22,7 +22,7 @@ class Echo:
     number: int
 
 
-@tool(role=Role.READER, text=lambda echo: f"Number {echo.number}.")
+@tool(role=Role.READER, render=lambda echo: f"Number {echo.number}.")
 async def noop(call: Call, args: NoopArguments) -> Echo:
     """Do nothing and give the number back."""
     del call

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from server.mcp_bridge.views import View
-from server.tools._spec import PRESETS, ToolRegistry
+from server.caller_views import View
+from server.tool_spec import PRESETS, ToolRegistry
 from vaults.advice import Advice, Audience, render_for
 
 R = TypeVar("R")

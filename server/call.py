@@ -17,7 +17,7 @@ from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
 from server.settings import Settings
-from server.tools._spec import ToolRegistry
+from server.tool_spec import ToolRegistry
 from vaults.activity_log.sessions import Session
 from vaults.db.connection import Database
 from vaults.domain.actors import Actor, workspace_key

@@ -13,7 +13,7 @@ from typing import Any
 from server.call import Caller
 from server.consent import PersonMustBeAsked
 from server.query_context import estimate_tokens, format_query_context
-from server.tools._spec import ToolSpec
+from server.tool_spec import ToolSpec
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry, ActivityRecord
 from vaults.activity_log.sessions import Session, SessionOwner

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.call import Caller
-from server.tools._spec import COMMON_ARGUMENTS, CONFIRMED, OLD_CONFIRMED, Arguments, ToolSpec
+from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, OLD_CONFIRMED, Arguments, ToolSpec
 from vaults.errors import ConfirmationRequired
 
 _MAX_LINES = 12

@@ -20,9 +20,9 @@ from server import consent, errors
 from server.audience import audience_of, word_warnings
 from server.call import AnswerForm, Call, Caller, CallRecord
 from server.call_log import ActivityRecorder, CallLogEntry, resolve_session
-from server.mcp_bridge.views import view_of
+from server.caller_views import view_of
 from server.rendering import answers as rendering
-from server.tools._spec import Arguments, ResourceLink, ToolSpec
+from server.tool_spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
 from vaults.context import CallContext, bind_call, run_in
 from vaults.domain.text.validation_messages import simplify

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from server.audience import audience_of
 from server.call import Caller
+from server.caller_views import View, view_of
 from server.fences import fence
 from server.internal_calls import call_internally
-from server.mcp_bridge.views import View, view_of
 from server.services import Services
-from server.tools._spec import ToolRegistry
+from server.tool_spec import ToolRegistry
 from vaults.advice import Audience, ToolClause, join_clauses, tool_clause
 from vaults.errors import InvalidArgument, NotFound
 

@@ -47,6 +47,7 @@ from mcp_types import (
 
 from server import consent, prompts, resources
 from server.call import Caller
+from server.caller_views import view_of
 from server.dispatch import CallOutcome, dispatch
 from server.internal_calls import InternalCallRefused
 from server.mcp_bridge import elicitation
@@ -54,7 +55,6 @@ from server.mcp_bridge.catalogue import ToolCatalogue
 from server.mcp_bridge.error_wall import error_wall, replace_surrogates, to_mcp_error
 from server.mcp_bridge.instructions_middleware import make_instructions_middleware
 from server.mcp_bridge.subscriptions import Subscriptions
-from server.mcp_bridge.views import view_of
 from server.services import Services
 from server.version import version
 from vaults.errors import NotFound

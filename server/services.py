@@ -21,7 +21,7 @@ from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.call import CallRecord
 from server.settings import Settings
-from server.tools._spec import ToolRegistry
+from server.tool_spec import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database

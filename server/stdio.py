@@ -30,8 +30,8 @@ from uuid_utils import uuid7
 from auth.principal import Principal
 from server.call import Caller
 from server.call_log import resolve_session
+from server.caller_views import first_preset, strictest_mode
 from server.mcp_bridge.pending_requests import Message, PendingRequests, not_unicode_error, parse_message
-from server.mcp_bridge.views import first_preset, strictest_mode
 from server.protocol import Context, make_protocol
 from server.services import Services
 from vaults.errors import NotFound, StrongroomError

@@ -19,9 +19,9 @@ from server.call import Caller
 from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
+from server.tool_json_schema import to_listed_output
+from server.tool_spec import ToolSpec
 from server.tools import discover
-from server.tools._json_schema import to_listed_output
-from server.tools._spec import ToolSpec
 from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder

@@ -77,7 +77,7 @@ def _caller(services: Services, vault: str, subject: str | None) -> Caller:
     from auth.principal import LOCAL, Principal, local_names, owner
     from auth.roles import Role
     from server.call import Caller
-    from server.mcp_bridge.views import strictest_mode
+    from server.caller_views import strictest_mode
 
     principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
     known = services.registry_cache.known(vault)

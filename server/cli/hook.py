@@ -166,8 +166,8 @@ def _caller(services: Services, vault: str, hook_input: HookInput, project: Path
     from auth.principal import owner
     from auth.roles import Role
     from server.call import Caller
+    from server.caller_views import strictest_mode
     from server.hooks import CLIENT
-    from server.mcp_bridge.views import strictest_mode
 
     principal = owner("stdio")
     return Caller(

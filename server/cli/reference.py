@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from server.mcp_bridge.views import View
-    from server.tools._spec import ToolRegistry, ToolSpec
+    from server.caller_views import View
+    from server.tool_spec import ToolRegistry, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,8 +56,8 @@ def tools_page() -> str:
 def costs_table() -> str:
     """What each preset costs: bytes of the list as sent, tokens of the part a model may be shown."""
     from auth.roles import Role
+    from server.tool_spec import PRESETS
     from server.tools import discover
-    from server.tools._spec import PRESETS
 
     registry = discover()
     lines = [

@@ -45,8 +45,8 @@ from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Context, Extend, Protocol, make_protocol
 from server.services import SERVER_WORK, Recorders, Services, open_services
 from server.settings import LoadedSettings, Settings
+from server.tool_spec import ToolRegistry
 from server.tools import discover
-from server.tools._spec import ToolRegistry
 from server.version import version
 from vaults.errors import InvalidArgument, StrongroomError
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from starlette.types import Message, Scope, Send
 
 from server.call import AnswerForm
-from server.mcp_bridge.views import View
+from server.caller_views import View
 
 CACHE_SIZE = 256
 MAX_ANSWER_BYTES = 1 << 20

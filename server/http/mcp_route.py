@@ -26,14 +26,14 @@ from uuid_utils import uuid7
 
 from ops.refusals import RefusalLine
 from server.call import AnswerForm, Caller
+from server.caller_views import WRITE_MODES, first_preset, strictest_mode, view_of
 from server.http.fast_path import FastPath, ParsedToolCall, parse_tool_call
 from server.http.gate import Admission
 from server.http.listing_cache import ListingCache, ListingRequest, parse_listing_request
 from server.http.request_head import Refusal, check_structure, line_of, respond, too_large
-from server.mcp_bridge.views import WRITE_MODES, first_preset, strictest_mode, view_of
 from server.protocol import Protocol
 from server.services import Services
-from server.tools._spec import PRESETS
+from server.tool_spec import PRESETS
 from vaults.errors import NotFound, Overloaded, RateLimited
 
 _ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}

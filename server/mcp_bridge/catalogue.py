@@ -9,9 +9,9 @@ import json
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
 from server.call import AnswerForm
-from server.mcp_bridge.views import View
-from server.tools._json_schema import to_listed_output
-from server.tools._spec import ToolRegistry, ToolSpec
+from server.caller_views import View
+from server.tool_json_schema import to_listed_output
+from server.tool_spec import ToolRegistry, ToolSpec
 from vaults.errors import InvalidArgument
 
 PAGE_SIZE = 100

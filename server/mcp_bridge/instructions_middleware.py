@@ -9,9 +9,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 
 from server.audience import audience_of
 from server.call import Caller
+from server.caller_views import view_of
 from server.instructions import instructions
-from server.mcp_bridge.views import view_of
-from server.tools._spec import ToolRegistry
+from server.tool_spec import ToolRegistry
 
 _METHODS = ("initialize", "server/discover")
 

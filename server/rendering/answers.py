@@ -9,7 +9,7 @@ from typing import Any
 from server.rendering import plain_text, token_counts
 from server.rendering.token_counts import FREE_FORM
 from server.rendering.truncation import POSITION_FIELDS, estimate_size, shorten
-from server.tools._spec import Arguments, ToolSpec
+from server.tool_spec import Arguments, ToolSpec
 from vaults.context import run_in
 from vaults.domain.text.sanitize import escape_hidden, to_visible_json
 from vaults.search import tokenizer

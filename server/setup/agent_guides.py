@@ -13,8 +13,8 @@ from auth.principal import owner
 from auth.roles import Role
 from server.audience import audience_of
 from server.call import Caller
+from server.caller_views import first_preset, strictest_mode
 from server.dispatch import dispatch
-from server.mcp_bridge.views import first_preset, strictest_mode
 from server.services import Services
 from server.setup.project_vaults import STATE_FOLDER
 from vaults.advice import Audience, join_clauses, tool_clause

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.tool_discovery.patterns import ToolMatch, find_matches
-from server.tools._spec import ToolSpec
+from server.tool_spec import ToolSpec
 
 MAX_ADVISED = 3
 """Max tools advised, each of a different group."""

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from server.tools._spec import ToolSpec
+from server.tool_spec import ToolSpec
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded
 

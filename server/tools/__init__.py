@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 
-from server.tools._spec import ToolRegistry, ToolSpec
+from server.tool_spec import ToolRegistry, ToolSpec
 
 
 def discover(extra_modules: Iterable[str] = ()) -> ToolRegistry:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from server.call import Call
-from server.tools._spec import Arguments
+from server.tool_spec import Arguments
 from vaults import clock
 from vaults.domain.actors import GLOBAL, workspace_key
 from vaults.domain.memories.memory_model import AppliesTo, MemoryType, Tier

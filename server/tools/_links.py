@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from server.tool_spec import Arguments, MaxTokens
 from server.tools._lines import ALREADY_SO, ONLY_SHOWN
-from server.tools._spec import Arguments, MaxTokens
 from vaults.domain.graph.links import link_suggestions
 from vaults.domain.graph.links.broken_links import BrokenLink
 from vaults.domain.graph.links.bulk_links import AppliedLink

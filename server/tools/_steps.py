@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from auth.roles import Role
 from server.call import Call
+from server.tool_spec import Arguments
 from server.tools._notes import warn_of_secrets
-from server.tools._spec import Arguments
 from server.tools.notes_files import NoteDeleteArguments, NoteMoveArguments
 from server.tools.notes_write import (
     FrontmatterUpdateArguments,

@@ -13,7 +13,7 @@ from server.allowance import Allowances
 from server.call import Call
 from server.tool_discovery import ranking, similarity
 from server.tool_discovery.ranking import ToolChoice
-from server.tools._spec import PRESETS, REMOVES, Arguments, tool
+from server.tool_spec import PRESETS, REMOVES, Arguments, tool
 from server.version import version
 from vaults.domain.continuity import feedback
 from vaults.domain.continuity import live_status as pulses

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tool_spec import COMMON_ARGUMENTS, Arguments, tool
 from server.tools._filters import SearchFilterArguments
-from server.tools._spec import COMMON_ARGUMENTS, Arguments, tool
 from server.tools.search import BaseSearchArguments, fit_hits
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry

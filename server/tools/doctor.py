@@ -16,7 +16,7 @@ from ops.doctor.repairs import repair
 from ops.doctor.vaults import examine_open
 from server import redaction, vault_admin
 from server.call import Call
-from server.tools._spec import ADDS, Arguments, tool
+from server.tool_spec import ADDS, Arguments, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import activity_report, live_status
 from vaults.domain.continuity.activity_report import LoggedCall

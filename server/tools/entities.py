@@ -10,9 +10,9 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tool_spec import EDITS, Arguments, MaxTokens, tool
 from server.tools._lines import describe_change
 from server.tools._notes import DryRun, Etag
-from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.graph.entities import entity_lists as domain
 from vaults.domain.graph.entities import merge_proposals, note_aliases, note_merges

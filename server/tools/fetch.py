@@ -11,7 +11,7 @@ from auth.roles import Role
 from server.call import Call
 from server.rendering.plain_text import EvidenceItem as Evidence
 from server.rendering.plain_text import TextAnswer, format_author_and_age, given_title
-from server.tools._spec import Arguments, MaxTokens, tool
+from server.tool_spec import Arguments, MaxTokens, tool
 from vaults.advice import Advice, tool_clause
 from vaults.domain.retrieval import full_texts
 from vaults.domain.retrieval.full_texts import FetchedItem, FetchLimits, FetchResult

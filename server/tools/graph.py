@@ -10,7 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import READS, Arguments, MaxTokens, ResourceLink, tool
+from server.tool_spec import READS, Arguments, MaxTokens, ResourceLink, tool
 from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
 from vaults.domain.graph.analyses import Analysis, AnalysisScope
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphPageRequest

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from auth.handoff_addresses import is_handoff_address
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, Arguments, MaxTokens, tool
+from server.tool_spec import ADDS, COMMON_ARGUMENTS, EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity import claims as claiming

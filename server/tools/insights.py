@@ -10,7 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import READS, Arguments, MaxTokens, tool
+from server.tool_spec import READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain.insights import date_context, entity_evolution, note_facts, stale_notes, vault_growth
 from vaults.domain.insights.date_context import DateContext

@@ -10,9 +10,9 @@ from typing import Any
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
+from server.tool_spec import EDITS, tool
 from server.tools._links import LinksArguments, LinksResult, links_head
 from server.tools._links_upkeep import UPKEEP_ACTIONS
-from server.tools._spec import EDITS, tool
 from vaults.domain.graph.links import bulk_links, link_suggestions
 from vaults.domain.graph.links.link_suggestions import SuggestionOptions
 from vaults.domain.notes.edit.many_notes import BulkEdit

@@ -12,9 +12,9 @@ from server.call import Call
 from server.federated_search import search_vaults
 from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
+from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MemoryFilterArguments, Mode
 from server.tools._memories import Ids
-from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import GLOBAL

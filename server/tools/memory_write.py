@@ -12,9 +12,9 @@ from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
 from server.rendering.plain_text import TextAnswer, outline
+from server.tool_spec import ADDS, COMMON_ARGUMENTS, EDITS, REMOVES, Arguments, tool
 from server.tools._lines import to_line
 from server.tools._memories import Id, Ids
-from server.tools._spec import ADDS, COMMON_ARGUMENTS, EDITS, REMOVES, Arguments, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import workspace_key
 from vaults.domain.memories import creation, lifecycle, relations

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tool_spec import EDITS, REMOVES, Arguments, tool
 from server.tools._lines import ONLY_SHOWN, describe_change
 from server.tools._notes import DryRun, Etag, note_change_entry
-from server.tools._spec import EDITS, REMOVES, Arguments, tool
 from vaults.domain.notes.edit import deletions, moves, reversals
 from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.read import change_history

@@ -10,8 +10,8 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
+from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MomentArgument, Where
-from server.tools._spec import Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain.memories import corrections
 from vaults.domain.notes.read import note_listing, note_parts

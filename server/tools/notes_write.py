@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
+from server.tool_spec import EDITS, Arguments, Effect, MaxTokens, tool
 from server.tools._lines import describe_change
 from server.tools._notes import DryRun, Etag, note_change_entry, warn_of_secrets
-from server.tools._spec import EDITS, Arguments, Effect, MaxTokens, tool
 from vaults.domain.notes.edit import frontmatter_edits, section_edits, task_changes, whole_notes
 from vaults.domain.notes.edit.amendments import EditOptions
 from vaults.domain.notes.edit.edit_results import EditResult, NewLink

@@ -11,8 +11,8 @@ from pydantic import Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
+from server.tool_spec import Arguments, Effect, tool
 from server.tools._notes import DryRun, Etag
-from server.tools._spec import Arguments, Effect, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.advice import Advice, tool_clause
 from vaults.context import run_in

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
+from server.tool_spec import EDITS, Arguments, MaxTokens, tool
 from server.tools._lines import ALREADY_SO, ONLY_SHOWN
-from server.tools._spec import EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.schema import renames, reports, value_migration
 from vaults.domain.schema.bulk_edits import FrontmatterEditRequest, FrontmatterEditResult

@@ -15,8 +15,8 @@ from server.call import Call
 from server.federated_search import search_vaults
 from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
+from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
-from server.tools._spec import MaxTokens, tool
 from vaults import clock
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing

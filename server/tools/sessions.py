@@ -9,7 +9,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import EDITS, Arguments, MaxTokens, tool
+from server.tool_spec import EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import resume_brief, sessions
 from vaults.domain.continuity.handoffs import Handoff

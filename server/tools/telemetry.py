@@ -11,7 +11,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import ADDS, EDITS, Arguments, ToolRegistry, tool
+from server.tool_spec import ADDS, EDITS, Arguments, ToolRegistry, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in

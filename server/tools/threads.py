@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
-from server.tools._spec import EDITS, READS, Arguments, MaxTokens, tool
+from server.tool_spec import EDITS, READS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in

@@ -14,8 +14,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import CallOutcome, dispatch
 from server.services import Services
+from server.tool_spec import ToolSpec
 from server.tools import discover
-from server.tools._spec import ToolSpec
 from tests.conftest import Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from vaults.db.sql import Reader

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from auth.roles import Role
-from server.tools._spec import ToolSpec
+from server.tool_spec import ToolSpec
 from tests.conftest import Opening
 from tests.contracts.test_isolation import CALLS, TOOLS, VALID, _filled
 from tests.contracts.twins import TWINS, Twin, comparable, twin

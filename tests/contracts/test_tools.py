@@ -19,9 +19,9 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
+from server.tool_json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
+from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolRegistry, ToolSpec
 from server.tools import discover
-from server.tools._json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
-from server.tools._spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolRegistry, ToolSpec
 from vaults.search import tokenizer
 
 TOOLS = list(discover())

@@ -15,11 +15,11 @@ import pytest
 from auth.roles import Role
 from server import prompts
 from server.audience import audience_of
+from server.caller_views import WRITE_MODES, View
 from server.instructions import instructions
-from server.mcp_bridge.views import WRITE_MODES, View
 from server.setup import agent_guides, client_config
+from server.tool_spec import PRESETS
 from server.tools import discover
-from server.tools._spec import PRESETS
 from vaults.advice import ELSEWHERE_HINT, Advice, Audience, ToolClause, join_clauses, tool_clause
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from server import consent
 from server.call import Caller, PersonState
 from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
+from server.tool_spec import ToolSpec
 from server.tools import discover
-from server.tools._spec import ToolSpec
 from tests.conftest import Asking, asker, local
 from vaults import registry
 from vaults.registry import VaultRules

@@ -14,8 +14,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services
+from server.tool_spec import ToolRegistry
 from server.tools import doctor as doctoring
-from server.tools._spec import ToolRegistry
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from tests.server.rendering.answers import is_told

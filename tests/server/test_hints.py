@@ -12,7 +12,7 @@ from auth.grants import set_grant
 from auth.roles import Role
 from server.audience import audience_of, word_warnings
 from server.call import Caller
-from server.mcp_bridge.views import WriteMode
+from server.caller_views import WriteMode
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from vaults.advice import ELSEWHERE_HINT, Advice, tool_clause

@@ -15,7 +15,7 @@ from server.audience import audience_of
 from server.call import Caller
 from server.instructions import instructions
 from server.internal_calls import InternalCallRefused
-from server.tools._spec import COMMON_ARGUMENTS
+from server.tool_spec import COMMON_ARGUMENTS
 from tests.conftest import asker, local
 from vaults.errors import InvalidArgument, NotFound
 from vaults.search.tokenizer import count_tokens

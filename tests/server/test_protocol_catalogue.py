@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from auth.roles import Role
+from server.caller_views import first_preset, strictest_mode
 from server.mcp_bridge.catalogue import ToolCatalogue
 from server.mcp_bridge.error_wall import replace_surrogates
 from server.mcp_bridge.pending_requests import PendingRequests, parse_message
-from server.mcp_bridge.views import first_preset, strictest_mode
 from server.tools import discover
 from vaults.errors import InvalidArgument
 

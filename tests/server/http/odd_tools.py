@@ -10,7 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tools._spec import Arguments, Effect, tool
+from server.tool_spec import Arguments, Effect, tool
 
 SECRET = "/srv/vaults/other/vault.db"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, U
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
-from server.tools._json_schema import drop_required, inline_definitions, simplify_input, to_listed_input
+from server.tool_json_schema import drop_required, inline_definitions, simplify_input, to_listed_input
 from vaults.activity_log.entries import ActivityEntry
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 from auth.roles import Role
 from server.call import Caller
-from server.tools._spec import PRESETS
+from server.tool_spec import PRESETS
 
 WriteMode = Literal["auto", "ask", "off"]
 View = tuple[Role, str, str]
