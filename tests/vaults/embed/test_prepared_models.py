@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from vaults.embed import bundled
 from vaults.embed.digests import sha256_of
-from vaults.embed.engines import load_embedder, model_info
+from vaults.embed.engines import LOADERS, load_embedder, model_info
 from vaults.embed.model_source import ModelSource, find_source, revision_of
 from vaults.embed.preparation import prepare_model
 from vaults.embed.prepared_model import (
@@ -23,7 +24,7 @@ from vaults.embed.prepared_model import (
     models_folder,
 )
 from vaults.errors import EmbeddingUnavailable
-from vaults.settings import EmbeddingSettings
+from vaults.settings import EmbeddingEngine, EmbeddingSettings
 
 
 def copy_of(models: Path, model: str = bundled.NAME, original: ModelSource | None = None) -> Path:
@@ -160,3 +161,7 @@ def test_the_installed_bundled_weights_are_the_published_ones() -> None:
 
 def test_a_device_other_than_the_processor_is_served_by_torch(settings: EmbeddingSettings, copy: Path) -> None:
     assert model_info(settings.model_copy(update={"device": "cuda"})).engine == "sentence-transformers"
+
+
+def test_every_engine_that_can_be_named_can_be_loaded() -> None:
+    assert set(LOADERS) == set(get_args(EmbeddingEngine))
