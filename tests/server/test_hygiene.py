@@ -13,7 +13,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
-from tests.vaults.domain.hygiene.texts import made
+from tests.vaults.domain.secrets.texts import made
 from vaults.domain.import_export import imports
 from vaults.domain.memories.memory_model import Actor
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.vaults.domain.graph.test_picturing import graph_of
+from tests.vaults.domain.graph.svg.test_drawing import graph_of
 from vaults.domain.graph.svg import scenes
 from vaults.domain.graph.svg.drawing import compose, draw
 from vaults.graph.note_graph import Graph
 
-PLACE = Path(__file__).resolve().parents[5] / "shared" / "vaults" / "silverbullet-docs"
+PLACE = Path(__file__).resolve().parents[6] / "shared" / "vaults" / "silverbullet-docs"
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vaults.domain.hygiene.texts import HEX, ORDINARY, PEM_BODY, SECRETS, made
+from tests.vaults.domain.secrets.texts import HEX, ORDINARY, PEM_BODY, SECRETS, made
 from tests.work import assert_linear
 from vaults.domain.secrets.redaction import find_secrets, redact, refuse_or_redact, secret_warnings
 from vaults.errors import InvalidArgument

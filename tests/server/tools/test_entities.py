@@ -16,7 +16,7 @@ from tests.noted import folder, indexed, put
 from tests.people import person, rows
 from vaults.domain.graph.entities import note_merges
 
-REAL = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
+REAL = Path(__file__).resolve().parents[4] / "shared/vaults/silverbullet-docs/notes"
 
 _ADA = "---\r\naliases: [Lady A]  # kept\r\nborn: 1815\r\n---\r\n# Ada Lovelace\r\n\r\nMet [[Babbage]].\r\n"
 _KING = "# Ada King\n\nSee [[#Life]] and ![p](../pics/a.png) and [[Ada King]].\n\n## Life\n\nShort.\n"

@@ -21,7 +21,7 @@ from vaults.files.watch import folder_watcher, watchfiles_source
 from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
 
 EVERYTHING = ChangedPaths(frozenset(), rescan=True)
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.policies import runner
 from vaults.vault import Vault
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "policies"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "policies"
 
 HEAD = 'version: "1.0"\nname: {name}\ndescription: A procedure\n'
 

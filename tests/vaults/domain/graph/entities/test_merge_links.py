@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.vaults.domain.notes.test_relinking import bodies, paths
+from tests.vaults.domain.notes.edit.test_link_rewrites import bodies, paths
 from tests.work import assert_linear
 from vaults.domain.graph.entities.merge_links import MergeRelinker
 from vaults.domain.notes.edit.link_spelling import note_name

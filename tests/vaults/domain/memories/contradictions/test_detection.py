@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vaults.domain.hygiene import pairs
+from tests.vaults.domain.memories.contradictions import pairs
 from tests.work import assert_linear
 from vaults.domain.memories.contradictions.detection import Statement, find_contradiction
 from vaults.domain.memories.contradictions.value_comparison import are_compatible
