@@ -1,3 +1,5 @@
+"""Covers auth.awake_clock."""
+
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

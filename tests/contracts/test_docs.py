@@ -1,4 +1,7 @@
-"""The documentation is true: generated parts are fresh, every command line is one, links lead somewhere."""
+"""The documentation is true: generated parts are fresh, every command line is one, links lead somewhere.
+
+Covers server.cli.reference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits of caller and vault, as a caller meets them."""
+"""Limits of caller and vault, as a caller meets them.
+
+Covers vaults.domain.memories.stored_totals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hygiene as callers meet it: secrets refused or taken out, contradictions named, echoes not stored again."""
+"""Hygiene as callers meet it: secrets refused or taken out, contradictions named, echoes not stored again.
+
+Covers vaults.domain.memories.echoes, vaults.domain.memories.store_hints.
+"""
 
 from __future__ import annotations
 

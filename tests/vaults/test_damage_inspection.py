@@ -1,4 +1,7 @@
-"""Damage inside ``vault.db`` is found without anybody asking, and shuts that vault out alone."""
+"""Damage inside ``vault.db`` is found without anybody asking, and shuts that vault out alone.
+
+Covers vaults.database_checks, vaults.db.failures, vaults.db.integrity.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``strongroom doctor``, ``verify`` and ``vault info`` as a person or a script runs them."""
+"""``strongroom doctor``, ``verify`` and ``vault info`` as a person or a script runs them.
+
+Covers server.cli.maintenance.
+"""
 
 from __future__ import annotations
 

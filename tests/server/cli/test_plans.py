@@ -1,4 +1,7 @@
-"""``strongroom plan`` and ``strongroom licence``, and what settings say of them."""
+"""``strongroom plan`` and ``strongroom licence``, and what settings say of them.
+
+Covers ops.doctor.limits, server.cli.licence.
+"""
 
 from __future__ import annotations
 

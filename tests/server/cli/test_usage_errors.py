@@ -1,4 +1,7 @@
-"""Wrong usage of any command: exit code 2 and one line of one style, which names what is wrong."""
+"""Wrong usage of any command: exit code 2 and one line of one style, which names what is wrong.
+
+Covers server.cli.app, server.reasons.
+"""
 
 from __future__ import annotations
 

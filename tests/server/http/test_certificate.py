@@ -1,4 +1,7 @@
-"""With a certificate the server goes by the names in it, as its clients call it."""
+"""With a certificate the server goes by the names in it, as its clients call it.
+
+Covers server.http.app.
+"""
 
 from __future__ import annotations
 

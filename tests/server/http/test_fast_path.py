@@ -1,4 +1,7 @@
-"""Calls that go round the SDK: they must answer as it does, and whatever is odd must not go that way."""
+"""Calls that go round the SDK: they must answer as it does, and whatever is odd must not go that way.
+
+Covers server.http.mcp_route.
+"""
 
 from __future__ import annotations
 

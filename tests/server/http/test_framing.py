@@ -1,4 +1,7 @@
-"""What of a request is not body is bounded while it is read: heads, chunk extensions, trailers."""
+"""What of a request is not body is bounded while it is read: heads, chunk extensions, trailers.
+
+Covers server.http.body_timeout, server.http.connection.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,7 @@
-"""Pages of tools, and what they say of each tool."""
+"""Pages of tools, and what they say of each tool.
+
+Covers server.mcp_bridge.error_wall, server.mcp_bridge.pending_requests, server.mcp_bridge.views.
+"""
 
 from __future__ import annotations
 

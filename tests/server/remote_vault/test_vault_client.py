@@ -1,4 +1,7 @@
-"""Talking to another server: what is tried again, what is not, and what an endpoint is."""
+"""Talking to another server: what is tried again, what is not, and what an endpoint is.
+
+Covers server.remote_vault.endpoint.
+"""
 
 from __future__ import annotations
 

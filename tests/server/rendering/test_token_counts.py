@@ -1,4 +1,7 @@
-"""Tokens of an answer: what is not counted, or counted row by row, never takes more than it is said to."""
+"""Tokens of an answer: what is not counted, or counted row by row, never takes more than it is said to.
+
+Covers server.rendering.plain_text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``context`` and ``explain`` through the door: within budget, of what the caller may see, as data."""
+"""``context`` and ``explain`` through the door: within budget, of what the caller may see, as data.
+
+Covers vaults.domain.packs.builder, vaults.domain.packs.request, vaults.domain.packs.session_brief,
+vaults.domain.packs.standing_items.
+"""
 
 from __future__ import annotations
 

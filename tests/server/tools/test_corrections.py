@@ -1,4 +1,7 @@
-"""Corrections: who may say, see and settle them, and where they are told until they are resolved."""
+"""Corrections: who may say, see and settle them, and where they are told until they are resolved.
+
+Covers vaults.domain.memories.corrections.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The people, things and ideas of a vault: listing, naming, merging."""
+"""The people, things and ideas of a vault: listing, naming, merging.
+
+Covers vaults.domain.graph.entities.alias_edits, vaults.domain.graph.entities.entity_lookup,
+vaults.domain.graph.entities.known_names, vaults.domain.graph.entities.merge_proposals,
+vaults.domain.graph.entities.note_aliases, vaults.domain.graph.entities.note_merges.
+"""
 
 from __future__ import annotations
 

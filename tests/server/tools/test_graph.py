@@ -1,4 +1,11 @@
-"""The graph as callers ask it: each action answers, refuses what makes no sense, and tells nobody what is another's."""
+"""The graph as callers ask it: each action answers, refuses what makes no sense, and tells nobody what is another's.
+
+Covers vaults.domain.graph.analyses, vaults.domain.graph.components, vaults.domain.graph.export_formats,
+vaults.domain.graph.graph_answers, vaults.domain.graph.graph_exports, vaults.domain.graph.link_lines,
+vaults.domain.graph.link_lists, vaults.domain.graph.link_weights, vaults.domain.graph.memory_mentions,
+vaults.domain.graph.neighbourhoods, vaults.domain.graph.note_maturity, vaults.domain.graph.note_references,
+vaults.domain.graph.relatedness, vaults.graph.graph_cache.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Handoffs: left by one, taken over by exactly one, seen by those they are for."""
+"""Handoffs: left by one, taken over by exactly one, seen by those they are for.
+
+Covers vaults.domain.continuity.handoff_transfer, vaults.domain.continuity.handoffs.
+"""
 
 from __future__ import annotations
 

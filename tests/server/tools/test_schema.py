@@ -1,4 +1,8 @@
-"""Fields and tags of a whole vault: read by readers, changed by writers as one change that goes back to the byte."""
+"""Fields and tags of a whole vault: read by readers, changed by writers as one change that goes back to the byte.
+
+Covers vaults.domain.notes.edit.many_notes, vaults.domain.schema.bulk_edits, vaults.domain.schema.renames,
+vaults.domain.schema.reports.
+"""
 
 from __future__ import annotations
 

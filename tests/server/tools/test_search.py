@@ -1,4 +1,7 @@
-"""``search`` and ``explain`` through the door: filters, paging, other vaults, odd questions, reasons that add up."""
+"""``search`` and ``explain`` through the door: filters, paging, other vaults, odd questions, reasons that add up.
+
+Covers vaults.domain.retrieval.explanations, vaults.domain.retrieval.search_hits, vaults.search.ranking.
+"""
 
 from __future__ import annotations
 

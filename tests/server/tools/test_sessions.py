@@ -1,4 +1,8 @@
-"""Sessions as callers live them: begun unasked, kept by handle, saved, left, found again."""
+"""Sessions as callers live them: begun unasked, kept by handle, saved, left, found again.
+
+Covers server.call_log, vaults.activity_log.sessions, vaults.activity_log.stale_sessions,
+vaults.domain.continuity.resume_brief, vaults.domain.continuity.session_events, vaults.domain.continuity.sessions.
+"""
 
 from __future__ import annotations
 

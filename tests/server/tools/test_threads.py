@@ -1,4 +1,7 @@
-"""Threads and the states of work in them."""
+"""Threads and the states of work in them.
+
+Covers vaults.domain.continuity.threads.
+"""
 
 from __future__ import annotations
 

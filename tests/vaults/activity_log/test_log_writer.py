@@ -1,4 +1,7 @@
-"""The ledger: beside the calls, in batches, never in their way."""
+"""The ledger: beside the calls, in batches, never in their way.
+
+Covers vaults.activity_log.entries, vaults.activity_log.session_rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Group commit, isolation of failures, cancellation, closing."""
+"""Group commit, isolation of failures, cancellation, closing.
+
+Covers vaults.db.sql.
+"""
 
 from __future__ import annotations
 

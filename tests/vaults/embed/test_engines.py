@@ -1,4 +1,8 @@
-"""The real engines: the ONNX copy against sentence-transformers, and preparing a copy from start to end."""
+"""The real engines: the ONNX copy against sentence-transformers, and preparing a copy from start to end.
+
+Covers vaults.embed.backend, vaults.embed.onnx_engine, vaults.embed.onnx_export, vaults.embed.torch_engine,
+vaults.embed.vector_checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finding, trusting and refusing prepared copies; choosing the engine. Files only, no model is loaded."""
+"""Finding, trusting and refusing prepared copies; choosing the engine. Files only, no model is loaded.
+
+Covers vaults.embed.digests, vaults.embed.model_source, vaults.embed.preparation.
+"""
 
 from __future__ import annotations
 

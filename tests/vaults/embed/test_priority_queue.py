@@ -1,4 +1,7 @@
-"""How waiting texts are ordered and cut. No threads, no models."""
+"""How waiting texts are ordered and cut. No threads, no models.
+
+Covers vaults.embed.batches.
+"""
 
 from __future__ import annotations
 

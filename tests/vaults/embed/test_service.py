@@ -1,4 +1,7 @@
-"""The embedding service: batching, order, bounds and cancellation, with a model that does as it is told."""
+"""The embedding service: batching, order, bounds and cancellation, with a model that does as it is told.
+
+Covers vaults.observer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The embedding service with a model that is absent, broken, poisonous or stuck."""
+"""The embedding service with a model that is absent, broken, poisonous or stuck.
+
+Covers vaults.embed.state.
+"""
 
 from __future__ import annotations
 

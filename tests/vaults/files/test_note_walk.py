@@ -1,4 +1,7 @@
-"""The walk: every note, nothing outside, and a reason for what was passed over."""
+"""The walk: every note, nothing outside, and a reason for what was passed over.
+
+Covers vaults.files.ignore_rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scores say how central notes are, whatever the graph looks like, and are kept behind the saves."""
+"""Scores say how central notes are, whatever the graph looks like, and are kept behind the saves.
+
+Covers vaults.domain.graph.graph_jobs, vaults.graph.graph_clock.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Notes that come together are counted as pairs, fade, and follow their notes."""
+"""Notes that come together are counted as pairs, fade, and follow their notes.
+
+Covers vaults.graph.co_access.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ways through the graph are the shortest there are, and always the same."""
+"""Ways through the graph are the shortest there are, and always the same.
+
+Covers vaults.graph.shared_neighbours.
+"""
 
 from __future__ import annotations
 

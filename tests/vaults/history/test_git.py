@@ -1,4 +1,7 @@
-"""A vault's own history: what goes in comes out."""
+"""A vault's own history: what goes in comes out.
+
+Covers vaults.history.commit_objects, vaults.history.object_store, vaults.history.trees.
+"""
 
 from __future__ import annotations
 

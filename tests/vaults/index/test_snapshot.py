@@ -1,4 +1,7 @@
-"""Snapshots of the vector index: a good one answers the same, any other is refused with its reason."""
+"""Snapshots of the vector index: a good one answers the same, any other is refused with its reason.
+
+Covers vaults.index.engine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The vector index against a plain numpy model, flat and compressed, before, during and after rebuilds."""
+"""The vector index against a plain numpy model, flat and compressed, before, during and after rebuilds.
+
+Covers vaults.index.compressed_vectors, vaults.index.flat_vectors, vaults.index.vector_layers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Links, one rule a case: what is read, what is not, and which note is meant."""
+"""Links, one rule a case: what is read, what is not, and which note is meant.
+
+Covers vaults.markdown.markdown_links.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Bytes and text, headings, tags, tasks, block ids, callouts, sections."""
+"""Bytes and text, headings, tags, tasks, block ids, callouts, sections.
+
+Covers vaults.markdown.code_spans, vaults.markdown.html_blocks, vaults.markdown.sections, vaults.markdown.tags,
+vaults.markdown.tasks.
+"""
 
 from __future__ import annotations
 

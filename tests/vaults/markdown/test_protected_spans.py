@@ -1,4 +1,7 @@
-"""Where in a note no link may be set."""
+"""Where in a note no link may be set.
+
+Covers vaults.markdown.scan.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Operators: what hits have to satisfy is what was asked for, in FTS5 of our own making."""
+"""Operators: what hits have to satisfy is what was asked for, in FTS5 of our own making.
+
+Covers vaults.search.syntax.
+"""
 
 from __future__ import annotations
 

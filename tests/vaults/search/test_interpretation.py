@@ -1,4 +1,7 @@
-"""What of a question goes to the model and what to the index, by what the vault's words weigh."""
+"""What of a question goes to the model and what to the index, by what the vault's words weigh.
+
+Covers vaults.search.question.
+"""
 
 from __future__ import annotations
 

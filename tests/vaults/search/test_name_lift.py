@@ -1,4 +1,7 @@
-"""Notes lift each other by the links in their texts, and by their names in a question."""
+"""Notes lift each other by the links in their texts, and by their names in a question.
+
+Covers vaults.graph.links.adjacency, vaults.graph.links.memory_subjects, vaults.search.passage_facts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which words the first results lend a query."""
+"""Which words the first results lend a query.
+
+Covers vaults.search.stopwords.
+"""
 
 from __future__ import annotations
 

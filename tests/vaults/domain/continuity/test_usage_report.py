@@ -1,4 +1,7 @@
-"""What calls cost, counted from events: figures, bounds, and how long a big log takes."""
+"""What calls cost, counted from events: figures, bounds, and how long a big log takes.
+
+Covers vaults.domain.continuity.feedback, vaults.domain.maintenance.growth.
+"""
 
 from __future__ import annotations
 

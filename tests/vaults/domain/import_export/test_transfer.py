@@ -1,4 +1,8 @@
-"""Out of a vault and in again: nothing lost, nothing twice, and no line of a file that stops the rest."""
+"""Out of a vault and in again: nothing lost, nothing twice, and no line of a file that stops the rest.
+
+Covers vaults.domain.import_export.exports, vaults.domain.import_export.jsonl,
+vaults.domain.import_export.markdown_files.
+"""
 
 from __future__ import annotations
 

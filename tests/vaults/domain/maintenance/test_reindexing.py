@@ -1,4 +1,7 @@
-"""What is derived can be dropped, rebuilt, and is the same; a model that misbehaves costs vectors, never text."""
+"""What is derived can be dropped, rebuilt, and is the same; a model that misbehaves costs vectors, never text.
+
+Covers vaults.index.backfill.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What could be tidied away: told to whoever may see it, and archived with one call."""
+"""What could be tidied away: told to whoever may see it, and archived with one call.
+
+Covers vaults.activity_log.access_counts, vaults.domain.memories.duplicate_groups.
+"""
 
 from __future__ import annotations
 

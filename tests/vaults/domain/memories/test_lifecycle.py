@@ -1,4 +1,7 @@
-"""Reading, changing, forgetting, purging, superseding, linking."""
+"""Reading, changing, forgetting, purging, superseding, linking.
+
+Covers server.tools.memory_write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The same text told again: one memory, which takes on what is new beside its text and unsays nothing."""
+"""The same text told again: one memory, which takes on what is new beside its text and unsays nothing.
+
+Covers vaults.domain.memories.duplicate_merge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Storing once, durably, searchably; what counts as the same; what happens without a model."""
+"""Storing once, durably, searchably; what counts as the same; what happens without a model.
+
+Covers server.tools._memories, vaults.domain.memories.memory_model.
+"""
 
 from __future__ import annotations
 

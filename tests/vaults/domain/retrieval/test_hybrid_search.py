@@ -1,4 +1,8 @@
-"""Filters, budgets, paging, workspaces."""
+"""Filters, budgets, paging, workspaces.
+
+Covers server.tools.memory_read, vaults.domain.memories.listings, vaults.domain.paging.cursors,
+vaults.domain.paging.token_budget.
+"""
 
 from __future__ import annotations
 

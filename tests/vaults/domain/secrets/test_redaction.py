@@ -1,4 +1,7 @@
-"""What is refused as a secret, what is not, and that looking for them is never slow."""
+"""What is refused as a secret, what is not, and that looking for them is never slow.
+
+Covers vaults.domain.secrets.assignments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What a watcher tells its consumer while people and programs change a folder."""
+"""What a watcher tells its consumer while people and programs change a folder.
+
+Covers vaults.files.watch.inotify, vaults.files.watch.pending_changes, vaults.files.watch.sources,
+vaults.files.watch.threads.
+"""
 
 from __future__ import annotations
 

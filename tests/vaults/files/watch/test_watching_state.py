@@ -1,4 +1,7 @@
-"""What becomes of a watcher when its folder or the system's means go away, and that it leaves nothing behind."""
+"""What becomes of a watcher when its folder or the system's means go away, and that it leaves nothing behind.
+
+Covers vaults.files.watch.watchfiles_source.
+"""
 
 from __future__ import annotations
 

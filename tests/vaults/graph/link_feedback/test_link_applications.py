@@ -1,4 +1,7 @@
-"""Links that were set are kept in mind: those that people take out, and those that last, teach."""
+"""Links that were set are kept in mind: those that people take out, and those that last, teach.
+
+Covers vaults.graph.links.link_history.
+"""
 
 from __future__ import annotations
 

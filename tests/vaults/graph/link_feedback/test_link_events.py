@@ -1,4 +1,7 @@
-"""What happened to links is told newest first, and counted."""
+"""What happened to links is told newest first, and counted.
+
+Covers vaults.graph.link_feedback.dismissals, vaults.graph.link_feedback.link_stats.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""However many links there are, and whatever they are called, they are right and quick."""
+"""However many links there are, and whatever they are called, they are right and quick.
+
+Covers vaults.graph.links.link_queries.
+"""
 
 from __future__ import annotations
 

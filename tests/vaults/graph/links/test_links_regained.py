@@ -1,4 +1,7 @@
-"""What links mean is derived: dropped, rebuilt, or come from an earlier version, it is the same."""
+"""What links mean is derived: dropped, rebuilt, or come from an earlier version, it is the same.
+
+Covers vaults.domain.graph.link_resolution_job.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where a text says a note's name: just so, in another form, spelt together or apart, with a slip."""
+"""Where a text says a note's name: just so, in another form, spelt together or apart, with a slip.
+
+Covers vaults.graph.names.common_words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Each layer of a suggestion by itself, and what a stricter mode lets through."""
+"""Each layer of a suggestion by itself, and what a stricter mode lets through.
+
+Covers vaults.graph.suggestions.evidence, vaults.graph.suggestions.link_candidates,
+vaults.graph.suggestions.name_positions.
+"""
 
 from __future__ import annotations
 

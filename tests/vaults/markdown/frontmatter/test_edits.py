@@ -1,4 +1,7 @@
-"""Frontmatter by key: what is written, how, and what is refused."""
+"""Frontmatter by key: what is written, how, and what is refused.
+
+Covers vaults.markdown.frontmatter.entries.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Frontmatter: what its values become, what is refused, and the quick reading against YAML's."""
+"""Frontmatter: what its values become, what is refused, and the quick reading against YAML's.
+
+Covers vaults.markdown.frontmatter.yaml_reader.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Keys, values and tags spelled anew where they stand: a step and a step back give the same bytes."""
+"""Keys, values and tags spelled anew where they stand: a step and a step back give the same bytes.
+
+Covers vaults.markdown.frontmatter.yaml_writer, vaults.markdown.tag_edits.
+"""
 
 from __future__ import annotations
 

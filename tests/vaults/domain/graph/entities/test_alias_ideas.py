@@ -1,4 +1,8 @@
-"""Other names an entity could have, which two may be one, what kind they are, and in which period a day falls."""
+"""Other names an entity could have, which two may be one, what kind they are, and in which period a day falls.
+
+Covers vaults.domain.graph.entities.duplicates, vaults.domain.graph.entities.entity_lists,
+vaults.domain.insights.date_context, vaults.domain.insights.periods, vaults.graph.names.categories.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""When a note becomes part of another, every link that meant it means that one, and no other means anything else."""
+"""When a note becomes part of another, every link that meant it means that one, and no other means anything else.
+
+Covers vaults.markdown.link.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Broken links are found with what they are meant for, and set right without touching anything else."""
+"""Broken links are found with what they are meant for, and set right without touching anything else.
+
+Covers vaults.domain.graph.links.broken_links, vaults.domain.graph.links.target_guesses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which links a text is offered, and by what: in a real vault, without a model where none is said."""
+"""Which links a text is offered, and by what: in a real vault, without a model where none is said.
+
+Covers vaults.domain.graph.links.entity_vector_job, vaults.graph.entity_vectors.
+"""
 
 from __future__ import annotations
 

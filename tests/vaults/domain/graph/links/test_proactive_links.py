@@ -1,4 +1,7 @@
-"""Names in notes that nobody works on are linked, where that is wanted; whoever takes that back is heard."""
+"""Names in notes that nobody works on are linked, where that is wanted; whoever takes that back is heard.
+
+Covers vaults.graph.link_feedback.proactive_queue.
+"""
 
 from __future__ import annotations
 

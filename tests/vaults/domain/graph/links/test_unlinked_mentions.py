@@ -1,4 +1,7 @@
-"""Names that are not linked are found, where they may be linked and nowhere else."""
+"""Names that are not linked are found, where they may be linked and nowhere else.
+
+Covers vaults.domain.graph.links.phrase_search.
+"""
 
 from __future__ import annotations
 

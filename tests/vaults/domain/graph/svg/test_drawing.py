@@ -1,4 +1,7 @@
-"""Pictures of a graph: what they show, that labels can be read, that names stay names, and that size has an end."""
+"""Pictures of a graph: what they show, that labels can be read, that names stay names, and that size has an end.
+
+Covers vaults.domain.graph.svg.labels, vaults.domain.graph.svg.text_metrics.
+"""
 
 from __future__ import annotations
 

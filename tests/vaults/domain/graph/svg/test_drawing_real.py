@@ -1,4 +1,7 @@
-"""Pictures of a vault people wrote, where it is at hand: nearly every label finds a place, and none is over another."""
+"""Pictures of a vault people wrote, where it is at hand: nearly every label finds a place, and none is over another.
+
+Covers vaults.domain.graph.svg.scenes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pairs that cannot hold together, and pairs that can: a hint that is wrong costs more than one that is missing."""
+"""Pairs that cannot hold together, and pairs that can: a hint that is wrong costs more than one that is missing.
+
+Covers vaults.domain.memories.contradictions.assertions, vaults.domain.memories.contradictions.sentences,
+vaults.domain.memories.contradictions.value_comparison.
+"""
 
 from __future__ import annotations
 

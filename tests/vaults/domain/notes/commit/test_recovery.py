@@ -1,4 +1,7 @@
-"""A change that a kill interrupted at any of its steps is carried through or taken back, all of it."""
+"""A change that a kill interrupted at any of its steps is carried through or taken back, all of it.
+
+Covers vaults.domain.notes.commit.file_placement, vaults.files.file_stamps.
+"""
 
 from __future__ import annotations
 

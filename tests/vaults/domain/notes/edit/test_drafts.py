@@ -1,4 +1,7 @@
-"""Drafts: several changes of notes joined into one change of each file, and what each of them reads of those before."""
+"""Drafts: several changes of notes joined into one change of each file, and what each of them reads of those before.
+
+Covers vaults.domain.notes.edit.amendments.
+"""
 
 from __future__ import annotations
 

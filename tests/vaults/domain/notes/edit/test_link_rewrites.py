@@ -1,4 +1,7 @@
-"""Every link that means a note before a move means it after, and nothing else of any text changes."""
+"""Every link that means a note before a move means it after, and nothing else of any text changes.
+
+Covers vaults.domain.notes.edit.link_spelling.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Looks at the files while tools change notes at the same time, and with processes that read for them."""
+"""Looks at the files while tools change notes at the same time, and with processes that read for them.
+
+Covers vaults.domain.notes.index.file_reader, vaults.domain.notes.index.reader_pool.
+"""
 
 from __future__ import annotations
 

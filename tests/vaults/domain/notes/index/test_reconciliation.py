@@ -1,4 +1,7 @@
-"""What a look at the files makes of the index: pure plans, and notes that people move about."""
+"""What a look at the files makes of the index: pure plans, and notes that people move about.
+
+Covers vaults.files.failures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``find_notes``: filters, orders and pages over what is known of notes."""
+"""``find_notes``: filters, orders and pages over what is known of notes.
+
+Covers vaults.files.notebook.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``note_read``: which part of a note comes back, and what is said where more is left."""
+"""``note_read``: which part of a note comes back, and what is said where more is left.
+
+Covers vaults.domain.notes.read.dated_notes, vaults.domain.notes.read.note_lookup.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Patterns of paths: what they match, what they refuse, how long they take."""
+"""Patterns of paths: what they match, what they refuse, how long they take.
+
+Covers vaults.domain.text.regexes.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Notes that are in the index as they are on disk are told so; every kind of planted disagreement is found, and
-reindexing repairs it."""
+reindexing repairs it.
+
+Covers vaults.domain.notes.sync.readiness, vaults.domain.notes.verify.disk_state,
+vaults.domain.notes.verify.journal_check, vaults.domain.notes.verify.row_comparison.
+"""
 
 from __future__ import annotations
 
