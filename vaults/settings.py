@@ -40,9 +40,13 @@ class StorageSettings(SettingsSection):
     )
 
 
+EmbeddingEngine = Literal["onnx", "sentence-transformers", "off"]
+"""Engines by name; ``vaults.embed.engines`` loads each."""
+
+
 class EmbeddingSettings(SettingsSection):
     engine: Annotated[
-        Literal["auto", "onnx", "sentence-transformers", "off"],
+        Literal["auto", EmbeddingEngine],
         Field(
             description="auto: the prepared ONNX copy if there is one, else sentence-transformers; off: keyword only"
         ),

@@ -105,7 +105,7 @@ def model(machine: Machine) -> DoctorCheck:
         )
     if info.prepared is None and info.source is None:
         return DoctorCheck(name, "error", f"{info.model} is not on this machine", "run: strongroom model prepare")
-    if info.prepared is None and machine.embedding.engine != "sentence-transformers":
+    if info.prepared is None and machine.embedding.engine in ("auto", "onnx"):
         return DoctorCheck(
             name, "warning", f"{info.model} is not prepared: starts are slow", "run: strongroom model prepare"
         )

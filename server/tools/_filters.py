@@ -10,7 +10,7 @@ from server.call import Call
 from server.tool_spec import Arguments
 from vaults import clock
 from vaults.domain.actors import GLOBAL, workspace_key
-from vaults.domain.memories.memory_model import AppliesTo, MemoryType, Tier
+from vaults.domain.memories.memory_model import MEMORY_TYPES, AppliesTo, MemoryType, Tier
 from vaults.domain.text.fields import Label, Tag, Text
 from vaults.index.facets import to_field_text
 from vaults.search.filters import SearchFilter
@@ -19,7 +19,9 @@ from vaults.search.filters import SearchFilter
 class MemoryFilterArguments(Arguments):
     """Filters; leave out what does not matter."""
 
-    types: Annotated[list[MemoryType], Field(max_length=11, description="such as decision, error or fact")] = []
+    types: Annotated[
+        list[MemoryType], Field(max_length=len(MEMORY_TYPES), description="such as decision, error or fact")
+    ] = []
     tiers: Annotated[list[Tier], Field(max_length=3, description="only these tiers")] = []
     tags: Annotated[list[Tag], Field(max_length=20, description="must carry all of these")] = []
     thread: Annotated[Label | None, Field(description="only this thread")] = None

@@ -1,3 +1,5 @@
+"""Covers auth.authorize, auth.principal, auth.roles."""
+
 import dataclasses
 
 import pytest

@@ -1,4 +1,7 @@
-"""The chain with good tokens of both kinds, revoked ones (fault F 73) and remembered ones."""
+"""The chain with good tokens of both kinds, revoked ones (fault F 73) and remembered ones.
+
+Covers auth.errors, auth.local_issuer.
+"""
 
 import time
 from typing import Any

@@ -1,4 +1,7 @@
-"""The chain against stolen, stale and forged tokens (faults F 65-72 and 74)."""
+"""The chain against stolen, stale and forged tokens (faults F 65-72 and 74).
+
+Covers auth.external_issuer.
+"""
 
 import base64
 import hashlib

@@ -1,3 +1,5 @@
+"""Covers auth.licence_check, auth.licence_file, auth.licence_sign."""
+
 import os
 import time
 from pathlib import Path

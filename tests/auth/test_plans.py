@@ -1,3 +1,5 @@
+"""Covers auth.plan_holders."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Covers auth.rate_windows."""
+
 import contextlib
 import time
 from collections.abc import Callable

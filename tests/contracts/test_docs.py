@@ -1,5 +1,8 @@
 """The documentation is true: generated parts are fresh, every command line is one, links lead somewhere, the README
-stays short and quotes the figures it points to."""
+stays short and quotes the figures it points to.
+
+Covers server.cli.reference.
+"""
 
 from __future__ import annotations
 

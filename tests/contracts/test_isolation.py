@@ -1,4 +1,7 @@
-"""Vault × role × tool, from the registry: who has no grant learns nothing, who has one learns its own."""
+"""Vault × role × tool, from the registry: who has no grant learns nothing, who has one learns its own.
+
+Covers server.dispatch.
+"""
 
 from __future__ import annotations
 

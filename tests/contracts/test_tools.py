@@ -1,4 +1,7 @@
-"""What is asked of every tool, read off the registry: a new one is asked too."""
+"""What is asked of every tool, read off the registry: a new one is asked too.
+
+Covers server.tool_json_schema, server.tool_spec.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Nobody is told to use a tool that is not shown to them: instructions, prompts, guides, hints and warnings are worded
-from the same registry and filters as the list of tools."""
+from the same registry and filters as the list of tools.
+
+Covers server.setup.client_config.
+"""
 
 from __future__ import annotations
 

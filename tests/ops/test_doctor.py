@@ -1,4 +1,7 @@
-"""Each check says what is wrong, in words that help, and only looks."""
+"""Each check says what is wrong, in words that help, and only looks.
+
+Covers ops.doctor.machine, ops.doctor.notes, ops.doctor.vaults.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What doctor says of sessions, claims and the activity log, and what a repair does about it."""
+"""What doctor says of sessions, claims and the activity log, and what a repair does about it.
+
+Covers ops.doctor.check, ops.doctor.continuity, ops.doctor.repairs.
+"""
 
 from __future__ import annotations
 

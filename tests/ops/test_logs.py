@@ -1,4 +1,7 @@
-"""What gets out through logs, and what does not."""
+"""What gets out through logs, and what does not.
+
+Covers ops.settings, ops.sink.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Closed label sets, the figures themselves, and what one record costs."""
+"""Closed label sets, the figures themselves, and what one record costs.
+
+Covers ops.worker_metrics.
+"""
 
 from __future__ import annotations
 

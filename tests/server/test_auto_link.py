@@ -1,4 +1,7 @@
-"""Links on known names, set as notes are written: in what the caller wrote, and in no other byte."""
+"""Links on known names, set as notes are written: in what the caller wrote, and in no other byte.
+
+Covers vaults.domain.graph.links.autolink_step, vaults.domain.graph.links.link_offers.
+"""
 
 from __future__ import annotations
 

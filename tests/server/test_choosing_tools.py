@@ -1,4 +1,7 @@
-"""Which tool a task is advised: by its words, by meaning, by what callers said; and to whom what is shown."""
+"""Which tool a task is advised: by its words, by meaning, by what callers said; and to whom what is shown.
+
+Covers server.tool_discovery.patterns, server.tool_discovery.ranking, server.tool_discovery.similarity.
+"""
 
 from __future__ import annotations
 

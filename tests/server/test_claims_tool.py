@@ -1,4 +1,7 @@
-"""Claims: who works on what. Advisory, all or none, gone with their session."""
+"""Claims: who works on what. Advisory, all or none, gone with their session.
+
+Covers vaults.domain.continuity.claims.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from vaults.embed.engines import load_embedder
 from vaults.errors import EmbeddingUnavailable
 from vaults.settings import EmbeddingSettings
 
-PAIRS = Path(__file__).parents[1] / "vaults" / "domain" / "hygiene" / "judged_pairs.jsonl"
+PAIRS = Path(__file__).parents[1] / "vaults/domain/memories/contradictions/judged_pairs.jsonl"
 EVERY = 3
 """Of the contradicting pairs every third is stored, for the time it takes; the vault holds the first of all."""
 

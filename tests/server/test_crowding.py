@@ -1,4 +1,7 @@
-"""Who says one thing very often is heard once, and does not keep others from being heard."""
+"""Who says one thing very often is heard once, and does not keep others from being heard.
+
+Covers vaults.domain.packs.candidates.
+"""
 
 from __future__ import annotations
 

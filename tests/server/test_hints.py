@@ -1,4 +1,7 @@
-"""What a caller is told to do next names the tools it is shown."""
+"""What a caller is told to do next names the tools it is shown.
+
+Covers server.audience, vaults.advice.
+"""
 
 from __future__ import annotations
 

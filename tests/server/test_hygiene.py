@@ -1,4 +1,7 @@
-"""Hygiene as callers meet it: secrets refused or taken out, contradictions named, echoes not stored again."""
+"""Hygiene as callers meet it: secrets refused or taken out, contradictions named, echoes not stored again.
+
+Covers vaults.domain.memories.echoes, vaults.domain.memories.store_hints.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
-from tests.vaults.domain.hygiene.texts import made
+from tests.vaults.domain.secrets.texts import made
 from vaults.domain.actors import Actor
 from vaults.domain.import_export import imports
 

@@ -1,4 +1,7 @@
-"""Links that are suggested, set in many notes as one change and taken back as one."""
+"""Links that are suggested, set in many notes as one change and taken back as one.
+
+Covers server.tools._links, server.tools.links, vaults.domain.graph.links.bulk_links.
+"""
 
 from __future__ import annotations
 

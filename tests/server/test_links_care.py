@@ -1,4 +1,8 @@
-"""Links are looked after through the tool: what is broken, not linked or wanted, what was said, what happened."""
+"""Links are looked after through the tool: what is broken, not linked or wanted, what was said, what happened.
+
+Covers server.tools._links_upkeep, vaults.domain.graph.links.link_health, vaults.domain.graph.links.opinions,
+vaults.graph.links.unresolved_names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tool that suggests links, as callers ask it: what it answers, refuses, and tells nobody else."""
+"""The tool that suggests links, as callers ask it: what it answers, refuses, and tells nobody else.
+
+Covers vaults.graph.suggestions.suggestion_cache.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Relations of memories to memories, notes and named things."""
+"""Relations of memories to memories, notes and named things.
+
+Covers vaults.domain.memories.relations.
+"""
 
 from __future__ import annotations
 

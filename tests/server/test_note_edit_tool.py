@@ -1,4 +1,7 @@
-"""``note_edit`` through the door: one call changes one place of a real file, and says what it did."""
+"""``note_edit`` through the door: one call changes one place of a real file, and says what it did.
+
+Covers vaults.domain.notes.edit.edit_results, vaults.domain.notes.edit.section_edits.
+"""
 
 from __future__ import annotations
 

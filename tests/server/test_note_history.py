@@ -1,4 +1,8 @@
-"""What was done to notes: listed, shown, taken back, restored."""
+"""What was done to notes: listed, shown, taken back, restored.
+
+Covers vaults.domain.notes.commit.change_diffs, vaults.domain.notes.edit.reversals,
+vaults.domain.notes.read.change_history.
+"""
 
 from __future__ import annotations
 

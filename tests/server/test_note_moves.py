@@ -1,4 +1,8 @@
-"""Notes moved and deleted through the tools, on real files."""
+"""Notes moved and deleted through the tools, on real files.
+
+Covers server.tools.notes_files, vaults.domain.notes.edit.deletions, vaults.domain.notes.edit.moves,
+vaults.graph.names.note_names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``note_write`` through the door: new notes, whole notes written over, templates, near duplicates."""
+"""``note_write`` through the door: new notes, whole notes written over, templates, near duplicates.
+
+Covers server.tools.notes_write, vaults.domain.notes.edit.similar_notes, vaults.domain.notes.edit.whole_notes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``frontmatter_update`` and ``tasks`` through the door: the lines that are meant, and no others."""
+"""``frontmatter_update`` and ``tasks`` through the door: the lines that are meant, and no others.
+
+Covers vaults.domain.notes.edit.frontmatter_edits, vaults.domain.notes.edit.task_changes.
+"""
 
 from __future__ import annotations
 

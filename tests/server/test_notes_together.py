@@ -1,4 +1,7 @@
-"""Many who change one note at once: all that was acknowledged is there, and a program outside loses nothing."""
+"""Many who change one note at once: all that was acknowledged is there, and a program outside loses nothing.
+
+Covers vaults.domain.notes.edit.conflicts, vaults.domain.notes.edit.single_note.
+"""
 
 from __future__ import annotations
 

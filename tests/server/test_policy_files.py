@@ -1,4 +1,8 @@
-"""Files of policies that are no good: refused before anything runs, with the place and the reason."""
+"""Files of policies that are no good: refused before anything runs, with the place and the reason.
+
+Covers server.tools._steps, vaults.domain.policies.definitions, vaults.domain.policies.grammar,
+vaults.domain.policies.plans, vaults.domain.policies.storage, vaults.domain.policies.variables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a run of a written procedure looks at, what stops it, and the role each of its steps needs."""
+"""What a run of a written procedure looks at, what stops it, and the role each of its steps needs.
+
+Covers vaults.domain.policies.results, vaults.domain.policies.runner.
+"""
 
 from __future__ import annotations
 

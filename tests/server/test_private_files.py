@@ -1,4 +1,7 @@
-"""Nobody else on the machine reads databases, logs, locks, snapshots or keys, whatever the umask; notes stay usual."""
+"""Nobody else on the machine reads databases, logs, locks, snapshots or keys, whatever the umask; notes stay usual.
+
+Covers server.setup.project_vaults, vaults.files.permissions.
+"""
 
 from __future__ import annotations
 

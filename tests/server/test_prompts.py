@@ -1,4 +1,7 @@
-"""Prompts: who is shown which, what they say, and that what they quote is fenced."""
+"""Prompts: who is shown which, what they say, and that what they quote is fenced.
+
+Covers server.instructions, server.internal_calls.
+"""
 
 from __future__ import annotations
 

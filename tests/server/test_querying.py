@@ -1,4 +1,7 @@
-"""What is kept of arguments: the allow-list and nothing else."""
+"""What is kept of arguments: the allow-list and nothing else.
+
+Covers server.query_context.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a search must not tell or cost: others' private names and words, expired text, forged cursors, long filters."""
+"""What a search must not tell or cost: others' private names and words, expired text, forged cursors, long filters.
+
+Covers vaults.domain.paging.sealed_cursors, vaults.search.ranking_cache.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What status tells of how calls end, who is at work and what is going on, and to whom it does not."""
+"""What status tells of how calls end, who is at work and what is going on, and to whom it does not.
+
+Covers vaults.domain.continuity.live_status, vaults.domain.maintenance.vault_status.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Words of the first results, and wordings from an endpoint on loopback, through the tools."""
+"""Words of the first results, and wordings from an endpoint on loopback, through the tools.
+
+Covers vaults.search.pipeline, vaults.search.query_expansion, vaults.search.stage_timings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Opening, sharing, evicting and quarantining vaults."""
+"""Opening, sharing, evicting and quarantining vaults.
+
+Covers vaults.db.lease, vaults.registry_cache, vaults.vault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A data folder that can only be read: searches work, writes say so (fault 19)."""
+"""A data folder that can only be read: searches work, writes say so (fault 19).
+
+Covers vaults.db.database_files.
+"""
 
 from __future__ import annotations
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from vaults.embed import bundled
 from vaults.embed.backend import Embedder
 from vaults.embed.model_source import ModelSource, find_source, require_source, revision_of
 from vaults.embed.prepared_model import PreparedModel, find_prepared
 from vaults.errors import EmbeddingUnavailable
-from vaults.settings import EmbeddingSettings
-
-Engine = Literal["onnx", "sentence-transformers", "off"]
+from vaults.settings import EmbeddingEngine, EmbeddingSettings
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What ``strongroom model info`` shows. None where only loading the model would tell."""
 
-    engine: Engine
+    engine: EmbeddingEngine
     model: str
     revision: str | None
     width: int | None
@@ -35,15 +33,7 @@ class ModelInfo:
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
     """Load the model. Blocks: 0.2 s with ONNX, 5 s with sentence-transformers. Raises EmbeddingUnavailable."""
     engine, prepared = _decide(settings)
-    if engine == "off":
-        raise EmbeddingUnavailable("Embeddings are switched off on this server.")
-    if engine == "onnx":
-        return _load_onnx(settings, prepared)
-    from vaults.embed.torch_engine import TorchEmbedder
-
-    source = require_source(settings.model)
-    revision = revision_of(source)
-    return TorchEmbedder(source, revision, device=settings.device, threads=settings.threads)
+    return LOADERS[engine](settings, prepared)
 
 
 def model_info(settings: EmbeddingSettings) -> ModelInfo:
@@ -60,7 +50,7 @@ def model_info(settings: EmbeddingSettings) -> ModelInfo:
     return ModelInfo(engine, name, revision, width, max_tokens, folder, prepared=None, intact=None)
 
 
-def _decide(settings: EmbeddingSettings) -> tuple[Engine, PreparedModel | None]:
+def _decide(settings: EmbeddingSettings) -> tuple[EmbeddingEngine, PreparedModel | None]:
     """The engine to use. ``auto``: ONNX on the CPU where a copy is ready and the library is installed, else torch."""
     prepared = find_prepared(settings)
     if settings.engine != "auto":
@@ -77,6 +67,26 @@ def _load_onnx(settings: EmbeddingSettings, prepared: PreparedModel | None) -> E
     from vaults.embed.onnx_engine import OnnxEmbedder
 
     return OnnxEmbedder(prepared, threads=settings.threads)
+
+
+def _load_torch(settings: EmbeddingSettings, prepared: PreparedModel | None) -> Embedder:  # noqa: ARG001  the original
+    from vaults.embed.torch_engine import TorchEmbedder
+
+    source = require_source(settings.model)
+    revision = revision_of(source)
+    return TorchEmbedder(source, revision, device=settings.device, threads=settings.threads)
+
+
+def _refuse(settings: EmbeddingSettings, prepared: PreparedModel | None) -> Embedder:  # noqa: ARG001  there is no model
+    raise EmbeddingUnavailable("Embeddings are switched off on this server.")
+
+
+LOADERS: Mapping[EmbeddingEngine, Callable[[EmbeddingSettings, PreparedModel | None], Embedder]] = {
+    "onnx": _load_onnx,
+    "sentence-transformers": _load_torch,
+    "off": _refuse,
+}
+"""What loads each engine. A loader imports its library when it is called: a server that uses another never pays."""
 
 
 def _declared_limits(source: ModelSource | None) -> tuple[int | None, int | None]:

@@ -1,4 +1,8 @@
-"""What each command prints, and with which code it ends."""
+"""What each command prints, and with which code it ends.
+
+Covers server.cli.calls, server.cli.configuration, server.cli.grants, server.cli.tokens, server.cli.vaults,
+server.cli.version, server.redaction, server.version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the first start makes, and what it prints of it."""
+"""What the first start makes, and what it prints of it.
+
+Covers server.cli.runtime, server.cli.serve, server.setup.first_start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A project's own vault: made once, found from below, moved with its folder, and polite to the files around it."""
+"""A project's own vault: made once, found from below, moved with its folder, and polite to the files around it.
+
+Covers server.setup.agent_guides.
+"""
 
 from __future__ import annotations
 

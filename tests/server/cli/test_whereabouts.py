@@ -1,4 +1,7 @@
-"""Commands beside a running server know where it is reached."""
+"""Commands beside a running server know where it is reached.
+
+Covers server.running_server.
+"""
 
 from __future__ import annotations
 

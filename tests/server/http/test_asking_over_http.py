@@ -1,4 +1,7 @@
-"""A person asked through the protocol, and everything a caller may try instead of asking."""
+"""A person asked through the protocol, and everything a caller may try instead of asking.
+
+Covers server.mcp_bridge.elicitation.
+"""
 
 from __future__ import annotations
 

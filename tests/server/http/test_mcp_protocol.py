@@ -1,4 +1,7 @@
-"""The protocol as clients meet it: real HTTP, both eras, one server for the whole module."""
+"""The protocol as clients meet it: real HTTP, both eras, one server for the whole module.
+
+Covers server.protocol, server.resources.
+"""
 
 from __future__ import annotations
 

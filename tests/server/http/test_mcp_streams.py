@@ -1,4 +1,7 @@
-"""``subscriptions/listen``: who hears what, and when a stream ends."""
+"""``subscriptions/listen``: who hears what, and when a stream ends.
+
+Covers server.mcp_bridge.subscriptions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What one server tells callers of different roles and presets when they connect, as it goes over the wire."""
+"""What one server tells callers of different roles and presets when they connect, as it goes over the wire.
+
+Covers server.mcp_bridge.instructions_middleware.
+"""
 
 from __future__ import annotations
 

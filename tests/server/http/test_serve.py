@@ -1,4 +1,7 @@
-"""The server as a process of its own: sockets, signals, TLS and workers are real."""
+"""The server as a process of its own: sockets, signals, TLS and workers are real.
+
+Covers server.http.options.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whatever is asked with whatever budget, both forms keep to it, and pages leave nothing out."""
+"""Whatever is asked with whatever budget, both forms keep to it, and pages leave nothing out.
+
+Covers server.rendering.answers.
+"""
 
 from __future__ import annotations
 

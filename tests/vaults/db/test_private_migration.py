@@ -1,4 +1,7 @@
-"""A vault with private and shared text in one index opens with each in its own, and loses nobody's ids."""
+"""A vault with private and shared text in one index opens with each in its own, and loses nobody's ids.
+
+Covers vaults.domain.memories.indexing.
+"""
 
 from __future__ import annotations
 

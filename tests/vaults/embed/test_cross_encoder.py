@@ -1,4 +1,7 @@
-"""A real cross-encoder, tiny and of random weights, through the real sentence-transformers."""
+"""A real cross-encoder, tiny and of random weights, through the real sentence-transformers.
+
+Covers vaults.embed.bundled, vaults.embed.cross_encoder_model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The reranking service with a model that is absent, broken, slow or stuck, and its memory of scores."""
+"""The reranking service with a model that is absent, broken, slow or stuck, and its memory of scores.
+
+Covers vaults.embed.cross_encoder_thread.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Faults 84, 85 and 36: whatever a path says and whatever is swapped under it, nothing outside is touched."""
+"""Faults 84, 85 and 36: whatever a path says and whatever is swapped under it, nothing outside is touched.
+
+Covers vaults.files.writes.renames.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The tree's operations: whole files, one version each, nothing of another program's lost."""
+"""The tree's operations: whole files, one version each, nothing of another program's lost.
+
+Covers vaults.files.file_content, vaults.files.folders, vaults.files.writes.late_writes,
+vaults.files.writes.name_changes, vaults.files.writes.prepared_changes, vaults.files.writes.replacement,
+vaults.files.writes.temporary_files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""History in a repository that belongs to the owner: nothing of theirs moves."""
+"""History in a repository that belongs to the owner: nothing of theirs moves.
+
+Covers vaults.history.commit_walk, vaults.history.locations.
+"""
 
 from __future__ import annotations
 

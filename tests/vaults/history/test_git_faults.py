@@ -1,4 +1,7 @@
-"""Damage, locks, full disks, kills and company: one typed failure, and a repository that stays whole."""
+"""Damage, locks, full disks, kills and company: one typed failure, and a repository that stays whole.
+
+Covers vaults.history.refs.
+"""
 
 from __future__ import annotations
 

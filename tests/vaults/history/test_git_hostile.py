@@ -1,4 +1,7 @@
-"""Repositories set up to make us run, read or write something."""
+"""Repositories set up to make us run, read or write something.
+
+Covers vaults.history.errors, vaults.history.git_config.
+"""
 
 from __future__ import annotations
 

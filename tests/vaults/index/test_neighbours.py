@@ -1,4 +1,7 @@
-"""Whatever happens to memories, each passage knows the text around it, and only what its reader may see."""
+"""Whatever happens to memories, each passage knows the text around it, and only what its reader may see.
+
+Covers vaults.domain.memories.creation, vaults.index.items.
+"""
 
 from __future__ import annotations
 

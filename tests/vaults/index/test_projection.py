@@ -1,4 +1,7 @@
-"""The vector index beside purges and reindexing: calls go on, little is replayed, nothing purged stays."""
+"""The vector index beside purges and reindexing: calls go on, little is replayed, nothing purged stays.
+
+Covers vaults.index.embeddings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Headings and fences against markdown-it-py, on made-up Markdown and on the real notes where they are beside us."""
+"""Headings and fences against markdown-it-py, on made-up Markdown and on the real notes where they are beside us.
+
+Covers vaults.markdown.blocks, vaults.markdown.containers, vaults.markdown.encoding.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Adding to a note: where the content goes, and in what shape."""
+"""Adding to a note: where the content goes, and in what shape.
+
+Covers vaults.markdown.edit.formats, vaults.markdown.edit.insertion_points, vaults.markdown.edit.line_endings,
+vaults.markdown.edit.list_items, vaults.markdown.edit.section_lookup.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Removing and replacing: what is found, what goes, what stays."""
+"""Removing and replacing: what is found, what goes, what stays.
+
+Covers vaults.markdown.edit.arguments, vaults.markdown.edit.diagnosis, vaults.markdown.edit.results,
+vaults.markdown.edit.text_search, vaults.markdown.fuzzy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What an edit repairs, warns of or refuses."""
+"""What an edit repairs, warns of or refuses.
+
+Covers vaults.markdown.edit.checks, vaults.markdown.edit.content_repairs.
+"""
 
 from __future__ import annotations
 

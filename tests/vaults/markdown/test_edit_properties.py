@@ -1,4 +1,7 @@
-"""Random edits of random notes: whatever is edited, nothing else changes."""
+"""Random edits of random notes: whatever is edited, nothing else changes.
+
+Covers vaults.markdown.edit.outline.
+"""
 
 from __future__ import annotations
 

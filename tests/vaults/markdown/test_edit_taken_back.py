@@ -1,4 +1,7 @@
-"""What is added and removed again leaves the note as it was, byte for byte."""
+"""What is added and removed again leaves the note as it was, byte for byte.
+
+Covers vaults.markdown.edit.draft, vaults.markdown.edit.pipeline.
+"""
 
 from __future__ import annotations
 

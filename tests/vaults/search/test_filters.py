@@ -1,4 +1,7 @@
-"""A filter lets through what plain reading of its fields lets through: over passages, over memories, in facts."""
+"""A filter lets through what plain reading of its fields lets through: over passages, over memories, in facts.
+
+Covers vaults.index.facets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What moves a candidate, how passages become items, and what stands around a passage in its vector."""
+"""What moves a candidate, how passages become items, and what stands around a passage in its vector.
+
+Covers vaults.search.candidates, vaults.search.item_groups, vaults.search.smoothing.
+"""
 
 from __future__ import annotations
 

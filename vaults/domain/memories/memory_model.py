@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -26,6 +26,7 @@ MemoryType = Literal[
     "thinking",
     "raw",
 ]
+MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
 Tier = Literal["hot", "warm", "cold"]
 Visibility = Literal["shared", "private"]
 

@@ -1,4 +1,7 @@
-"""``fetch`` of notes: by path, address, name and pattern, beside memories, within a budget."""
+"""``fetch`` of notes: by path, address, name and pattern, beside memories, within a budget.
+
+Covers server.tools.fetch.
+"""
 
 from __future__ import annotations
 

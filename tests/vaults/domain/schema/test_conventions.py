@@ -1,4 +1,9 @@
-"""What is read off frontmatter: types, values that are one, habits and who does otherwise. Pure."""
+"""What is read off frontmatter: types, values that are one, habits and who does otherwise. Pure.
+
+Covers vaults.domain.schema.note_properties, vaults.domain.schema.overview, vaults.domain.schema.property_values,
+vaults.domain.schema.schema_notes, vaults.domain.schema.spellings, vaults.domain.schema.value_migration,
+vaults.domain.schema.violations.
+"""
 
 from __future__ import annotations
 

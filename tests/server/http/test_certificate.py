@@ -1,0 +1,122 @@
+"""With a certificate the server goes by the names in it, as its clients call it.
+
+Covers server.http.app.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from server.http.app import allowed_hosts, public_url
+from server.http.certificate import certificate_names
+from server.http.request_head import Refusal, RequestHead
+from tests.server.http.certified import write_pair
+from tests.server.http.serving import settings_of
+from vaults.errors import InvalidArgument
+
+DNS = ("mem.example", "*.team.example")
+ADDRESSES = ("127.0.0.1", "::1")
+
+
+def refusal_of(host: str, hosts: tuple[str, ...]) -> str | None:
+    scope = {"path": "/", "headers": [(b"host", host.encode())]}
+    try:
+        RequestHead.of(scope).check_origin(hosts, ())
+    except Refusal as refusal:
+        return refusal.reason
+    return None
+
+
+def hosts_of(folder: Path, *dns: str, address: str = "0.0.0.0") -> tuple[tuple[str, ...], str]:
+    cert, key = write_pair(folder, dns, ADDRESSES)
+    settings = settings_of(folder, **{"server.tls_cert": str(cert), "server.tls_key": str(key)}).settings
+    url = public_url(settings, address, 8700)
+    return allowed_hosts(settings, url), url
+
+
+def test_the_names_are_those_a_client_checks(tmp_path: Path) -> None:
+    cert, _ = write_pair(tmp_path, DNS, ADDRESSES)
+    assert certificate_names(str(cert)) == (*DNS, "127.0.0.1", "[::1]")
+
+
+def test_without_alternative_names_there_are_none(tmp_path: Path) -> None:
+    assert certificate_names(str(write_pair(tmp_path)[0])) == ()
+
+
+def test_a_file_that_is_no_certificate_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "not.pem").write_text("no")
+    for name in ("not.pem", "absent.pem"):
+        with pytest.raises(InvalidArgument, match="tls_cert"):
+            certificate_names(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "host", ["mem.example", "MEM.example:8700", "a.team.example", "b-1.Team.example:443", "127.0.0.1:8700", "[::1]:1"]
+)
+def test_a_name_of_the_certificate_is_an_allowed_host(tmp_path: Path, host: str) -> None:
+    assert refusal_of(host, hosts_of(tmp_path, *DNS)[0]) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "team.example",
+        "a.b.team.example",
+        ".team.example",
+        "*.team.example",
+        "a.team.example.evil",
+        "a.team.example:",
+        "a.team.example:80x",
+        "xmem.example",
+        "mem.example.",
+        "common.example",
+    ],
+)
+def test_no_other_name_is(tmp_path: Path, host: str) -> None:
+    assert refusal_of(host, hosts_of(tmp_path, *DNS)[0]) == "host"
+
+
+def test_a_wildcard_of_the_settings_means_one_label_too() -> None:
+    assert refusal_of("a.x.example", ("*.x.example",)) is None
+    assert refusal_of("a.x.example:8700", ("*.x.example",)) == "host"
+    assert refusal_of("a.x.example:8700", ("*.x.example:*",)) is None
+
+
+def test_a_server_on_every_address_calls_itself_by_the_certificate(tmp_path: Path) -> None:
+    assert hosts_of(tmp_path, "*.team.example", "mem.example")[1] == "https://mem.example:8700"
+    assert hosts_of(tmp_path, "mem.example", address="10.0.0.1")[1] == "https://10.0.0.1:8700"
+
+
+@pytest.mark.e2e
+def test_the_documented_line_serves_whoever_trusts_the_certificate(tmp_path: Path) -> None:
+    cert, key = write_pair(tmp_path, ["mem.example", "localhost"])
+    command = [sys.executable, "-m", "server", "serve", "--host", "0.0.0.0", "--tls-cert", cert, "--tls-key", key]
+    command += ["--data", tmp_path / "data", "--port", "0", "--metrics-port", "0"]
+    env = {**os.environ, "STRONGROOM_EMBEDDING__ENGINE": "off", "STRONGROOM_STORAGE__RESERVE_MB": "0"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+        try:
+            assert process.stdout is not None
+            port = next(
+                found[1] for line in process.stdout if (found := re.search(r"serves https://mem\.example:(\d+)/", line))
+            )
+            for host, status in (("mem.example", 401), ("other.example", 421)):
+                asked = urllib.request.Request(
+                    f"https://localhost:{port}/v/main/mcp", data=b"{}", headers={"Host": f"{host}:{port}"}
+                )
+                with pytest.raises(urllib.error.HTTPError) as caught:
+                    urllib.request.urlopen(asked, timeout=30, context=ssl.create_default_context(cafile=str(cert)))
+                assert caught.value.code == status
+                body = json.loads(caught.value.read())
+            assert "server.allowed_hosts" in body["error"]["message"]
+        finally:
+            process.terminate()
