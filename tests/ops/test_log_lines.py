@@ -78,7 +78,7 @@ def test_a_failure_names_type_and_place_but_not_its_text():
     said = failure_fields(raised.value)
     assert said["error"] == "ValueError"
     assert said["cause"] == "KeyError"
-    assert "test_lines.py" in said["where"]
+    assert "test_log_lines.py" in said["where"]
     assert "secret" not in json.dumps(said)
     assert "memory text" not in json.dumps(said)
 

@@ -1,4 +1,7 @@
-"""Written procedures: seen, tried, run as one change, and written by those who may."""
+"""Written procedures: seen, tried, run as one change, and written by those who may.
+
+Covers vaults.domain.notes.policy_paths.
+"""
 
 from __future__ import annotations
 

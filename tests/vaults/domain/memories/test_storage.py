@@ -1,6 +1,7 @@
 """Storing once, durably, searchably; what counts as the same; what happens without a model.
 
-Covers server.tools._memories, vaults.domain.memories.memory_model.
+Covers server.tools._memories, vaults.domain.actors, vaults.domain.memories.memory_model, vaults.domain.text.fields,
+vaults.domain.text.titles.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A pack never exceeds its budget, drops what ranks lowest, says a thing once, and says what it left out.
 
-Covers vaults.domain.packs.budget_fit, vaults.domain.packs.pack, vaults.domain.packs.selection.
+Covers vaults.domain.packs.budget_fit, vaults.domain.packs.pack, vaults.domain.packs.selection,
+vaults.search.token_counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frontmatter: what its values become, what is refused, and the quick reading against YAML's.
 
-Covers vaults.markdown.frontmatter.yaml_reader.
+Covers vaults.markdown.frontmatter.values, vaults.markdown.frontmatter.yaml_reader.
 """
 
 from __future__ import annotations

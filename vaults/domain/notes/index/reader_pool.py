@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
+import vaults
 from vaults.context import run_in
 from vaults.domain.notes.index import file_reader
 from vaults.domain.notes.index.file_reader import FileToRead, ReadBatch, ReaderJob
@@ -24,6 +25,9 @@ MANY_FILES = 600
 
 MAX_PROCESSES = 4
 """Max reader processes; never more than there are cores."""
+
+_PACKAGE_ROOT = Path(vaults.__file__).parents[1]
+"""Where the packages lie: a reader imports them from here, installed or not."""
 
 _CHILD = "from vaults.domain.notes.index.file_reader import serve_reader; serve_reader()"
 """What a process runs. Not with -m: its results would then be pickled as classes of __main__."""
@@ -109,7 +113,7 @@ async def _start_process(job: ReaderJob, stack: contextlib.AsyncExitStack) -> as
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _CHILD, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL,
-            cwd=Path(__file__).parents[3], start_new_session=True,
+            cwd=_PACKAGE_ROOT, start_new_session=True,
         )  # fmt: skip
     except OSError:  # out of processes or memory: read in this process
         return None

@@ -226,6 +226,24 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
     return begun, one
 
 
+async def test_reader_processes_run_the_code_of_this_tree_and_answer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few(monkeypatch)
+    asked, answers = reader_pool._request_batch, []
+
+    async def recorded(*arguments: Any) -> Any:
+        answers.append(await asked(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(reader_pool, "_request_batch", recorded)
+    monkeypatch.setattr(reconciliation, "BATCH_FILES", 30)
+    await desk.put(MANY)
+    assert answers
+    assert None not in answers
+    assert (reader_pool._PACKAGE_ROOT / "vaults" / "domain" / "notes").is_dir()
+
+
 @pytest.mark.parametrize("when", ["at once", "midway"])
 async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, when: str
