@@ -26,7 +26,7 @@ from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.tools import discover
 from vaults.db.sql import Writer
-from vaults.domain.graph import graph_jobs
+from vaults.domain.graph import centrality_job
 from vaults.graph import entity_vectors
 from vaults.graph.entity_vectors import UnembeddedNote
 from vaults.graph.note_graph import Graph
@@ -81,7 +81,7 @@ class _CallTime:
 async def _measure_calls(data: Path, count: int, texts: Sequence[str]) -> list[Figure]:
     async with _open_vault(data, count + len(texts)) as (services, vault):
         await _vectors(vault, texts)
-        await graph_jobs.rescore(vault)
+        await centrality_job.update_centrality(vault)
         asked = [{"action": "suggest", "path": _path(number)} for number in range(len(texts))]
         first = await _time_call(services, "links", asked[0])
         suggested = [await _time_call(services, "links", each) for each in asked[1:]]

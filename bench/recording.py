@@ -19,8 +19,8 @@ from bench.figures import Figure
 from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
 from server import vault_admin
+from server.activity_recorder import ActivityRecorder
 from server.call import Caller
-from server.call_log import ActivityRecorder
 from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.settings import load

@@ -17,9 +17,9 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
+from server.activity_recorder import ActivityRecorder, RecordedSuccess, resolve_session
 from server.audience import audience_of, word_warnings
 from server.call import AnswerForm, Call, Caller, CallRecord
-from server.call_log import ActivityRecorder, CallLogEntry, resolve_session
 from server.caller_views import view_of
 from server.rendering import answers as rendering
 from server.tool_spec import Arguments, ResourceLink, ToolSpec
@@ -115,7 +115,7 @@ async def _serve(
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
-async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], log_entry: CallLogEntry) -> CallOutcome:
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], log_entry: RecordedSuccess) -> CallOutcome:
     args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
     log_entry.activity_entry = spec.activity_entry(args, result)

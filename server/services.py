@@ -26,7 +26,7 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
-from vaults.domain.graph import graph_jobs, link_resolution_job
+from vaults.domain.graph import centrality_job, link_resolution_job
 from vaults.domain.graph.links import entity_vector_job, proactive_links
 from vaults.domain.insights import daily_counts_job
 from vaults.domain.maintenance import reindexing, retention
@@ -53,7 +53,7 @@ BACKGROUND_JOBS = (
     reindexing.REINDEX,
     reindexing.RECHUNK,
     sync_loop.READ_INCOMPLETE,
-    graph_jobs.RESCORE,
+    centrality_job.RESCORE,
     git_commits.COMMIT_PENDING,
     retention.SWEEP,
     link_resolution_job.RESOLVE_LINKS,

@@ -28,8 +28,8 @@ from mcp.server.stdio import stdio_server
 from uuid_utils import uuid7
 
 from auth.principal import Principal
+from server.activity_recorder import resolve_session
 from server.call import Caller
-from server.call_log import resolve_session
 from server.caller_views import first_preset, strictest_mode
 from server.mcp_bridge.pending_requests import Message, PendingRequests, not_unicode_error, parse_message
 from server.protocol import Context, make_protocol

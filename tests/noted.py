@@ -9,7 +9,7 @@ from pathlib import Path
 from server.services import Services
 from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
-from vaults.domain.graph.graph_jobs import rescore
+from vaults.domain.graph.centrality_job import update_centrality
 from vaults.index import embeddings
 
 
@@ -51,6 +51,6 @@ async def indexed(services: Services, number: int, vault: str = "main") -> None:
 async def settled(services: Services, vault: str = "main") -> None:
     """Have done at once what a vault owes itself: by itself it waits for seconds without a change."""
     async with services.pool.lease(services.registry_cache.entry(vault)) as opened:
-        await rescore(opened)
+        await update_centrality(opened)
         opened.start_background_work()
         await until(services, lambda tx: not (opened.has_due_jobs(tx) or embeddings.count_missing(tx)), vault)

@@ -19,8 +19,8 @@ from vaults.domain.continuity import feedback as opinions
 from vaults.domain.continuity import usage_report as spending
 from vaults.domain.continuity.feedback import Feedback, FeedbackType
 from vaults.domain.continuity.usage_report import CallerUsage, Savings, ToolUsage
-from vaults.domain.maintenance import growth as growing
-from vaults.domain.maintenance.growth import DayGrowth
+from vaults.domain.maintenance import daily_growth as growing
+from vaults.domain.maintenance.daily_growth import DayGrowth
 from vaults.domain.memories import cleanup as hygiene
 from vaults.domain.memories.cleanup import CleanupFindings
 from vaults.domain.secrets import redaction
@@ -113,7 +113,7 @@ async def usage(call: Call, args: UsageArguments) -> UsageResult:
             schemas, sum(use.tokens_in for use in found.tools), sum(use.tokens_out for use in found.tools)
         ),
         savings=spending.estimate_savings(found, schemas),
-        growth=await growing.read_growth(call.vault, call.actor),
+        growth=await growing.read_daily_growth(call.vault, call.actor),
         hygiene=await hygiene.find_cleanup(call.vault, call.actor),
         callers=found.callers,
         archived=archived,

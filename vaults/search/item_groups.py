@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from vaults.search.diversity import DroppedResult, drop_repeats
 from vaults.search.passage_facts import PassageFacts
+from vaults.search.repeats import DroppedResult, drop_repeats
 
 GroupBy = Literal["item", "parent"]
 PassageOrder: TypeAlias = Sequence[tuple[int, float]]

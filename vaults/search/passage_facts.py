@@ -27,7 +27,7 @@ class PassageFacts(NamedTuple):
     parent: str | None
     at: str
     near: tuple[int, ...] | None  # passages at -2, -1, +1, +2 of its sequence, 0 for a missing one; None: no sequence
-    titled: bool  # its item has a title of its own
+    titled: bool  # it stands under a title or heading; not so a memory whose title was derived
     text_hash: str
 
     @property

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from vaults.search.candidates import Scores, SearchCandidates
-from vaults.search.diversity import DroppedResult
 from vaults.search.filters import SearchFilter
 from vaults.search.fusion import ScoreRange
 from vaults.search.item_groups import GroupBy
 from vaults.search.lifts import Lift
 from vaults.search.passage_facts import ItemKey, PassageFacts
 from vaults.search.query import Query
+from vaults.search.repeats import DroppedResult
 
 SearchMode = Literal["hybrid", "keyword", "semantic"]
 RerankMode = Literal["auto", "on", "off"]

@@ -1,6 +1,6 @@
 """Sessions as callers live them: begun unasked, kept by handle, saved, left, found again.
 
-Covers server.call_log, vaults.activity_log.sessions, vaults.activity_log.stale_sessions,
+Covers server.activity_recorder, vaults.activity_log.sessions, vaults.activity_log.stale_sessions,
 vaults.domain.continuity.resume_brief, vaults.domain.continuity.session_events, vaults.domain.continuity.sessions.
 """
 

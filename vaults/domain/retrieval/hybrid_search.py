@@ -33,7 +33,7 @@ T = TypeVar("T")
 MAX_LINKED = 10
 """Max hits annotated with links, and max links per direction of each."""
 
-MAX_LIKE_WORDS = 1_000
+MAX_SIMILAR_QUERY_CHARACTERS = 1_000
 """Max characters of an item used as the query when others like it are wanted and it has no vector."""
 
 
@@ -99,10 +99,12 @@ async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[Item
         if (path := to_note_path(ref)) is not None:
             number, note = note_rows.find_note(tx, path)
             body = tx.value("SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal", (number,))
-            return (extraction.KIND, number), " ".join(split_words(f"{note.title}\n{body or ''}"[:MAX_LIKE_WORDS]))
+            return (extraction.KIND, number), " ".join(
+                split_words(f"{note.title}\n{body or ''}"[:MAX_SIMILAR_QUERY_CHARACTERS])
+            )
         seq = storage.find_visible(tx, ref.removeprefix("memory://"), actor)
         title, content = tx.one("SELECT title, content FROM memories WHERE seq = ?", (seq,)) or ("", "")
-        return (indexing.KIND, seq), " ".join(split_words(f"{title}\n{content}"[:MAX_LIKE_WORDS]))
+        return (indexing.KIND, seq), " ".join(split_words(f"{title}\n{content}"[:MAX_SIMILAR_QUERY_CHARACTERS]))
 
     return await vault.db.read(read)
 

@@ -171,7 +171,7 @@ def _find_mismatch(
             yield f"is '{text}', none of {', '.join(rule.enum[:MAX_CHOICES])}", suggest_value(text, rule.enum)
         if pattern is not None and not pattern.fullmatch(text):  # type: ignore[attr-defined]
             yield f"is '{text}', which does not fit {rule.pattern}", None
-    yield from _is_out_of_range(value, rule)
+    yield from _find_range_problems(value, rule)
 
 
 _TEXTS = ("date", "datetime", "link")
@@ -186,7 +186,7 @@ _REMEDIES = {
 }
 
 
-def _is_out_of_range(value: PropertyValue, rule: FieldRule) -> Iterator[tuple[str, str | None]]:
+def _find_range_problems(value: PropertyValue, rule: FieldRule) -> Iterator[tuple[str, str | None]]:
     for bound, is_out, word in ((rule.min, _is_below, "below"), (rule.max, _is_above, "above")):
         if bound is not None and is_out(value, bound):
             yield f"is {word} {bound:g}" if isinstance(bound, float) else f"is {word} {bound}", None

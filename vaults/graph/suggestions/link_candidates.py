@@ -19,7 +19,7 @@ from vaults.graph.suggestions.name_positions import merge_positions, read_positi
 from vaults.markdown.link_resolution import name_key
 from vaults.markdown.protected_spans import TextSpan
 
-TIMES = 20
+MAX_MENTIONS = 20
 """Mentions of a note that are used."""
 
 COMPANIONS, COMMON = 12, 500
@@ -28,7 +28,7 @@ COMPANIONS, COMMON = 12, 500
 MAX_UNNAMED = 30
 """Unnamed notes to consider by what they are about, and as many by who links them."""
 
-STEPS = 20_000
+MAX_LINKS_FOLLOWED = 20_000
 """Links followed to find the latter."""
 
 SURE = 1.0
@@ -100,7 +100,7 @@ def _find_sightings(ground: LinkingContext, asked: LinkingText) -> dict[int, lis
         [*exact, *(each for each in others if is_whole_words(asked.text, each.start, each.end))]
     ):
         for number in each.notes:
-            if len(found[number]) < TIMES:
+            if len(found[number]) < MAX_MENTIONS:
                 found[number].append(each)
     return dict(found)
 
@@ -213,7 +213,7 @@ def _find_unnamed(ground: LinkingContext, companions: Iterable[int], likeness: M
         for source in islice(graph.into.get(companion, ()), 200)
         for target in graph.out.get(source, ())
     )
-    met.update(islice(links, STEPS))
+    met.update(islice(links, MAX_LINKS_FOLLOWED))
     return list(dict.fromkeys([*near, *(number for number, _ in met.most_common(MAX_UNNAMED))]))
 
 

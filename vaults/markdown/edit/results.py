@@ -25,7 +25,7 @@ from vaults.markdown.edit.outline import HeadingMark, Outline, read_outline
 MAX_REGION = 4_000
 """Characters of the changed region that are returned."""
 
-MAX_CHANGED_HEADINGS = 100
+MAX_SPLICES_CHECKED = 100
 """Splices that are checked one by one; more are assumed to change the note's structure."""
 
 # What can open or close a fence, a comment, a heading or the frontmatter. Nothing else affects other lines.
@@ -69,7 +69,7 @@ def check_result(draft: EditDraft) -> EditDraft:
 
 def _may_restructure(draft: EditDraft) -> bool:
     """Whether the lines that change, or the next non-blank one below, can affect the lines around them."""
-    if len(draft.splices) > MAX_CHANGED_HEADINGS:
+    if len(draft.splices) > MAX_SPLICES_CHECKED:
         return True
     shift = 0
     for splice in draft.splices:
@@ -147,7 +147,7 @@ def _find_leftovers(draft: EditDraft) -> list[str]:
         found.append(
             f"removed a heading ({_name_headings(gone)}): what stood under it now belongs to the section above"
         )
-    if any(_find_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_CHANGED_HEADINGS]):
+    if any(_leaves_orphans(draft.text, splice.start, splice.end) for splice in draft.splices[:MAX_SPLICES_CHECKED]):
         found.append("removed a list item and left the lines that were indented below it")
     return found
 
@@ -162,7 +162,7 @@ def _marks_within(draft: EditDraft) -> list[HeadingMark]:
     return gone
 
 
-def _find_orphans(text: str, start: int, end: int) -> bool:
+def _leaves_orphans(text: str, start: int, end: int) -> bool:
     last = line_start(text, skip_ending_before(text, end))
     item = parse_item(text[max(start, last) : skip_ending_before(text, end)])
     below = text[end : line_end(text, end, len(text))]

@@ -1,6 +1,6 @@
 """What calls cost, counted from events: figures, bounds, and how long a big log takes.
 
-Covers vaults.domain.continuity.feedback, vaults.domain.maintenance.growth.
+Covers vaults.domain.continuity.feedback, vaults.domain.maintenance.daily_growth.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.continuity import feedback, usage_report
 from vaults.domain.continuity.usage_report import ToolUsage, UsageReport
-from vaults.domain.maintenance import growth
+from vaults.domain.maintenance import daily_growth
 from vaults.vault import Vault
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
@@ -187,7 +187,7 @@ async def test_growth_is_counted_by_the_day_things_came_whatever_they_say_of_the
             (f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000",),
         )
     )
-    grown = await vault.db.read(lambda tx: growth.count_growth(tx, "owner"))
+    grown = await vault.db.read(lambda tx: daily_growth.count_growth(tx, "owner"))
     assert [(day.memories, day.notes, day.size) for day in grown] == [(1, 0, 10)]
     assert grown[0].day in {clock.ago(120)[:10], clock.now()[:10]}  # to 66 s
 
@@ -198,8 +198,8 @@ async def test_growth_counts_no_private_memory_of_another(services: Services, va
     def of(viewer: str) -> int:
         return len(grown[viewer])
 
-    def read(tx: Reader) -> dict[str, list[growth.DayGrowth]]:
-        return {viewer: growth.count_growth(tx, viewer) for viewer in ("owner", "local|bob")}
+    def read(tx: Reader) -> dict[str, list[daily_growth.DayGrowth]]:
+        return {viewer: daily_growth.count_growth(tx, viewer) for viewer in ("owner", "local|bob")}
 
     grown = await vault.db.read(read)
     assert (of("owner"), of("local|bob")) == (1, 0)

@@ -75,7 +75,7 @@ _CONDITION = _words("if when unless wenn falls sobald whenever once answers retu
 
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[./:_@+'%&-]+|(?<=\d),(?=\d))[^\W_]+)*[%+#]*|%|[:=](?=\s|$)|,", re.UNICODE)
 
-MAX_SUBJECT_WORDS = 4
+MAX_VALUE_WORDS = 4
 """Max words of a value."""
 
 
@@ -176,7 +176,7 @@ def _value(right: list[str]) -> tuple[list[str], list[str]]:
 def _make_assertion(about: list[str], value: list[str], key: list[str], *, only: bool) -> Assertion | None:
     value = [word for word in value if word not in value_comparison.IDLE - value_comparison.YES]
     if (
-        not 1 <= len(value) <= MAX_SUBJECT_WORDS
+        not 1 <= len(value) <= MAX_VALUE_WORDS
         or is_one_of_many(about)
         or {"and", "und", "or", "oder", ","} & set(value)
     ):
@@ -224,7 +224,7 @@ def _assertion_by_figure(sentence: Sentence) -> Assertion | None:
     if sentence.denies or _CONDITION & set(tokens):
         return None
     figures = [at for at, token in enumerate(tokens) if is_figure_or_time(token)]
-    if not figures or figures[-1] - figures[0] > MAX_SUBJECT_WORDS or figures[0] == 0:
+    if not figures or figures[-1] - figures[0] > MAX_VALUE_WORDS or figures[0] == 0:
         return None
     if stem(tokens[figures[0] - 1]) in _NUMBERED or is_one_of_many(tokens):
         return None

@@ -61,7 +61,7 @@ def count_words(text: str) -> StatementWords:
     )
 
 
-MIN_SHARED_WORDS = 0.85
+MIN_SHARED_SHARE = 0.85
 """Min share of common words for two texts of which neither adds anything."""
 
 
@@ -70,4 +70,4 @@ def says_the_same(one: StatementWords, other: StatementWords) -> bool:
     if one.values != other.values or one.denials != other.denials:
         return False
     together = (one.words | other.words).total()
-    return together > 0 and (one.words & other.words).total() / together >= MIN_SHARED_WORDS
+    return together > 0 and (one.words & other.words).total() / together >= MIN_SHARED_SHARE

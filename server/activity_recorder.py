@@ -27,7 +27,7 @@ _MAX_ARGUMENTS = 100
 
 
 @dataclass(slots=True)
-class CallLogEntry:
+class RecordedSuccess:
     """What a successful call leaves to record."""
 
     activity_entry: ActivityEntry | None = None
@@ -45,9 +45,9 @@ class ActivityRecorder:
     reference: str = ""  # ties a failure inside the server to its log line
 
     @contextmanager
-    def kept(self) -> Iterator[CallLogEntry]:
+    def kept(self) -> Iterator[RecordedSuccess]:
         """Record the call when the block ends: what its log entry says, or how it failed."""
-        started, log_entry, outcome = time.perf_counter(), CallLogEntry(), "internal"
+        started, log_entry, outcome = time.perf_counter(), RecordedSuccess(), "internal"
         try:
             yield log_entry
             outcome = "ok"
@@ -66,7 +66,7 @@ class ActivityRecorder:
         finally:
             self._record(log_entry, outcome, time.perf_counter() - started)
 
-    def _record(self, log_entry: CallLogEntry, outcome: str, seconds: float) -> None:
+    def _record(self, log_entry: RecordedSuccess, outcome: str, seconds: float) -> None:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")

@@ -25,10 +25,10 @@ async def rescore_when_idle(vault: Vault) -> None:
     if rested < IDLE_S:
         vault.schedule_background_work(IDLE_S)
         return
-    await rescore(vault)
+    await update_centrality(vault)
 
 
-async def rescore(vault: Vault) -> None:
+async def update_centrality(vault: Vault) -> None:
     """Compute and store the scores now."""
     change, linked = await vault.db.read(_read_edges)
     found = await run_in(vault.shared.pool, centrality.compute_centrality, linked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.search.diversity import DroppedResult, drop_repeats
+from vaults.search.repeats import DroppedResult, drop_repeats
 
 ranking = st.dictionaries(st.integers(1, 60), st.sampled_from(["", "a", "b", "c", "d"]), max_size=30)
 

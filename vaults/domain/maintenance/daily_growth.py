@@ -25,13 +25,13 @@ class DayGrowth:
     size: int
 
 
-async def read_growth(vault: Vault, actor: Actor) -> list[DayGrowth]:
+async def read_daily_growth(vault: Vault, actor: Actor) -> list[DayGrowth]:
     """The last 30 days on which something arrived that ``actor`` may see and that still exists, oldest first."""
     return await vault.db.read(lambda tx: count_growth(tx, actor.identity))
 
 
 def count_growth(tx: Reader, viewer: str) -> list[DayGrowth]:
-    """Like ``read_growth``, in one transaction."""
+    """Like ``read_daily_growth``, in one transaction."""
     since = datetime.now(UTC) - timedelta(days=DAYS)
     memories, notes, sizes = Counter[str](), Counter[str](), Counter[str]()
     for moment, count, size in tx.all(
