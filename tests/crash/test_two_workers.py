@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,15 +28,18 @@ async def at_once(server: Serving, tool: str, session: str = "", **arguments: An
 
 
 async def resumed_by_both(server: Serving, session: str) -> list[str]:
-    """The sessions callers are in, asked until each worker has answered several: the kernel may give one of them every
-    connection."""
-    before, handles = server.workers(), []
-    for _ in range(20):
-        handles += [each["session"]["id"] for each in await at_once(server, "session_resume", session)]
-        after = server.workers()
-        if sum(after[worker] - before.get(worker, 0) > 5 for worker in after) == 2:
-            return handles
-    pytest.fail(f"one of them does nothing: {after}")
+    """The sessions callers are in, as each worker answers while the other is stopped: left alone, the kernel may give
+    one of them every connection."""
+    ticks = server.workers()
+    handles = []
+    for worker in sorted(ticks, key=lambda each: -ticks[each])[:2]:
+        os.kill(int(worker), signal.SIGSTOP)
+        try:
+            answers = await at_once(server, "session_resume", session)
+        finally:
+            os.kill(int(worker), signal.SIGCONT)
+        handles += [each["session"]["id"] for each in answers]
+    return handles
 
 
 @pytest.mark.crash
