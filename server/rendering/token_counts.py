@@ -55,7 +55,7 @@ def serialize(value: Any) -> str:
 
 def count_tokens(content: Mapping[str, Any], written: str, text: str, room: int) -> int:
     """Tokens of the longer form: of ``content``, which is sent as ``written``, or of ``text``. A count above ``room``
-    is exact; one that fits may be slightly low."""
+    is exact; one that fits is never too low."""
     used = _count_row_by_row(content)
     if used > room:
         used = tokenizer.count_tokens(written)
