@@ -95,4 +95,4 @@ def load_access(reader: Reader, now: datetime | None = None) -> AccessSnapshot:
         "SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
         {"bygone": bygone},
     )
-    return AccessSnapshot(grants, frozenset(row[0] for row in live), load_holders(reader))
+    return AccessSnapshot(grants, frozenset(token_id for (token_id,) in live), load_holders(reader))

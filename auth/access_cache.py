@@ -67,8 +67,8 @@ class AccessCache:
         """Load the snapshot, then keep it current. Raises what the first load raises."""
         await self.refresh()
         self._tasks = (
-            asyncio.create_task(self._awake.keep(), name="access-board-clock"),
-            asyncio.create_task(self._poll(), name="access-board"),
+            asyncio.create_task(self._awake.keep(), name="access-cache-clock"),
+            asyncio.create_task(self._poll(), name="access-cache"),
         )
 
     async def catch_up(self) -> None:

@@ -26,7 +26,7 @@ _ISSUER = re.compile(r"https?://[A-Za-z0-9._~:/-]{1,190}", re.ASCII)
 class TokenAuthenticator(Protocol):
     """Verifies one kind of token."""
 
-    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
+    async def authenticate(self, unverified: UnverifiedToken) -> Principal | None:
         """The principal; None: not my kind of token. Raises ``TokenInvalid``: mine, and bad."""
 
 
@@ -37,11 +37,11 @@ class _CachedPrincipal:
 
 
 def _ignore_token_use(token_id: str) -> None:
-    """The default of ``used``."""
+    """The default of ``on_use``."""
 
 
 class Authenticator:
-    """Asks each authenticator in turn. Revocation is checked on every request, cached token or not. ``used`` is
+    """Asks each authenticator in turn. Revocation is checked on every request, cached token or not. ``on_use`` is
     called, now and then, with the id of each token issued here that is let in."""
 
     def __init__(
@@ -51,13 +51,13 @@ class Authenticator:
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
-        used: Callable[[str], None] = _ignore_token_use,
+        on_use: Callable[[str], None] = _ignore_token_use,
     ) -> None:
         self._chain = tuple(chain)
         self._access_cache = access_cache
         self._clock = clock
         self._now = now
-        self._used = used
+        self._on_use = on_use
         self._verified: dict[bytes, _CachedPrincipal] = {}
 
     async def authenticate(self, token: str) -> Principal:
@@ -76,17 +76,17 @@ class Authenticator:
             if principal.token_id not in self._access_cache.current.live_tokens:
                 await self._look_again(principal, principal.token_id)
             if known is None:
-                self._used(principal.token_id)
+                self._on_use(principal.token_id)
         return principal
 
     async def _verify(self, token: str) -> Principal:
-        seen = peek(token)
+        unverified = peek(token)
         for authenticator in self._chain:
-            principal = await authenticator.authenticate(seen)
+            principal = await authenticator.authenticate(unverified)
             if principal is not None:
                 return principal
         # An unproved claim: reported only if it looks like what an operator may have mistyped.
-        raise TokenInvalid("issuer", found=seen.issuer if _ISSUER.fullmatch(seen.issuer) else None)
+        raise TokenInvalid("issuer", found=unverified.issuer if _ISSUER.fullmatch(unverified.issuer) else None)
 
     async def _look_again(self, principal: Principal, token_id: str) -> None:
         # Signed by us and unknown: revoked, or made a moment ago by another process. One look tells.

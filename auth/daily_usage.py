@@ -61,7 +61,7 @@ class DailyUsage:
 
     async def start(self) -> None:
         """Begin to write counts in batches."""
-        self._task = asyncio.create_task(self._flush_now_and_then(), name="day-counters")
+        self._task = asyncio.create_task(self._flush_now_and_then(), name="daily-usage")
 
     async def take(self, shares: Sequence[CounterShare], stores: int = 1) -> StoreReservation:
         """Count up to ``stores`` of them, as many as every share has left. Raises ``QuotaExceeded``, and counts
@@ -84,10 +84,10 @@ class DailyUsage:
             self._seen.add(counter)
             self._sighted[counter, day] = 1
 
-    def give_back(self, taken: StoreReservation, stores: int) -> None:
+    def give_back(self, reservation: StoreReservation, stores: int) -> None:
         """Uncount what was let in but not stored."""
-        for counter in taken.counters:
-            self._unwritten[counter, taken.day] -= stores
+        for counter in reservation.counters:
+            self._unwritten[counter, reservation.day] -= stores
 
     async def used(self, counters: Sequence[str]) -> Mapping[str, int]:
         """Today's count of each."""
@@ -166,7 +166,7 @@ def find_counted(reader: Reader, prefix: str) -> set[str]:
         "SELECT DISTINCT substr(scope, :after) FROM usage_days WHERE substr(scope, 1, :size) = :prefix",
         {"after": len(prefix) + 1, "size": len(prefix), "prefix": prefix},
     )
-    return {str(row[0]) for row in rows}
+    return {str(counter) for (counter,) in rows}
 
 
 def _read_totals(reader: Reader, counters: Sequence[str], day: str) -> dict[str, int]:

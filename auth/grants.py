@@ -63,7 +63,7 @@ def raise_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Rol
         "SELECT role FROM grants WHERE subject = :subject AND issuer = :issuer AND vault IN (:vault, :every)",
         {"subject": subject, "issuer": issuer, "vault": vault, "every": EVERY_VAULT},
     )
-    if max((parse_role(row[0]) for row in rows), default=0) < role:
+    if max((parse_role(held) for (held,) in rows), default=0) < role:
         set_grant(writer, subject, issuer, vault, role)
 
 
@@ -80,7 +80,7 @@ def remove_grant(writer: Writer, subject: str, issuer: str, vault: str) -> None:
 def list_grants(reader: Reader) -> list[Grant]:
     """Every grant, ordered by subject, issuer, vault."""
     rows = reader.all("SELECT subject, issuer, vault, role, created_at FROM grants ORDER BY subject, issuer, vault")
-    return [Grant(row[0], row[1], row[2], parse_role(row[3]), row[4]) for row in rows]
+    return [Grant(subject, issuer, vault, parse_role(role), at) for subject, issuer, vault, role, at in rows]
 
 
 def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bool) -> str:

@@ -95,7 +95,7 @@ def open_key_ring(folder: Path) -> KeyRing:
     ring = KeyRing(folder)
     if not _names(folder):
         with contextlib.suppress(FileExistsError):
-            _create(folder, 1)
+            _create_first(folder)
     ring.refresh()
     return ring
 
@@ -114,14 +114,6 @@ def open_secret(folder: Path, name: str) -> bytes:
     return secret
 
 
-def add_key(folder: Path) -> str:
-    """Make a new key that signs from now on; the old ones still verify. Returns its file name. Blocking."""
-    while True:
-        numbers = [int(name[:4]) for name in _names(folder)]
-        with contextlib.suppress(FileExistsError):  # another process took the number: take the next
-            return _create(folder, max(numbers, default=0) + 1)
-
-
 def _names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))  # noqa: PTH208  names, not paths
 
@@ -132,13 +124,11 @@ def _make_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _create(folder: Path, number: int) -> str:
+def _create_first(folder: Path) -> None:
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    name = f"{number:04d}.pem"
-    _publish(folder, name, pem)
-    return name
+    _publish(folder, "0001.pem", pem)
 
 
 def _publish(folder: Path, name: str, data: bytes) -> None:

@@ -101,7 +101,9 @@ def _verdict(claims: _Claims, raw: Mapping[str, Any], instance: str, now: float)
             "machine", "the licence is for another installation: licence show tells the id of this one"
         )
     lifts = {name: _numbers(plan) for name, plan in claims.plans.items()}
-    licence = Licence(claims.jti, claims.sub, claims.kind, lifts, claims.machine, expires)
+    licence = Licence(
+        id=claims.jti, subject=claims.sub, kind=claims.kind, lifts=lifts, machine=claims.machine, expires_at=expires
+    )
     what = "every limit" if claims.kind == "admin" else f"the limits of {', '.join(sorted(lifts))}"
     return LicenceVerdict("valid", f"the licence of {claims.sub} lifts {what} until {day_of(expires)}", licence)
 

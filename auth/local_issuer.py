@@ -35,16 +35,16 @@ class LocalAuthenticator:
         self._leeway_s = leeway_s
         self._now = now
 
-    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
+    async def authenticate(self, unverified: UnverifiedToken) -> Principal | None:
         """None: not issued here. Raises ``TokenInvalid``: claims to be, and is bad."""
-        if seen.issuer != self._urn:
+        if unverified.issuer != self._urn:
             return None
-        if seen.typ != ACCESS_TOKEN:
+        if unverified.typ != ACCESS_TOKEN:
             raise TokenInvalid("malformed")
-        key = self._ring.find(seen.kid)
+        key = self._ring.find(unverified.kid)
         if key is None:
             raise TokenInvalid("key")
-        claims = verify_claims(seen, VerifyKey(key.public, ("EdDSA",)))
+        claims = verify_claims(unverified, VerifyKey(key.public, ("EdDSA",)))
         with name_caller_in_refusals(LOCAL, claims):
             if audiences_of(claims) != (self._urn,):
                 raise TokenInvalid("audience")

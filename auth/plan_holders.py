@@ -93,4 +93,4 @@ def remove_plan(writer: Writer, holder: PlanHolder) -> None:
 def list_plan_assignments(reader: Reader) -> list[PlanAssignment]:
     """Every row: vaults, then subjects, by name."""
     rows = reader.all("SELECT kind, name, issuer, plan, since FROM plan_holders ORDER BY kind DESC, name, issuer")
-    return [PlanAssignment(PlanHolder(row[0], row[1], row[2]), row[3], row[4]) for row in rows]
+    return [PlanAssignment(PlanHolder(kind, name, issuer), plan, since) for kind, name, issuer, plan, since in rows]

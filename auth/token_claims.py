@@ -83,10 +83,10 @@ def peek(token: str) -> UnverifiedToken:
     return UnverifiedToken(token, issuer, kid, typ)
 
 
-def verify_claims(seen: UnverifiedToken, key: VerifyKey) -> Claims:
+def verify_claims(unverified: UnverifiedToken, key: VerifyKey) -> Claims:
     """The claims, once the signature holds under ``key``. Raises ``TokenInvalid``."""
-    claims = verify_signature(seen.token, key)
-    if claims.get("iss") != seen.issuer:  # a doubled member could read differently the second time
+    claims = verify_signature(unverified.token, key)
+    if claims.get("iss") != unverified.issuer:  # a doubled member could read differently the second time
         raise TokenInvalid("issuer")
     return claims
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -99,7 +99,7 @@ def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: Token
     for vault in issued.vaults:
         raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
     signed = _sign(ring.newest, instance_urn(instance_id), issued, request, now)
-    return IssuedToken(signed, issued.id, issued.subject, issued.vaults, issued.role, issued.expires_at)
+    return replace(issued, token=signed)
 
 
 def revoke_token(writer: Writer, token_id: str) -> TokenRecord:
@@ -155,7 +155,17 @@ _SELECT = "SELECT id, subject, vaults, role, preset, created_at, expires_at, rev
 
 
 def _record(row: tuple[str, ...]) -> TokenRecord:
-    return TokenRecord(row[0], row[1], tuple(json.loads(row[2])), parse_role(row[3]), *row[4:])
+    token_id, subject, vaults, role, preset, created_at, expires_at, revoked_at = row
+    return TokenRecord(
+        id=token_id,
+        subject=subject,
+        vaults=tuple(json.loads(vaults)),
+        role=parse_role(role),
+        preset=preset,
+        created_at=created_at,
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+    )
 
 
 def _check(request: TokenRequest) -> None:

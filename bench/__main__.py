@@ -62,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(given.strict and any(figure.met is False for figure in figures))
 
 
-def _default_parts(given: argparse.Namespace) -> list[str]:
-    return [name for name in PARTS if given.quick or name not in ON_REQUEST]
+def _default_parts(args: argparse.Namespace) -> list[str]:
+    return [name for name in PARTS if args.quick or name not in ON_REQUEST]
 
 
 def _measure_part(name: str, run: Run) -> Iterator[Figure]:

@@ -86,8 +86,8 @@ def _recall(query: str) -> dict[str, float]:
     clock.append(time.perf_counter())
     words = _opened.connection.execute(
         "SELECT rowid, bm25(passages_fts, 2.0, 1.0, 0.5) AS score FROM passages_fts"
-        f" WHERE passages_fts MATCH ? ORDER BY score LIMIT {CANDIDATES}",
-        (parse_query(query).match,),
+        f" WHERE passages_fts MATCH :match ORDER BY score LIMIT {CANDIDATES}",
+        {"match": parse_query(query).match},
     ).fetchall()
     clock.append(time.perf_counter())
     near = _opened.index.search(vector, CANDIDATES)

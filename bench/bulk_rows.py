@@ -69,11 +69,11 @@ def _copy_rows(tx: Writer, first: int, pairs: Sequence[Pair]) -> None:
     for table, pattern in kinds.items():
         names = ", ".join(pattern)
         tx.many(f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in pattern)})", rows[table])
-    tx.run("UPDATE vector_clock SET last = ?", (first + len(pairs) - 1,))
+    tx.run("UPDATE vector_clock SET last = :last", {"last": first + len(pairs) - 1})
 
 
 def _copy_pattern(tx: Writer, table: str) -> Row:
-    names = [row[1] for row in tx.all(f"PRAGMA table_info({table})")]
+    names = [name for _, name, *_ in tx.all(f"PRAGMA table_info({table})")]
     found = tx.one(f"SELECT {', '.join(names)} FROM {table} ORDER BY rowid LIMIT 1")
     assert found is not None
     return dict(zip(names, found, strict=True))

@@ -39,19 +39,19 @@ def measure(run: Run) -> Iterator[Figure]:
             pool.submit(_pin_here).result()
             requests = _requests(VaultEndpoint(server.port, "main", ready.tokens["ann"]))
             send = partial(_run_round, pool, server, requests)
-            with run.told("the door: 16 connections, everything on"):
+            with run.report_progress("the door: 16 connections, everything on"):
                 send(run.sized(500))  # warm
                 rounds = [send(None, run.scale) for _ in range(run.sized(ROUNDS, 3))]
     yield from _figures(rounds)
 
 
-def _requests(door: VaultEndpoint) -> dict[str, bytes]:
+def _requests(endpoint: VaultEndpoint) -> dict[str, bytes]:
     return {
-        "get": wire.plain_get(door.port, BARE),
-        "bare": door.request("tools/call", {"name": "noop", "arguments": {"number": 7}}, path=BARE),
-        "noop": door.call("noop", {"number": 7}),
-        "list": door.request("tools/list", {}),
-        "handshake": door.call("noop", {"number": 7}, HANDSHAKE),
+        "get": wire.plain_get(endpoint.port, BARE),
+        "bare": endpoint.request("tools/call", {"name": "noop", "arguments": {"number": 7}}, path=BARE),
+        "noop": endpoint.call("noop", {"number": 7}),
+        "list": endpoint.request("tools/list", {}),
+        "handshake": endpoint.call("noop", {"number": 7}, HANDSHAKE),
     }
 
 

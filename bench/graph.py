@@ -52,7 +52,7 @@ def measure(run: Run) -> Iterator[Figure]:
     count = served_notes.scaled_count(run, NOTES)
     with run.folder("graph") as folder:
         ready, notes = served_notes.prepare_vault(folder / "data")
-        with run.told(f"make {count:,} notes"):
+        with run.report_progress(f"make {count:,} notes"):
             paths = notes_vault.write_notes(notes, count)
             _thin_out(notes, paths, LINKS_A_NOTE * count)
         yield from asyncio.run(_measure_all(run, ready, notes, paths))
@@ -68,19 +68,21 @@ def _thin_out(folder: Path, paths: Sequence[str], wanted: int) -> None:
         (folder / path).write_bytes(fewer)
 
 
-async def _measure_all(run: Run, ready: data_folders.DataFolder, notes: Path, paths: Sequence[str]) -> list[Figure]:
-    loaded = data_folders.default_settings(ready.data, **{**NO_VECTORS, "notes.watch": "off"})
-    async with open_services(loaded.settings, ready.data, discover()) as services:
-        with run.told("index them"), _count_link_work() as spent:
+async def _measure_all(
+    run: Run, data_folder: data_folders.DataFolder, notes: Path, paths: Sequence[str]
+) -> list[Figure]:
+    loaded = data_folders.default_settings(data_folder.data, **{**NO_VECTORS, "notes.watch": "off"})
+    async with open_services(loaded.settings, data_folder.data, discover()) as services:
+        with run.report_progress("index them"), _count_link_work() as spent:
             began = _cpu_seconds()
             await _wait_until_indexed(services, len(paths))
             whole = _cpu_seconds() - began
         async with services.pool.lease(services.registry_cache.entry(VAULT)) as vault:
             said = await _size(vault)
             built = _build_figures(spent, whole, said)
-            with run.told("saves"):
+            with run.report_progress("saves"):
                 saved = await _saves(vault, notes, paths, run.sized(SAVES, 10))
-            with run.told("questions"):
+            with run.report_progress("questions"):
                 asked = await _questions(vault, run.sized(ASKS, 20), said)
     return [built, *saved, *asked]
 
@@ -103,7 +105,7 @@ async def _wait_until_indexed(services: Services, count: int) -> None:
             if time.monotonic() > until:
                 raise RuntimeError(f"not indexed after {READY_S:g} s")
             await asyncio.sleep(0.05)
-        if not await vault.notes.settled(READY_S):
+        if not await vault.notes.wait_for_index(READY_S):
             raise RuntimeError("the first look at the notes does not end")
 
 
@@ -144,9 +146,9 @@ def _count_link_work() -> Iterator[LinkWorkTime]:
             patch.stop()
 
 
-def _build_figures(spent: LinkWorkTime, whole: float, said: str) -> Figure:
-    raw = f"{spent.seconds:.2f} of {whole:.2f} s CPU; {said}"
-    return Figure("links, share of the first index", 100 * spent.seconds / whole, SHARE, unit="%", raw=raw)
+def _build_figures(work_time: LinkWorkTime, whole: float, said: str) -> Figure:
+    raw = f"{work_time.seconds:.2f} of {whole:.2f} s CPU; {said}"
+    return Figure("links, share of the first index", 100 * work_time.seconds / whole, SHARE, unit="%", raw=raw)
 
 
 async def _saves(vault: Vault, notes: Path, paths: Sequence[str], count: int) -> list[Figure]:

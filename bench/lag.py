@@ -30,7 +30,7 @@ def measure(run: Run) -> Iterator[Figure]:
         path = _lines(folder / "items.jsonl", count)
         with servers.run_server(servers.SITE, ready.data, **flags) as server:
             door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
-            with run.told(f"import {count:,} items beside live recalls"):
+            with run.report_progress(f"import {count:,} items beside live recalls"):
                 yield _measure_lag(server, door, path, count)
 
 
@@ -42,16 +42,16 @@ def _lines(path: Path, count: int) -> Path:
     return path
 
 
-def _measure_lag(server: Server, door: VaultEndpoint, path: Path, count: int) -> Figure:
+def _measure_lag(server: Server, endpoint: VaultEndpoint, path: Path, count: int) -> Figure:
     writer, ended = TextWriter(seed=12), threading.Event()
     with RawConnection(server.port) as live, RawConnection(server.port, timeout=1800) as long:
-        live.ask(door.call("recall", {"query": "before it begins"}))  # the model is loaded
+        live.ask(endpoint.call("recall", {"query": "before it begins"}))  # the model is loaded
         before = _read_buckets(server)
         done: list[int] = []
 
         def bring_in() -> None:
             try:
-                done.append(result_of(long.ask(door.call("import_file", {"path": str(path)})))["stored"])
+                done.append(result_of(long.ask(endpoint.call("import_file", {"path": str(path)})))["stored"])
             finally:
                 ended.set()
 
@@ -59,7 +59,7 @@ def _measure_lag(server: Server, door: VaultEndpoint, path: Path, count: int) ->
         thread.start()
         waits = []
         while not ended.wait(0.05):
-            waits.append(live.timed(door.call("recall", {"query": writer.query()}))[0])
+            waits.append(live.timed(endpoint.call("recall", {"query": writer.query()}))[0])
         thread.join()
         after = _read_buckets(server)
     if done != [count]:
@@ -70,7 +70,7 @@ def _measure_lag(server: Server, door: VaultEndpoint, path: Path, count: int) ->
     raw = f"{to_ms(lag)} of {samples:.0f} samples in /metrics (interpolated in its bucket); {live_said}"
     numbers = {"buckets": {str(edge): many for edge, many in counts.items()}, "recall_p50_s": p50(waits)}
     name = f"loop lag p99, import of {count:,} beside recalls"
-    return Figure(name, lag * 1000, LIMIT_S * 1000, "<", "ms", raw, numbers)
+    return Figure(name, lag * 1000, limit=LIMIT_S * 1000, sense="<", unit="ms", raw=raw, numbers=numbers)
 
 
 def _read_buckets(server: Server) -> dict[float, float]:

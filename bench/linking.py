@@ -26,7 +26,7 @@ from server.dispatch import dispatch
 from server.services import Services, open_services
 from server.tools import discover
 from vaults.db.sql import Writer
-from vaults.domain.graph import centrality_job
+from vaults.domain.graph import graph_jobs
 from vaults.graph import entity_vectors
 from vaults.graph.entity_vectors import UnembeddedNote
 from vaults.graph.note_graph import Graph
@@ -50,7 +50,7 @@ def measure(run: Run) -> Iterator[Figure]:
         for number, text in enumerate(texts):
             (notes / FOLDER).mkdir(exist_ok=True)
             (notes / _path(number)).write_text(text, encoding="utf-8")
-        with run.told(f"link texts of {WORDS} words in {count:,} notes"):
+        with run.report_progress(f"link texts of {WORDS} words in {count:,} notes"):
             yield from asyncio.run(_measure_calls(ready.data, count, texts))
 
 
@@ -81,7 +81,7 @@ class _CallTime:
 async def _measure_calls(data: Path, count: int, texts: Sequence[str]) -> list[Figure]:
     async with _open_vault(data, count + len(texts)) as (services, vault):
         await _vectors(vault, texts)
-        await centrality_job.update_centrality(vault)
+        await graph_jobs.update_centrality(vault)
         asked = [{"action": "suggest", "path": _path(number)} for number in range(len(texts))]
         first = await _time_call(services, "links", asked[0])
         suggested = [await _time_call(services, "links", each) for each in asked[1:]]
@@ -120,7 +120,7 @@ async def _vectors(vault: Vault, texts: Sequence[str]) -> None:
         for row, node in zip(rows, graph.nodes.values(), strict=True):
             text = entity_vectors.compose_text(node, _body(about.get(node.path, "")))
             made.append((UnembeddedNote(node.number, "", 0, None), entity_vectors.hash_text(text), row.tobytes()))
-        tx.run("INSERT INTO vault_info (key, value) VALUES ('model', ?)", (MODEL,))
+        tx.run("INSERT INTO vault_info (key, value) VALUES ('model', :model)", {"model": MODEL})
         entity_vectors.store_vectors(tx, MODEL, made)
 
     graph = await vault.db.read(vault.graph_cache.at)

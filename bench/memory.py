@@ -40,10 +40,10 @@ def measure(run: Run) -> Iterator[Figure]:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
         with servers.run_server(servers.SERVE, ready.data) as server:
             door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
-            with run.told("memory of a server before and after 1,000 embeds"):
+            with run.report_progress("memory of a server before and after 1,000 embeds"):
                 yield _measure_idle(server)
                 yield _measure_embedded(run, server, door)
-        with run.told("memory of open vaults"):
+        with run.report_progress("memory of open vaults"):
             yield _measure_vaults(run, folder / "many")
 
 
@@ -54,12 +54,12 @@ def _measure_idle(server: Server) -> Figure:
     return Figure("idle server before first use, resident", held, IDLE_MIB, unit="MiB", raw=raw)
 
 
-def _measure_embedded(run: Run, server: Server, door: VaultEndpoint) -> Figure:
+def _measure_embedded(run: Run, server: Server, endpoint: VaultEndpoint) -> Figure:
     writer, count = TextWriter(seed=5), run.sized(EMBEDS, 100)
     requests = []
     for number in range(count):
         sentences = next(many for many, share in MIX if number / count < share)
-        requests.append(door.call("remember", {"content": " ".join(writer.sentence() for _ in range(sentences))}))
+        requests.append(endpoint.call("remember", {"content": " ".join(writer.sentence() for _ in range(sentences))}))
     driven = wire.drive(RequestLoad(server.port, 8, requests, 512))
     if driven.failures:
         raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0]!r}")
@@ -94,12 +94,12 @@ def _measure_vaults(run: Run, data: Path) -> Figure:
     return Figure("idle open vault, resident", each, VAULT_KIB, unit="KiB", raw=raw, numbers={"grown": grown})
 
 
-def _use(door: VaultEndpoint) -> None:
-    with RawConnection(door.port) as line:
-        result_of(line.ask(door.call("remember", {"content": f"The first thing said in {door.vault}."})))
-        found = result_of(line.ask(door.call("recall", {"query": f"what was said in {door.vault}"})))
+def _use(endpoint: VaultEndpoint) -> None:
+    with RawConnection(endpoint.port) as line:
+        result_of(line.ask(endpoint.call("remember", {"content": f"The first thing said in {endpoint.vault}."})))
+        found = result_of(line.ask(endpoint.call("recall", {"query": f"what was said in {endpoint.vault}"})))
         if found["mode_used"] != "hybrid":
-            raise RuntimeError(f"no hybrid answer in {door.vault}")
+            raise RuntimeError(f"no hybrid answer in {endpoint.vault}")
 
 
 async def _fill_all(data: Path, names: list[str]) -> None:

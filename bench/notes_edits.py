@@ -40,7 +40,7 @@ def _measure_size(run: Run, lines: int, limit: float, edits: int) -> Iterator[Fi
             (notes / NOTE).write_text(text, encoding="utf-8", newline="")
             copy = raw_files.copy_files(notes, [NOTE], folder / "raw")[0]
             inside = door == "in process"
-            with _open_served(ready, inside=inside) as served, run.told(f"edit {lines:,} lines, {door}"):
+            with _open_served(ready, inside=inside) as served, run.report_progress(f"edit {lines:,} lines, {door}"):
                 served.await_index(1)
                 if not inside:
                     served.await_vectors()
@@ -49,8 +49,10 @@ def _measure_size(run: Run, lines: int, limit: float, edits: int) -> Iterator[Fi
         yield figure(f"one-line edit, {lines:,} lines, {door}", took, limit if inside else None, len(text))
 
 
-def _open_served(ready: data_folders.DataFolder, *, inside: bool) -> AbstractContextManager[ServedNotes]:
-    return served_notes.serve_in_process(ready, NO_VECTORS) if inside else served_notes.serve_over_http(ready)
+def _open_served(data_folder: data_folders.DataFolder, *, inside: bool) -> AbstractContextManager[ServedNotes]:
+    return (
+        served_notes.serve_in_process(data_folder, NO_VECTORS) if inside else served_notes.serve_over_http(data_folder)
+    )
 
 
 def _time_edits(served: ServedNotes, copy: Path, lines: int, edits: int) -> dict[str, list[float]]:

@@ -5,6 +5,7 @@ Time counts from the server's readiness, at which nothing has looked at the vaul
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ class ConcurrentSearches:
     took: list[float] = field(default_factory=list)
     first: float | None = None
     found: float | None = None
-    _last: float = 0.0
+    _last: float = -math.inf
 
     def __call__(self) -> None:
         if time.perf_counter() - self._last < ASKS_EVERY_S:
@@ -52,7 +53,7 @@ class ConcurrentSearches:
         if hits and self.found is None:
             self.found = self._last - self.began
 
-    def told(self) -> str:
+    def to_text(self) -> str:
         """For the raw column."""
         if self.first is None:
             return "it was ready before a search could be asked"
@@ -69,56 +70,68 @@ def measure(run: Run) -> Iterator[Figure]:
     with run.folder("notes-index") as folder:
         few, small = served_notes.prepare_vault(folder / "few")
         notes_vault.write_notes(small, SMALL)
-        with run.told(f"memory with {SMALL} notes"):
+        with run.report_progress(f"memory with {SMALL} notes"):
             base = _resting_bytes(few, SMALL)
         ready, notes = served_notes.prepare_vault(folder / "many")
-        with run.told(f"make {count:,} notes"):
+        with run.report_progress(f"make {count:,} notes"):
             made = notes_vault.write_notes(notes, count)
         said = f"{_sizes(notes, made)}, {notes_vault.default_parts().origin}"
-        with run.told(f"first index of {count:,} notes"):
+        with run.report_progress(f"first index of {count:,} notes"):
             first, figures = _measure_first(ready, count, base, said)
         yield from figures
-        with run.told("warm starts"):
+        with run.report_progress("warm starts"):
             yield from _measure_restarts(run, ready, made, first)
         other, place = served_notes.prepare_vault(folder / "vectors")
         place.rmdir()
         notes.rename(place)
-        with run.told(f"first index of {count:,} notes, vectors made beside"):
+        with run.report_progress(f"first index of {count:,} notes, vectors made beside"):
             yield _measure_with_vectors(other, count, said)
 
 
-def _measure_first(ready: data_folders.DataFolder, count: int, base: int, said: str) -> tuple[float, list[Figure]]:
-    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
+def _measure_first(
+    data_folder: data_folders.DataFolder, count: int, base: int, said: str
+) -> tuple[float, list[Figure]]:
+    with served_notes.serve_over_http(data_folder, NO_VECTORS) as served:
         beside = ConcurrentSearches(served)
         seconds = served.await_index(count, beside)
-        rate = _rate("first index until keyword-searchable, no model", count, seconds, f"{said}; {beside.told()}")
+        rate = _rate("first index until keyword-searchable, no model", count, seconds, f"{said}; {beside.to_text()}")
         time.sleep(REST)
         assert served.server is not None
         held = resident_bytes(served.server.pid)
     each = (held - base) / (count - SMALL) / 1024
     raw = f"({held / MIB:.1f} − {base / MIB:.1f} MiB with {SMALL} notes) ÷ {count - SMALL:,} notes; {REST:g} s after"
     numbers = {"held": held, "base": base}
-    memory = Figure("resident memory per note, vectors apart", each, KIB_A_NOTE, "<=", "KiB/note", raw, numbers)
+    memory = Figure(
+        "resident memory per note, vectors apart",
+        each,
+        limit=KIB_A_NOTE,
+        sense="<=",
+        unit="KiB/note",
+        raw=raw,
+        numbers=numbers,
+    )
     return seconds, [rate, memory]
 
 
 def _rate(name: str, count: int, seconds: float, raw: str) -> Figure:
     whole = f"{count:,} notes in {seconds:.2f} s; {raw}"
-    return Figure(name, count / seconds, RATE, ">=", "notes/s", whole, {"seconds": seconds})
+    return Figure(
+        name, count / seconds, limit=RATE, sense=">=", unit="notes/s", raw=whole, numbers={"seconds": seconds}
+    )
 
 
-def _measure_with_vectors(ready: data_folders.DataFolder, count: int, said: str) -> Figure:
-    with served_notes.serve_over_http(ready) as served:
+def _measure_with_vectors(data_folder: data_folders.DataFolder, count: int, said: str) -> Figure:
+    with served_notes.serve_over_http(data_folder) as served:
         beside = ConcurrentSearches(served)
         seconds = served.await_index(count, beside)
         pending = served.ask("status", {})["embedding"]["pending"]
-    raw = f"{said}; {beside.told()}; {pending:,} passages then waited for their vector"
+    raw = f"{said}; {beside.to_text()}; {pending:,} passages then waited for their vector"
     return _rate("first index until keyword-searchable, default settings", count, seconds, raw)
 
 
-def _resting_bytes(ready: data_folders.DataFolder, count: int) -> int:
+def _resting_bytes(data_folder: data_folders.DataFolder, count: int) -> int:
     """Resident bytes of a server with a small vault, used like the big one: everything is loaded, little is held."""
-    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
+    with served_notes.serve_over_http(data_folder, NO_VECTORS) as served:
         served.await_index(count)
         served.search(COMMON, "keyword")
         time.sleep(REST)
@@ -126,17 +139,19 @@ def _resting_bytes(ready: data_folders.DataFolder, count: int) -> int:
         return resident_bytes(served.server.pid)
 
 
-def _measure_restarts(run: Run, ready: data_folders.DataFolder, made: Sequence[str], first: float) -> Iterator[Figure]:
+def _measure_restarts(
+    run: Run, data_folder: data_folders.DataFolder, made: Sequence[str], first: float
+) -> Iterator[Figure]:
     rounds = run.sized(RESTARTS, 2)
-    quiet = [_restart(ready, len(made)) for _ in range(rounds)]
+    quiet = [_restart(data_folder, len(made)) for _ in range(rounds)]
     yield _share("warm start, nothing changed ÷ first index", quiet, first, "")
     changed = []
     for number in range(rounds):
         word = f"whiledown{'abcdefgh'[number]}"
         some = made[number :: max(1, len(made) // CHANGED)][:CHANGED]
         for path in some:
-            _append(ready.data / "vaults" / served_notes.VAULT / "notes" / path, word)
-        changed.append(_restart(ready, len(made), (word, len(some))))
+            _append(data_folder.data / "vaults" / served_notes.VAULT / "notes" / path, word)
+        changed.append(_restart(data_folder, len(made), (word, len(some))))
     name = f"warm start, {len(some)} changed while down ÷ first index"
     yield _share(name, changed, first, "each found by what was added; ")
 
@@ -147,14 +162,24 @@ def _share(name: str, took: Sequence[tuple[float, float]], first: float, raw: st
         f"{to_ms(agreed)} from the server's readiness ({to_ms(whole)} from the start of its process) ÷ {first:.2f} s;"
         f" {raw}median of {len(took)}"
     )
-    return Figure(name, agreed / first, WARM_SHARE, "<=", "", raw, {"seconds": [each for each, _ in took]})
+    return Figure(
+        name,
+        agreed / first,
+        limit=WARM_SHARE,
+        sense="<=",
+        unit="",
+        raw=raw,
+        numbers={"seconds": [each for each, _ in took]},
+    )
 
 
-def _restart(ready: data_folders.DataFolder, count: int, changed: tuple[str, int] | None = None) -> tuple[float, float]:
+def _restart(
+    data_folder: data_folders.DataFolder, count: int, changed: tuple[str, int] | None = None
+) -> tuple[float, float]:
     """Seconds until the index agrees, from readiness and from the start of the process. ``changed``: a word and how
     many notes must be found by it at once."""
     began = time.perf_counter()
-    with served_notes.serve_over_http(ready, NO_VECTORS) as served:
+    with served_notes.serve_over_http(data_folder, NO_VECTORS) as served:
         seconds = served.await_index(count)
         whole = time.perf_counter() - began
         if changed is not None:

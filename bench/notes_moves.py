@@ -27,7 +27,7 @@ def measure(run: Run) -> Iterator[Figure]:
             copies = raw_files.copy_files(notes, sources, folder / "raw")
             with opened(ready, NO_VECTORS) as served:
                 served.await_index(count + 1)
-                with run.told(f"move a note with {count:,} backlinks, {door}"):
+                with run.report_progress(f"move a note with {count:,} backlinks, {door}"):
                     took = _time_moves(served, copies, sources, run.sized(ROUNDS, 2))
         moves, bare = p50([each for each, _ in took]), p50([each for _, each in took])
         raw = f"{to_ms(moves)} ÷ {to_ms(bare)} to read and atomically write {count:,} notes; medians of {len(took)}"

@@ -40,11 +40,11 @@ def _measure_among(
         notes_vault.write_notes(notes, count)
         probes = _write_probes(notes, samples * len(modes))
         with served_notes.serve_over_http(ready, flags) as served:
-            with run.told(f"index {count:,} notes"):
+            with run.report_progress(f"index {count:,} notes"):
                 served.await_index(count + len(probes))
                 if not flags:
                     served.await_vectors()
-            with run.told(f"{samples} saves from outside each, found by {' and by '.join(modes)}"):
+            with run.report_progress(f"{samples} saves from outside each, found by {' and by '.join(modes)}"):
                 for number, mode in enumerate(modes):
                     yield _time_to_find(served, probes[number :: len(modes)], mode, count)
 
@@ -72,7 +72,15 @@ def _time_to_find(served: ServedNotes, probes: Sequence[str], mode: str, count: 
     watching = served.notes()["watching"]
     raw = f"p50 {to_ms(p50(every))}, longest {to_ms(max(every))} of {len(every)} saves; {styles}; watching: {watching}"
     name = f"saved outside → {mode} search finds it, {count:,} notes, p95"
-    return Figure(name, quantile(every, 0.95) * 1000, LIMITS[mode] * 1000, "<=", "ms", raw, {"seconds": took})
+    return Figure(
+        name,
+        quantile(every, 0.95) * 1000,
+        limit=LIMITS[mode] * 1000,
+        sense="<=",
+        unit="ms",
+        raw=raw,
+        numbers={"seconds": took},
+    )
 
 
 def _time_save(served: ServedNotes, path: str, mode: str, how: tuple[str, str]) -> float:

@@ -85,7 +85,7 @@ def _figure(category: str, found: Sequence[PackCoverage], budget: int, seconds: 
     used = sum(each.tokens for each in found) / len(found)
     raw = f"n {len(found)}; all of them {whole:.3f}; {used:.0f} tokens used; p50 {to_ms(seconds)}"
     limit = LIMIT if category == COUNTED and budget == BUDGET else None
-    return Figure(f"evidence in {budget:,} tokens, {category}", share, limit, ">=", "", raw)
+    return Figure(f"evidence in {budget:,} tokens, {category}", share, limit=limit, sense=">=", unit="", raw=raw)
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, str]]:

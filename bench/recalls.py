@@ -34,7 +34,7 @@ def measure(run: Run) -> Iterator[Figure]:
 def _measure_size(run: Run, size: int, limit: float) -> Iterator[Figure]:
     with run.folder("recall") as folder, baseline.process_pool() as pool:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
-        with run.told(f"store {size:,} memories"):
+        with run.report_progress(f"store {size:,} memories"):
             data_folders.fill(ready.data, "main", make_items(pool, size))
         vault = ready.data / "vaults" / "main"
         held = pool.submit(baseline.open_vault, vault, _vault_id(vault)).result()
@@ -43,7 +43,7 @@ def _measure_size(run: Run, size: int, limit: float) -> Iterator[Figure]:
         with (
             servers.run_server(servers.SERVE, ready.data) as server,
             RawConnection(server.port) as line,
-            run.told(f"recall among {size:,}"),
+            run.report_progress(f"recall among {size:,}"),
         ):
             ask = partial(_ask, line, VaultEndpoint(server.port, "main", ready.tokens["ann"]))
             yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
@@ -71,8 +71,8 @@ def _vault_id(folder: Path) -> str:
         raw.close()
 
 
-def _ask(line: RawConnection, door: VaultEndpoint, query: str) -> float:
-    seconds, body = line.timed(door.call("recall", {"query": query}))
+def _ask(connection: RawConnection, endpoint: VaultEndpoint, query: str) -> float:
+    seconds, body = connection.timed(endpoint.call("recall", {"query": query}))
     found = result_of(body)
     if found["mode_used"] != "hybrid" or not found["hits"]:
         raise RuntimeError(f"no hybrid answer: {found['mode_used']}, {len(found['hits'])} hits")
@@ -100,4 +100,12 @@ def _compare(
     yield Figure(f"{name}, p50 ÷ bare sequence", p50(first) / base, limit, unit="×", raw=raw, numbers=numbers)
     gain = p50(first) / p50(again)
     raw = f"first {to_ms(p50(first))} ÷ again {to_ms(p50(again))}, the last {len(again)} asked once more"
-    yield Figure(f"{name}, first run ÷ repeated", gain, REPEATED, ">=", "×", raw, {"again_p50_s": p50(again)})
+    yield Figure(
+        f"{name}, first run ÷ repeated",
+        gain,
+        limit=REPEATED,
+        sense=">=",
+        unit="×",
+        raw=raw,
+        numbers={"again_p50_s": p50(again)},
+    )

@@ -1,7 +1,8 @@
 """What it costs to give a call its session and write it down: the same calls in one process, with and without.
 
-Without, the ledger takes nothing; everything else of the door is the same. Both sides take turns by blocks, the time
-is that of all threads, and each block of the recorded side ends with what it left to be written: transaction and fsync.
+Without, the activity log takes nothing; everything else of the door is the same. Both sides take turns by blocks, the
+time is that of all threads, and each block of the recorded side ends with what it left to be written: transaction and
+fsync.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ LIMIT_US = 300.0
 
 def measure(run: Run) -> Iterator[Figure]:
     """CPU and waiting of a no-op call, recorded and not."""
-    with run.folder("recording") as folder, run.told(f"{run.sized(CALLS, BLOCK)} calls with and without the log"):
+    with (
+        run.folder("recording") as folder,
+        run.report_progress(f"{run.sized(CALLS, BLOCK)} calls with and without the log"),
+    ):
         recorded, bare = asyncio.run(_measure_both(folder, run.sized(CALLS, BLOCK)))
     cpu = 1e6 * (recorded.cpu / len(recorded.waits) - bare.cpu / len(bare.waits))
     raw = (
@@ -84,7 +88,12 @@ async def _run_round(services: Services, vault: Vault, block: range, side: _Side
 
 @contextmanager
 def _without_recording() -> Iterator[None]:
-    session = begin_session(SessionOwner("bench", "bench", None, "http", "global", "", 60.0), "bench")
+    session = begin_session(
+        SessionOwner(
+            owner="bench", who="bench", client=None, transport="http", workspace="global", connection="", idle_s=60.0
+        ),
+        "bench",
+    )
 
     async def anybody(*about: object) -> object:
         del about

@@ -34,7 +34,7 @@ class Run:
             yield Path(made)
 
     @contextmanager
-    def told(self, what: str) -> Iterator[None]:
+    def report_progress(self, what: str) -> Iterator[None]:
         """Say on stderr what is going on, and how long it took."""
         began = time.perf_counter()
         print(f"  {what} ...", end="", file=sys.stderr, flush=True)

@@ -69,17 +69,26 @@ async def _measure_few(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
     middle = {name: p50(seconds) for name, seconds in stages.items()}
     raw = ", ".join(f"{name} {to_ms(seconds)}" for name, seconds in middle.items())
     slowest = max(seconds for name, seconds in middle.items() if name != "embed")
-    return [Figure(f"search, {size:,} passages, slowest stage but embed", slowest * 1e3, STAGE_MS, "<=", "ms", raw)]
+    return [
+        Figure(
+            f"search, {size:,} passages, slowest stage but embed",
+            slowest * 1e3,
+            limit=STAGE_MS,
+            sense="<=",
+            unit="ms",
+            raw=raw,
+        )
+    ]
 
 
 async def _measure_many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
     async with _open_filled(run, pool, run.sized(MANY, 60_000)) as (vault, size):
         queries = _queries(size, run.sized(QUERIES, 40))
-        with run.told(f"search {size:,}"):
+        with run.report_progress(f"search {size:,}"):
             quiet = [await _search(vault, query) for query in queries]
-        with run.told("judge against exact"):
+        with run.report_progress("judge against exact"):
             judged = await _measure_recall(vault, queries[:JUDGED])
-        with run.told("search beside a rebuild"):
+        with run.report_progress("search beside a rebuild"):
             again = [await _search(vault, query) for query in queries]  # the model's answers are kept by now
             busy, lasted = await _search_during_rebuild(vault, queries)
     return [_cpu(size, quiet), judged, _waiting_figure(size, again, busy, lasted)]
@@ -88,7 +97,14 @@ async def _measure_many(run: Run, pool: ProcessPoolExecutor) -> list[Figure]:
 def _cpu(size: int, took: Sequence[SearchCost]) -> Figure:
     cpu, wall = [each.cpu for each in took], [each.wall for each in took]
     raw = f"p99 {to_ms(p99(cpu))}; wall p50 {to_ms(p50(wall))}, p99 {to_ms(p99(wall))}; {len(took)} fresh queries"
-    return Figure(f"search, {size:,} passages, p50 of processor time", p50(cpu) * 1e3, CPU_MS, "<=", "ms", raw)
+    return Figure(
+        f"search, {size:,} passages, p50 of processor time",
+        p50(cpu) * 1e3,
+        limit=CPU_MS,
+        sense="<=",
+        unit="ms",
+        raw=raw,
+    )
 
 
 def _waiting_figure(
@@ -103,14 +119,14 @@ def _waiting_figure(
     )
     name = f"search, {size:,} passages, longest wait for a rebuild beside it"
     numbers = {"longest_over_quiet_p50_s": max(walls) - p50(alone)}
-    return Figure(name, max(waited) * 1e3, WAIT_MS, "<=", "ms", raw, numbers)
+    return Figure(name, max(waited) * 1e3, limit=WAIT_MS, sense="<=", unit="ms", raw=raw, numbers=numbers)
 
 
 @asynccontextmanager
 async def _open_filled(run: Run, pool: ProcessPoolExecutor, size: int) -> AsyncIterator[tuple[Vault, int]]:
     """A vault of ``size`` passages, searched a few times already."""
     with run.folder("scale") as folder:
-        with run.told(f"store {size:,} passages"):
+        with run.report_progress(f"store {size:,} passages"):
             data = await asyncio.to_thread(_store, folder / "data", pool, size)
         loaded = data_folders.default_settings(data)
         async with (
@@ -174,7 +190,14 @@ async def _measure_recall(vault: Vault, queries: Sequence[str]) -> Figure:
         found = {passage for passage, _ in await asyncio.to_thread(index.search, vector, TOP)}
         shares.append(len(found & wanted) / TOP)
     raw = f"{len(queries)} queries, worst {min(shares):.1f}; {index.memory_bytes / 2**20:.0f} MiB of index"
-    return Figure(f"vectors, {len(index):,}, R@10 against exact", float(np.mean(shares)), RECALL, ">=", "", raw)
+    return Figure(
+        f"vectors, {len(index):,}, R@10 against exact",
+        float(np.mean(shares)),
+        limit=RECALL,
+        sense=">=",
+        unit="",
+        raw=raw,
+    )
 
 
 def _exact(tx: Any, vectors: np.ndarray) -> list[set[int]]:
@@ -183,11 +206,11 @@ def _exact(tx: Any, vectors: np.ndarray) -> list[set[int]]:
     best = [(np.empty(0, np.int64), np.empty(0, np.float32)) for _ in vectors]
     after = 0
     while rows := tx.all(
-        "SELECT passage, vector FROM embeddings WHERE passage > ? ORDER BY passage LIMIT 20000", (after,)
+        "SELECT passage, vector FROM embeddings WHERE passage > :after ORDER BY passage LIMIT 20000", {"after": after}
     ):
-        after = rows[-1][0]
-        ids = np.array([row[0] for row in rows], np.int64)
-        scores = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(-1, WIDTH) @ vectors.T
+        after, _ = rows[-1]
+        ids = np.array([passage for passage, _ in rows], np.int64)
+        scores = np.frombuffer(b"".join(vector for _, vector in rows), "<f4").reshape(-1, WIDTH) @ vectors.T
         best = [_top(held, ids, scores[:, number]) for number, held in enumerate(best)]
     return [set(ids.tolist()) for ids, _ in best]
 

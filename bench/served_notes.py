@@ -103,28 +103,32 @@ def prepare_vault(data: Path) -> tuple[data_folders.DataFolder, Path]:
 
 
 @contextmanager
-def serve_over_http(ready: data_folders.DataFolder, flags: Mapping[str, Any] | None = None) -> Iterator[ServedNotes]:
+def serve_over_http(
+    data_folder: data_folders.DataFolder, flags: Mapping[str, Any] | None = None
+) -> Iterator[ServedNotes]:
     """A server of its own, and one connection to it."""
     with (
-        servers.run_server(servers.SERVE, ready.data, **(flags or {})) as server,
+        servers.run_server(servers.SERVE, data_folder.data, **(flags or {})) as server,
         RawConnection(server.port, READY_S) as line,
     ):
-        door = VaultEndpoint(server.port, VAULT, ready.tokens["ann"])
+        door = VaultEndpoint(server.port, VAULT, data_folder.tokens["ann"])
 
         def timed(tool: str, arguments: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
             seconds, body = line.timed(door.call(tool, arguments))
             return seconds, result_of(body)
 
-        yield ServedNotes(timed, time.sleep, ready.data / "vaults" / VAULT / "notes", server)
+        yield ServedNotes(timed, time.sleep, data_folder.data / "vaults" / VAULT / "notes", server)
 
 
 @contextmanager
-def serve_in_process(ready: data_folders.DataFolder, flags: Mapping[str, Any] | None = None) -> Iterator[ServedNotes]:
+def serve_in_process(
+    data_folder: data_folders.DataFolder, flags: Mapping[str, Any] | None = None
+) -> Iterator[ServedNotes]:
     """The same calls through ``dispatch``, without a door: what the tools themselves take."""
-    loaded = data_folders.default_settings(ready.data, **(flags or {}))
+    loaded = data_folders.default_settings(data_folder.data, **(flags or {}))
     caller = Caller(owner("cli"), VAULT, Role.ADMIN, "cli", preset="full")
     with asyncio.Runner() as runner:
-        opened = open_services(loaded.settings, ready.data, discover())
+        opened = open_services(loaded.settings, data_folder.data, discover())
         services = runner.run(opened.__aenter__())
 
         async def call(tool: str, arguments: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -139,7 +143,7 @@ def serve_in_process(ready: data_folders.DataFolder, flags: Mapping[str, Any] | 
             yield ServedNotes(
                 lambda tool, arguments: runner.run(call(tool, arguments)),
                 lambda seconds: runner.run(asyncio.sleep(seconds)),
-                ready.data / "vaults" / VAULT / "notes",
+                data_folder.data / "vaults" / VAULT / "notes",
             )
         finally:
             runner.run(opened.__aexit__(None, None, None))

@@ -57,13 +57,21 @@ async def _measure_all(run: Run, data: Path) -> Figure:
         notes = await _root(services)
         for name, shape in SHAPES.items():
             text = shape(run.sized(SIZE, 20_000))
-            with run.told(f"silence of the loop, {name}"):
+            with run.report_progress(f"silence of the loop, {name}"):
                 rounds = [await _run_round(ask, notes, name, text, number) for number in range(TIMES)]
             worst |= {f"{name}, {step}": min(each[step] for each in rounds) for step in rounds[0]}
     last = sorted(worst, key=lambda each: -worst[each])[:3]
     raw = f"longest of {len(worst)}: " + ", ".join(f"{each} {to_ms(worst[each])}" for each in last)
     value = worst[last[0]] * 1000
-    return Figure("loop silent beside long notes, longest", value, LIMIT_S * 1000, "<", "ms", raw, worst)
+    return Figure(
+        "loop silent beside long notes, longest",
+        value,
+        limit=LIMIT_S * 1000,
+        sense="<",
+        unit="ms",
+        raw=raw,
+        numbers=worst,
+    )
 
 
 async def _run_round(ask: AskTool, notes: Path, name: str, text: str, number: int) -> dict[str, float]:

@@ -24,7 +24,7 @@ def measure(run: Run) -> Iterator[Figure]:
     """Both are started in turns, files in the page cache, byte code compiled; medians of wall time."""
     with run.folder("start") as folder:
         data = data_folders.prepare_folder(folder / "data", {"ann": ("main",)}).data
-        with run.told("cold start over stdio"):
+        with run.report_progress("cold start over stdio"):
             _time_to_listing(data), _time_imports()  # warm
             pairs = [(_time_to_listing(data), _time_imports()) for _ in range(run.sized(RUNS, 3))]
     ours, theirs = p50([each for each, _ in pairs]), p50([each for _, each in pairs])

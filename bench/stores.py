@@ -25,22 +25,22 @@ def measure(run: Run) -> Iterator[Figure]:
         with servers.run_server(servers.SERVE, ready.data) as server:
             door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
             pool.submit(baseline.open_for_writing, ready.data / "vaults" / "other").result()
-            with run.told("remember, one client"):
+            with run.report_progress("remember, one client"):
                 yield _measure_alone(pool, door, [writer.sentence() for _ in range(WARM + run.sized(STORES, 40))])
             many = VaultEndpoint(server.port, "many", ready.tokens["bob"])
-            with run.told(f"remember, {CLIENTS} clients"):
+            with run.report_progress(f"remember, {CLIENTS} clients"):
                 yield from _measure_concurrent(run, pool, driver, many, writer)
 
 
-def _measure_alone(pool: ProcessPoolExecutor, door: VaultEndpoint, texts: Sequence[str]) -> Figure:
-    with RawConnection(door.port) as line:
+def _measure_alone(pool: ProcessPoolExecutor, endpoint: VaultEndpoint, texts: Sequence[str]) -> Figure:
+    with RawConnection(endpoint.port) as line:
         for text in texts[:WARM]:
-            line.ask(door.call("remember", {"content": f"{text} Here."}))
+            line.ask(endpoint.call("remember", {"content": f"{text} Here."}))
         pool.submit(baseline.remember_all, texts[:WARM]).result()
         fresh, through, alone = texts[WARM:], [], []
         for some in blocks(len(fresh), BLOCK):
             for number in some:
-                seconds, body = line.timed(door.call("remember", {"content": fresh[number]}))
+                seconds, body = line.timed(endpoint.call("remember", {"content": fresh[number]}))
                 _check(result_of(body))
                 through.append(seconds)
             alone += pool.submit(baseline.remember_all, [fresh[number] for number in some]).result()
@@ -64,20 +64,20 @@ def _check(stored: dict[str, object]) -> None:
 
 
 def _measure_concurrent(
-    run: Run, pool: ProcessPoolExecutor, driver: ProcessPoolExecutor, door: VaultEndpoint, writer: TextWriter
+    run: Run, pool: ProcessPoolExecutor, driver: ProcessPoolExecutor, endpoint: VaultEndpoint, writer: TextWriter
 ) -> Iterator[Figure]:
     rounds: list[tuple[LoadResult, float]] = []
     stored: dict[str, str] = {}
     for _ in range(run.sized(ROUNDS, 2)):
         texts = [writer.sentence() for _ in range(run.sized(BURST, 160))]
-        requests = [door.call("remember", {"content": text}) for text in texts]
-        driven = driver.submit(wire.drive, RequestLoad(door.port, CLIENTS, requests, 4096)).result()
+        requests = [endpoint.call("remember", {"content": text}) for text in texts]
+        driven = driver.submit(wire.drive, RequestLoad(endpoint.port, CLIENTS, requests, 4096)).result()
         if driven.failures:
             raise RuntimeError(f"{driven.failures} stores failed: {driven.bodies[0][:300]!r}")
         stored |= {str(result_of(body)["id"]): text for body, text in zip(driven.bodies, texts, strict=True)}
         rounds.append((driven, pool.submit(baseline.embed_concurrently, texts, CLIENTS).result()))
     yield from _rates(rounds)
-    yield _count_lost(door, stored, len(rounds) * len(texts))
+    yield _count_lost(endpoint, stored, len(rounds) * len(texts))
 
 
 def _rates(rounds: Sequence[tuple[LoadResult, float]]) -> Iterator[Figure]:
@@ -87,23 +87,37 @@ def _rates(rounds: Sequence[tuple[LoadResult, float]]) -> Iterator[Figure]:
         "; ".join(f"{stores:.0f} stores/s ÷ {rate:.0f} texts/s" for stores, rate in pairs) + "; median of paired ratios"
     )
     yield Figure(
-        f"remember, {CLIENTS} clients, stores ÷ batched rate", p50(shares), RATE, ">=", "×", raw, {"pairs": pairs}
+        f"remember, {CLIENTS} clients, stores ÷ batched rate",
+        p50(shares),
+        limit=RATE,
+        sense=">=",
+        unit="×",
+        raw=raw,
+        numbers={"pairs": pairs},
     )
     tails = [p99(driven.seconds) / p50(driven.seconds) for driven, _ in rounds]
     raw = "; ".join(f"{to_ms(p99(driven.seconds))} ÷ {to_ms(p50(driven.seconds))}" for driven, _ in rounds)
-    yield Figure(f"remember, {CLIENTS} clients, p99 ÷ p50", p50(tails), TAIL, "<", "×", raw, {"rounds": tails})
+    yield Figure(
+        f"remember, {CLIENTS} clients, p99 ÷ p50",
+        p50(tails),
+        limit=TAIL,
+        sense="<",
+        unit="×",
+        raw=raw,
+        numbers={"rounds": tails},
+    )
 
 
-def _count_lost(door: VaultEndpoint, stored: dict[str, str], acknowledged: int) -> Figure:
+def _count_lost(endpoint: VaultEndpoint, stored: dict[str, str], acknowledged: int) -> Figure:
     """Every acknowledged memory read back by its id, with its text."""
     right, ids = 0, list(stored)
-    with RawConnection(door.port) as line:
+    with RawConnection(endpoint.port) as line:
         for some in blocks(len(ids), 50):
             wanted = [ids[number] for number in some]
-            request = door.call("memory_get", {"ids": wanted})
+            request = endpoint.call("memory_get", {"ids": wanted})
             for memory in result_of(line.ask(request))["memories"]:
                 right += stored[memory["id"]] == memory["content"]
-        count = result_of(line.ask(door.call("memory_list", {"limit": 1})))["total"]
+        count = result_of(line.ask(endpoint.call("memory_list", {"limit": 1})))["total"]
     lost = acknowledged - min(right, count)
     raw = f"{acknowledged:,} acknowledged, {len(ids):,} ids, {right:,} read back with their text, {count:,} rows"
-    return Figure(f"remember, {CLIENTS} clients, lost", lost, 0, "=", "", raw)
+    return Figure(f"remember, {CLIENTS} clients, lost", lost, limit=0, sense="=", unit="", raw=raw)

@@ -30,9 +30,9 @@ def measure(run: Run) -> Iterator[Figure]:
     """Keyword recalls over all of them in random order; every answer must be that vault's own."""
     with run.folder("vaults") as folder:
         count = run.sized(VAULTS, 100)
-        with run.told(f"make {count:,} vaults"):
+        with run.report_progress(f"make {count:,} vaults"):
             ready, names = _make_vaults(folder / "data", count)
-        with servers.run_server(servers.SERVE, ready.data) as server, run.told(f"serve {count:,} vaults"):
+        with servers.run_server(servers.SERVE, ready.data) as server, run.report_progress(f"serve {count:,} vaults"):
             order = Random(1).choices(names, k=run.sized(CALLS, 300))
             order[: len(names)] = Random(2).sample(names, len(names))  # each at least once
             asked = [
@@ -86,7 +86,7 @@ def _copy_vault(vaults: Path, name: str, number: int) -> str:
     try:
         raw.execute("BEGIN IMMEDIATE")
         vault_id = f"00000000-0000-7000-8000-{number:012d}"
-        raw.execute("UPDATE vault_info SET value = ? WHERE key = 'vault_id'", (vault_id,))
+        raw.execute("UPDATE vault_info SET value = :id WHERE key = 'vault_id'", {"id": vault_id})
         fields = MemoryFields(content=f"The marker of {name}.", external_id=name)
         storage.insert(
             Rows(raw),

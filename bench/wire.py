@@ -172,21 +172,21 @@ def drive(load: RequestLoad) -> LoadResult:
     return driven
 
 
-async def _drive(load: RequestLoad, driven: LoadResult) -> None:
+async def _drive(load: RequestLoad, result: LoadResult) -> None:
     loop, numbers = asyncio.get_running_loop(), iter(range(len(load.requests)))
-    callers = [_Caller(load, numbers, driven) for _ in range(load.connections)]
+    callers = [_Caller(load, numbers, result) for _ in range(load.connections)]
     for caller in callers:
         await loop.create_connection(lambda caller=caller: caller, HOST, load.port)  # type: ignore[misc]
     began = time.perf_counter()
     for caller in callers:
         caller.next()
     await asyncio.gather(*(caller.done for caller in callers))
-    driven.wall = time.perf_counter() - began
+    result.wall = time.perf_counter() - began
 
 
 class _Caller(asyncio.Protocol):
-    def __init__(self, load: RequestLoad, numbers: Iterator[int], driven: LoadResult) -> None:
-        self._load, self._numbers, self._driven = load, numbers, driven
+    def __init__(self, load: RequestLoad, numbers: Iterator[int], result: LoadResult) -> None:
+        self._load, self._numbers, self._driven = load, numbers, result
         self._answer = _Answer()
         self._number = -1
         self._began = 0.0

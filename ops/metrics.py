@@ -32,7 +32,7 @@ class CounterSpec:
     help: str
     labels: tuple[str, ...] = ()
 
-    def made(self, registry: CollectorRegistry | None) -> Counter:
+    def register(self, registry: CollectorRegistry | None) -> Counter:
         return Counter(self.name, self.help, self.labels, registry=registry)
 
 
@@ -45,7 +45,7 @@ class GaugeSpec:
     labels: tuple[str, ...] = ()
     mode: Literal["livesum", "livemax", "livemin"] = "livesum"
 
-    def made(self, registry: CollectorRegistry) -> Gauge:
+    def register(self, registry: CollectorRegistry) -> Gauge:
         return Gauge(self.name, self.help, self.labels, registry=registry, multiprocess_mode=self.mode)
 
 
@@ -56,7 +56,7 @@ class HistogramSpec:
     buckets: tuple[float, ...]
     labels: tuple[str, ...] = ()
 
-    def made(self, registry: CollectorRegistry) -> Histogram:
+    def register(self, registry: CollectorRegistry) -> Histogram:
         return Histogram(self.name, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
@@ -140,29 +140,29 @@ class Metrics:
         disable_created_series()
         self._tools = frozenset(tools)
         self._outcomes = outcome_labels()
-        self._call_count = CALLS.made(registry)
-        self._call_time = CALL_TIME.made(registry)
+        self._call_count = CALLS.register(registry)
+        self._call_time = CALL_TIME.register(registry)
         self._calls: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
-        refused = REFUSALS.made(registry)
+        refused = REFUSALS.register(registry)
         self._refusals = {reason: refused.labels(reason) for reason in REASONS}
-        staged = SEARCH_TIME.made(registry)
+        staged = SEARCH_TIME.register(registry)
         self._stages = {stage: staged.labels(stage) for stage in (*SEARCH_STAGES, OTHER)}
-        self._queue = EMBED_QUEUE.made(registry)
-        self._batch, self._embed_time = EMBED_BATCH.made(registry), EMBED_TIME.made(registry)
-        self._commit_size, self._commit_time = COMMIT_SIZE.made(registry), COMMIT_TIME.made(registry)
+        self._queue = EMBED_QUEUE.register(registry)
+        self._batch, self._embed_time = EMBED_BATCH.register(registry), EMBED_TIME.register(registry)
+        self._commit_size, self._commit_time = COMMIT_SIZE.register(registry), COMMIT_TIME.register(registry)
         self._drift, self._open, self._quarantined = (
-            DRIFT.made(registry),
-            OPEN.made(registry),
-            QUARANTINED.made(registry),
+            DRIFT.register(registry),
+            OPEN.register(registry),
+            QUARANTINED.register(registry),
         )
-        self._sessions, self._claims = SESSIONS.made(registry), CLAIMS.made(registry)
-        self._memories, self._size = MEMORIES.made(registry), SIZE.made(registry)
-        self._health, self._lost = HEALTH.made(registry), LOST.made(registry)
+        self._sessions, self._claims = SESSIONS.register(registry), CLAIMS.register(registry)
+        self._memories, self._size = MEMORIES.register(registry), SIZE.register(registry)
+        self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
-        self._lag, self._dropped = LAG.made(registry), DROPPED.made(registry)
-        BUILD.made(registry).labels(version).set(1)
+        self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
+        BUILD.register(registry).labels(version).set(1)
 
-    def called(self, tool: str, outcome: str, seconds: float) -> None:
+    def on_call(self, tool: str, outcome: str, seconds: float) -> None:
         """One tool call; ``outcome`` is ``ok`` or an error code."""
         known = self._calls.get((tool, outcome))
         count, time = known if known is not None else self._admit(tool, outcome)
@@ -176,51 +176,51 @@ class Metrics:
         pair = self._call_count.labels(tool, outcome), self._call_time.labels(tool)
         return self._calls.setdefault((tool, outcome), pair)
 
-    def refused(self, reason: RefusalReason) -> None:
+    def on_refusal(self, reason: RefusalReason) -> None:
         """One request turned away before a tool was reached."""
         self._refusals[reason].inc()
 
-    def record_loop_lag(self, seconds: float) -> None:
+    def on_loop_lag(self, seconds: float) -> None:
         """The event loop ran this late."""
         self._lag.observe(seconds)
 
-    def lines_dropped(self, count: int) -> None:
+    def on_lines_dropped(self, count: int) -> None:
         """Log lines that stderr could not take: for ``Sink.on_drop``."""
         self._dropped.inc(count)
 
-    def embedded(self, texts: int, seconds: float) -> None:
+    def on_embedded(self, texts: int, seconds: float) -> None:
         self._batch.observe(texts)
         self._embed_time.observe(seconds)
 
-    def embedding_queue(self, depth: int) -> None:
+    def on_embedding_queue(self, depth: int) -> None:
         self._queue.set(depth)
 
-    def committed(self, writes: int, seconds: float) -> None:
+    def on_commit(self, writes: int, seconds: float) -> None:
         self._commit_size.observe(writes)
         self._commit_time.observe(seconds)
 
-    def searched(self, stage: str, seconds: float) -> None:
+    def on_search_stage(self, stage: str, seconds: float) -> None:
         self._stages.get(stage, self._stages[OTHER]).observe(seconds)
 
-    def open_vaults(self, count: int) -> None:
+    def on_open_vaults(self, count: int) -> None:
         self._open.set(count)
 
-    def quarantined(self, count: int) -> None:
+    def on_quarantined_vaults(self, count: int) -> None:
         self._quarantined.set(count)
 
-    def index_drift(self, pending: int) -> None:
+    def on_missing_vectors(self, pending: int) -> None:
         self._drift.set(pending)
 
-    def at_work(self, sessions: int, claims: int) -> None:
+    def on_activity(self, sessions: int, claims: int) -> None:
         self._sessions.set(sessions)
         self._claims.set(claims)
 
-    def healthy(self, score: float) -> None:
+    def on_health(self, score: float) -> None:
         self._health.set(score)
 
-    def held(self, memories: int, size: int) -> None:
+    def on_stored(self, memories: int, size: int) -> None:
         self._memories.set(memories)
         self._size.set(size)
 
-    def events_lost(self, count: int) -> None:
+    def on_events_lost(self, count: int) -> None:
         self._lost.inc(count)

@@ -45,14 +45,14 @@ class ActivityRecorder:
     reference: str = ""  # ties a failure inside the server to its log line
 
     @contextmanager
-    def kept(self) -> Iterator[RecordedSuccess]:
+    def recording(self) -> Iterator[RecordedSuccess]:
         """Record the call when the block ends: what its log entry says, or how it failed."""
-        started, log_entry, outcome = time.perf_counter(), RecordedSuccess(), "internal"
+        started, success, outcome = time.perf_counter(), RecordedSuccess(), "internal"
         try:
-            yield log_entry
+            yield success
             outcome = "ok"
         except PersonMustBeAsked:  # no failure: once they agree, another call follows
-            outcome, log_entry.activity_entry = (
+            outcome, success.activity_entry = (
                 "ok",
                 ActivityEntry("tool_call", None, f"asked a person about {self.spec.name}"),
             )
@@ -64,9 +64,9 @@ class ActivityRecorder:
             outcome = "timeout" if time.monotonic() >= current_call().deadline else "cancelled"
             raise
         finally:
-            self._record(log_entry, outcome, time.perf_counter() - started)
+            self._record(success, outcome, time.perf_counter() - started)
 
-    def _record(self, log_entry: RecordedSuccess, outcome: str, seconds: float) -> None:
+    def _record(self, success: RecordedSuccess, outcome: str, seconds: float) -> None:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
@@ -75,13 +75,13 @@ class ActivityRecorder:
             session=self.session.id,
             owner=self.session.owner,
             tool=name,
-            activity_entry=(log_entry.activity_entry or ActivityEntry("tool_call", None, name))
+            activity_entry=(success.activity_entry or ActivityEntry("tool_call", None, name))
             if outcome == "ok"
             else failed,
             outcome=outcome,
             ms=round(seconds * 1000, 2),
             tokens_in=_estimate_tokens(self.arguments),
-            tokens_out=_estimate_tokens(log_entry.result) if log_entry.result is not None else 0,
+            tokens_out=_estimate_tokens(success.result) if success.result is not None else 0,
             context=format_query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
         )
         self.vault.activity_log.record(record)
@@ -102,7 +102,7 @@ async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, 
     ``NotFound`` for one that is not this caller's."""
     settings, actor = vault.shared.sessions, caller.actor
     owner = SessionOwner(
-        owner=actor.identity,
+        identity=actor.identity,
         who=actor.name,
         client=caller.client,
         transport=caller.transport,
@@ -115,4 +115,4 @@ async def resolve_session(vault: Vault, caller: Caller, arguments: Mapping[str, 
         return await vault.activity_log.find(owner, named[:200])
     if caller.session is not None:
         return await vault.activity_log.open_named(owner, caller.session)
-    return await vault.activity_log.attend(owner)
+    return await vault.activity_log.find_or_begin(owner)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from auth.daily_usage import CounterShare, DailyUsage, StoreReservation
 from auth.plans import EffectivePlan, LimitName, LimitScope, PlanBound
 from auth.principal import Principal
-from server.call import Call, ToolServices
+from server.call import Call
+from server.services import Services
 from vaults.db.sql import Reader
 from vaults.domain.memories import stored_totals
 from vaults.domain.memories.stored_totals import StoredTotals
@@ -44,30 +45,30 @@ class Allowances:
 class _CountedStores:
     """Stores counted for a day."""
 
-    days: DailyUsage
-    taken: StoreReservation
+    usage: DailyUsage
+    reservation: StoreReservation
 
     @property
     def stores(self) -> int:
-        return self.taken.stores
+        return self.reservation.stores
 
     def give_back(self, stores: int) -> None:
-        self.days.give_back(self.taken, stores)
+        self.usage.give_back(self.reservation, stores)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreQuota:
     """The ``Quota`` of a caller who stores in a vault: bounded by its own plan and the vault's."""
 
-    services: ToolServices
+    services: Services
     principal: Principal
     vault: Vault
     identity: str  # of the caller, in storage
 
     async def take(self, stores: int) -> _CountedStores:
         """Count stores for the day. Raises ``QuotaExceeded``."""
-        days = self.services.days
-        return _CountedStores(days, await days.take(self._shares(), stores))
+        usage = self.services.daily_usage
+        return _CountedStores(usage, await usage.take(self._shares(), stores))
 
     def room(self, tx: Reader, more: int) -> int:
         """How many of ``more`` further memories fit. Raises ``QuotaExceeded``."""
@@ -96,7 +97,9 @@ class StoreQuota:
         """Every bound that holds, with what is left of it."""
         plans = self._plans()
         bounds = [bound for plan in plans for what in ALL_LIMITS if (bound := plan.bound(what)) is not None]
-        today = await self.services.days.used([self._shown(bound) for bound in bounds if bound.what == ALL_LIMITS[0]])
+        today = await self.services.daily_usage.used(
+            [self._visible_counter(bound) for bound in bounds if bound.what == ALL_LIMITS[0]]
+        )
         stored = await self.vault.db.read(self._holdings) if bounds else {}
         verdict = self.services.licence.verdict
         return Allowances(
@@ -128,7 +131,7 @@ class StoreQuota:
         """The caller's share of what the vault took today."""
         return f"stores:{self.principal.key}@{self.vault.entry.vault_id}"
 
-    def _shown(self, bound: PlanBound) -> str:
+    def _visible_counter(self, bound: PlanBound) -> str:
         """The counter a caller may see: the total of a vault would give away what others store privately. The owner
         of the machine reads everything anyway."""
         whole = bound.scope == "principal" or self.principal.is_owner
@@ -145,12 +148,19 @@ class StoreQuota:
     ) -> Allowance:
         resets_at = None
         if bound.what == "stores_per_day":
-            used, resets_at = today[self._shown(bound)], self.services.days.resets_at
+            used, resets_at = today[self._visible_counter(bound)], self.services.daily_usage.resets_at
         elif bound.what == "calls_per_minute":
             used = self.services.quotas.calls_in_window(bound, self.principal, self.vault.name)
         else:
             used = stored[bound.scope].memories if bound.what == "memories" else stored[bound.scope].size
-        return Allowance(bound.what, bound.scope, bound.limit, used, max(0, bound.limit - used), resets_at)
+        return Allowance(
+            what=bound.what,
+            scope=bound.scope,
+            limit=bound.limit,
+            used=used,
+            left=max(0, bound.limit - used),
+            resets_at=resets_at,
+        )
 
 
 def store_quota(call: Call) -> StoreQuota:

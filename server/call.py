@@ -5,27 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
-from auth.access_cache import AccessCache
-from auth.daily_usage import DailyUsage
 from auth.handoff_addresses import addresses_of
-from auth.licence_file import LicenceFile
-from auth.plans import Plans
 from auth.principal import Principal
-from auth.quotas import Quotas
 from auth.roles import Role
-from server.settings import Settings
-from server.tool_spec import ToolRegistry
 from vaults.activity_log.sessions import Session
-from vaults.db.connection import Database
 from vaults.domain.actors import Actor, workspace_key
 from vaults.domain.continuity.handoffs import HandoffRecipient
-from vaults.embed.service import EmbeddingService
-from vaults.pool import VaultPool
-from vaults.registry_cache import RegistryCache
 from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from server.services import Services
 
 PersonState = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as the request shows: cannot be asked, can be asked, agreed, did not agree."""
@@ -76,41 +67,11 @@ class Caller:
         return self if role == self.role else replace(self, role=role)
 
 
-class ToolServices(Protocol):
-    """What a tool may use of the server's services."""
-
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def data(self) -> Path: ...
-    @property
-    def control(self) -> Database: ...
-    @property
-    def registry(self) -> ToolRegistry: ...
-    @property
-    def registry_cache(self) -> RegistryCache: ...
-    @property
-    def access_cache(self) -> AccessCache: ...
-    @property
-    def licence(self) -> LicenceFile: ...
-    @property
-    def plans(self) -> Plans: ...
-    @property
-    def quotas(self) -> Quotas: ...
-    @property
-    def days(self) -> DailyUsage: ...
-    @property
-    def pool(self) -> VaultPool: ...
-    @property
-    def embedder(self) -> EmbeddingService: ...
-    def role_in(self, principal: Principal, vault: str) -> Role | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a tool gets besides its arguments."""
 
-    services: ToolServices
+    services: Services
     caller: Caller
     vault: Vault
     session: Session  # the one this call belongs to
@@ -121,7 +82,7 @@ class Call:
         return self.caller.actor
 
     @property
-    def taker(self) -> HandoffRecipient:
+    def recipient(self) -> HandoffRecipient:
         """The caller as handoffs address it."""
         actor = self.actor
         return HandoffRecipient(

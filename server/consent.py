@@ -29,9 +29,10 @@ class PersonMustBeAsked(ConfirmationRequired):
 def needs_confirmation(caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Whether a person has to agree to this call. ``destructive`` is the vault's setting for calls that destroy:
     ``ask``, whatever the write mode, or ``auto``."""
-    if caller.transport == "cli" or not spec.is_write(arguments) or spec.is_dry_run(arguments):
+    action = spec.action_of(arguments)
+    if caller.transport == "cli" or not action.writes or spec.is_dry_run(arguments):
         return False
-    return caller.write_mode == "ask" or (destructive == "ask" and spec.destroys(arguments))
+    return caller.write_mode == "ask" or (destructive == "ask" and action.destroys)
 
 
 def replace_old_argument(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,7 +67,7 @@ def check_confirmation(caller: Caller, spec: ToolSpec, arguments: Mapping[str, A
         raise PersonMustBeAsked(confirmation_question(caller, spec, arguments))
     if arguments.get(CONFIRMED) is not True:
         raise ConfirmationRequired(
-            f"{spec.name} is only done when a person agreed: it would {spec.summarize_action(arguments)}",
+            f"{spec.name} is only done when a person agreed: it would {spec.action_of(arguments).summary}",
             hint=f"ask them; if they agree, call again with {CONFIRMED}: true",
         )
 
@@ -77,7 +78,7 @@ def confirmation_question(caller: Caller, spec: ToolSpec, arguments: Mapping[str
     names = [name for name in arguments if name not in (CONFIRMED, *COMMON_ARGUMENTS)]
     lines = [f"- {name}: {_quote(arguments[name])}" for name in names[:_MAX_LINES]]
     more = [f"- and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []
-    head = f"An agent wants to {spec.summarize_action(arguments)} in the vault {caller.vault} (tool {spec.name})."
+    head = f"An agent wants to {spec.action_of(arguments).summary} in the vault {caller.vault} (tool {spec.name})."
     return "\n".join([head, *lines, *more, "Do you agree?"])
 
 

@@ -108,25 +108,25 @@ async def _serve(
                 context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
                 with (
                     bind_call(context),
-                    ActivityRecorder(vault, session, spec, arguments, reference).kept() as log_entry,
+                    ActivityRecorder(vault, session, spec, arguments, reference).recording() as success,
                 ):
-                    return await _run(call, spec, arguments, log_entry)
+                    return await _run(call, spec, arguments, success)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
-async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], log_entry: RecordedSuccess) -> CallOutcome:
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], success: RecordedSuccess) -> CallOutcome:
     args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
-    log_entry.activity_entry = spec.activity_entry(args, result)
+    success.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
-        shown = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
+        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
     else:
-        shown = await rendering.render(call.vault.shared.pool, spec, args, result)
-    if shown.over and spec.pages and not spec.is_write(arguments):
-        shown = await _run_tighter(call, spec, args, shown)
-    log_entry.result = shown.content
-    return CallOutcome(shown.content, shown.text, links=spec.links(args, result))
+        rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
+    if rendered.over and spec.pages and not spec.action_of(arguments).writes:
+        rendered = await _run_tighter(call, spec, args, rendered)
+    success.result = rendered.content
+    return CallOutcome(rendered.content, rendered.text, links=spec.links(args, result))
 
 
 async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
@@ -135,19 +135,19 @@ async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
 
 
 async def _run_tighter(
-    call: Call, spec: ToolSpec, args: Arguments, shown: rendering.RenderedAnswer
+    call: Call, spec: ToolSpec, args: Arguments, rendered: rendering.RenderedAnswer
 ) -> rendering.RenderedAnswer:
     """Ask a tool that pages again for less, at last for a single row: cutting its answer would lose the cursor."""
     room = inner = args.token_budget()
     for left in reversed(range(MAX_RETRIES)):
-        share = room / (room + shown.over) * rendering.SLACK if left else 0.0
+        share = room / (room + rendered.over) * rendering.SLACK if left else 0.0
         inner = max(1, int(inner * share))
-        less = {"max_tokens": inner, **_smaller_limit(args, shown.rows * share)}
+        less = {"max_tokens": inner, **_smaller_limit(args, rendered.rows * share)}
         result = await _result(call, spec, args.model_copy(update=less))
-        shown = await rendering.render(call.vault.shared.pool, spec, args, result)
-        if not shown.over:
+        rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
+        if not rendered.over:
             break
-    return shown
+    return rendered
 
 
 def _smaller_limit(args: Arguments, rows: float) -> dict[str, int]:
@@ -168,10 +168,10 @@ def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Ma
     role = services.role_in(caller.principal, caller.vault)
     if role is None:
         raise NotFound("no such vault, or no grant for it")
-    needed = spec.least_role(arguments)
-    if role < needed:
-        raise Forbidden(f"{spec.name} needs the role {needed.name.lower()} in this vault", role=role.name.lower())
-    if caller.write_mode == "off" and spec.is_write(arguments):
+    action = spec.action_of(arguments)
+    if role < action.role:
+        raise Forbidden(f"{spec.name} needs the role {action.role.label} in this vault", role=role.label)
+    if caller.write_mode == "off" and action.writes:
         raise ReadOnly("writing is switched off for this connection")
     return role
 
@@ -181,7 +181,8 @@ def _require_consent(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -
     what would be refused anyway is refused before anybody is asked."""
     arguments = consent.replace_old_argument(spec, arguments)
     args = _validate(call.caller, spec, consent.strip_confirmation(spec, arguments))
-    if arguments.get("dry_run") is True and arguments.get("action") in spec.at_once:
+    action = spec.action_of(arguments)
+    if arguments.get("dry_run") is True and action.writes and not action.dry_run:
         raise InvalidArgument("dry_run", f"cannot be had of action {arguments['action']}: it is done at once, or not")
     entry = call.services.registry_cache.entry(call.caller.vault)
     if not consent.needs_confirmation(call.caller, entry.destructive, spec, arguments):
@@ -210,9 +211,9 @@ def _invalid_argument(caller: Caller, spec: ToolSpec, where: str, kind: str, mes
         shown = spec.input_schema_for(caller.role, caller.preset, caller.write_mode)["properties"]
         hint = f"{spec.name} takes: {', '.join(shown) or 'no arguments'}"
         return InvalidArgument(where[:200] or "arguments", "is not an argument of this tool", hint=hint)
-    if kind == "literal_error" and where == "action" and spec.actions:
-        mine = " or ".join(f"'{action}'" for action in spec.actions_for(caller.role, caller.write_mode))
-        return InvalidArgument(where, f"should be {mine}")
+    mine = spec.actions_for(caller.role, caller.write_mode)
+    if kind == "literal_error" and where == "action" and mine:
+        return InvalidArgument(where, f"should be {' or '.join(map(repr, mine))}")
     return InvalidArgument(where[:200] or "arguments", "is required" if kind == "missing" else simplify(message))
 
 

@@ -1,4 +1,4 @@
-"""The one table from failures to the wire: tool result, HTTP status, exit code. Nothing else formats errors."""
+"""A failure as a tool result, for programs and for models. Nothing else formats errors."""
 
 from __future__ import annotations
 
@@ -7,28 +7,6 @@ from typing import Any
 from vaults.advice import Audience, render_for
 from vaults.domain.text.sanitize import escape_hidden
 from vaults.errors import StrongroomError
-
-HTTP_STATUS = {
-    "invalid_argument": 400,
-    "not_found": 404,
-    "already_exists": 409,
-    "conflict": 409,
-    "forbidden": 403,
-    "confirmation_required": 409,
-    "quota_exceeded": 429,
-    "rate_limited": 429,
-    "overloaded": 503,
-    "too_large": 413,
-    "storage_full": 507,
-    "read_only": 403,
-    "index_unavailable": 503,
-    "embedding_unavailable": 503,
-    "vault_unavailable": 503,
-    "vault_quarantined": 503,
-    "timeout": 504,
-    "cancelled": 499,
-    "internal": 500,
-}
 
 
 def to_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from vaults.search.fusion import ScoreRange, normalize_score
 from vaults.vault import Vault
 
 
-async def search_vaults(call: Call, ask: SearchRequest, named: Sequence[str]) -> SearchAnswer:
+async def search_vaults(call: Call, request: SearchRequest, named: Sequence[str]) -> SearchAnswer:
     """Search the named vaults, or every granted one for ``*``, and merge. A vault without a grant answers as one that
     does not exist; one that cannot be searched now, or is not fully read, is named in the warnings."""
     names = _find_granted(call, named)
     closed = call.services.registry_cache.archived
-    answers = await _search_each(call, ask, [name for name in names if name not in closed])
+    answers = await _search_each(call, request, [name for name in names if name not in closed])
     found, warnings = [], []
     for name in names:
         if name in closed:
@@ -34,8 +34,8 @@ async def search_vaults(call: Call, ask: SearchRequest, named: Sequence[str]) ->
             found.append(answer)
             warnings += [f"{name}: {warning}" for warning in answer.warnings]
     shown = merge_answers(found, call.services.settings.search.dense_weight)
-    shown = [each for each in shown if each.hit.score >= ask.min_score][: ask.limit]
-    mode = ask.mode if all(answer.mode_used == ask.mode for answer in found) else "keyword"
+    shown = [each for each in shown if each.hit.score >= request.min_score][: request.limit]
+    mode = request.mode if all(answer.mode_used == request.mode for answer in found) else "keyword"
     terms = tuple(dict.fromkeys(term for answer in found for term in answer.terms))
     return SearchAnswer(shown, sum(answer.total for answer in found), mode, {}, warnings, terms=terms)
 
@@ -58,9 +58,9 @@ def _joint_span(spans: Sequence[ScoreRange]) -> ScoreRange | None:
     return (min(low for low, _ in real), max(high for _, high in real)) if real else None
 
 
-def _score(each: RankedHit, spans: Mapping[str, ScoreRange | None], weights: Mapping[str, float]) -> float:
+def _score(ranked: RankedHit, spans: Mapping[str, ScoreRange | None], weights: Mapping[str, float]) -> float:
     score = 0.0
-    for name, value in each.hit.signals.items():
+    for name, value in ranked.hit.signals.items():
         span = spans.get(name)
         if span is not None:
             score += weights[name] * normalize_score(value, span)
@@ -84,7 +84,7 @@ def _find_granted(call: Call, named: Sequence[str]) -> list[str]:
 
 
 async def _search_each(
-    call: Call, ask: SearchRequest, names: Sequence[str]
+    call: Call, request: SearchRequest, names: Sequence[str]
 ) -> dict[str, SearchAnswer | StrongroomError]:
     """The answer of each vault. Vaults besides the call's own take turns: all at once would take every place in the
     pool from other callers, and there may be more vaults than places."""
@@ -94,7 +94,7 @@ async def _search_each(
     async def take_turns() -> None:
         for name in left:
             try:
-                answers[name] = await _search_one(call, ask, name, crowded=_is_crowded(answers))
+                answers[name] = await _search_one(call, request, name, crowded=_is_crowded(answers))
             except StrongroomError as failure:
                 answers[name] = failure
 
@@ -108,22 +108,22 @@ def _is_crowded(answers: dict[str, SearchAnswer | StrongroomError]) -> bool:
     return any(isinstance(answer, Overloaded) for answer in answers.values())
 
 
-async def _search_one(call: Call, ask: SearchRequest, name: str, *, crowded: bool) -> SearchAnswer:
+async def _search_one(call: Call, request: SearchRequest, name: str, *, crowded: bool) -> SearchAnswer:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
-        return await _search_vault(call.vault, ask)
+        return await _search_vault(call.vault, request)
     pool, entry = call.services.pool, call.services.registry_cache.entry(name)
     if crowded and not pool.has_room(name):
         # One futile wait is enough for a call: its time is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_additional(entry) as vault:
-        return await _search_vault(vault, ask)
+        return await _search_vault(vault, request)
 
 
-async def _search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
+async def _search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
     """One vault's answer, and how far it is read. The state is taken first: what is read meanwhile only helps."""
     state = await _unread_warnings(vault)
-    answer = await hybrid_search.search_vault(vault, ask)
+    answer = await hybrid_search.search_vault(vault, request)
     return replace(answer, warnings=[*state, *answer.warnings])
 
 

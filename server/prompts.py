@@ -16,7 +16,7 @@ from server.caller_views import View, view_of
 from server.fences import fence
 from server.internal_calls import call_internally
 from server.services import Services
-from server.tool_spec import ToolRegistry
+from server.tool_registry import ToolRegistry
 from vaults.advice import Audience, ToolClause, join_clauses, tool_clause
 from vaults.errors import InvalidArgument, NotFound
 
@@ -232,18 +232,35 @@ _STATUS = PromptArgument("status", "whether the work goes on", ("paused", "compl
 
 PROMPTS = (
     Prompt(
-        "resume",
-        "Go on with the work: where it stands, what was decided, who else is at it",
-        ("context", "session_resume"),
-        (_THREAD, _TOKENS),
-        _resume_words,
-        _resume_quotes,
+        name="resume",
+        description="Go on with the work: where it stands, what was decided, who else is at it",
+        needs=("context", "session_resume"),
+        arguments=(_THREAD, _TOKENS),
+        words=_resume_words,
+        quotes=_resume_quotes,
     ),
-    Prompt("handoff", "Hand the work over to somebody else", ("handoff_create",), (_TO,), _handoff_words, _no_quotes),
     Prompt(
-        "save_session", "Save what this session did, for the next one", ("session_save",), (_STATUS,), _save_words,
-        _no_quotes,
+        name="handoff",
+        description="Hand the work over to somebody else",
+        needs=("handoff_create",),
+        arguments=(_TO,),
+        words=_handoff_words,
+        quotes=_no_quotes,
     ),
-    Prompt("onboard", "What this memory is, what it holds and how to use it", ("status",), (), _onboard_words,
-           _onboard_quotes),
-)  # fmt: skip
+    Prompt(
+        name="save_session",
+        description="Save what this session did, for the next one",
+        needs=("session_save",),
+        arguments=(_STATUS,),
+        words=_save_words,
+        quotes=_no_quotes,
+    ),
+    Prompt(
+        name="onboard",
+        description="What this memory is, what it holds and how to use it",
+        needs=("status",),
+        arguments=(),
+        words=_onboard_words,
+        quotes=_onboard_quotes,
+    ),
+)

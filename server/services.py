@@ -21,14 +21,13 @@ from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.call import CallRecord
 from server.settings import Settings
-from server.tool_spec import ToolRegistry
+from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
-from vaults.domain.graph import centrality_job, link_resolution_job
+from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
-from vaults.domain.insights import daily_counts_job
 from vaults.domain.maintenance import reindexing, retention
 from vaults.domain.memories import lifecycle
 from vaults.domain.notes.commit import git_commits, recovery
@@ -53,11 +52,11 @@ BACKGROUND_JOBS = (
     reindexing.REINDEX,
     reindexing.RECHUNK,
     sync_loop.READ_INCOMPLETE,
-    centrality_job.RESCORE,
+    graph_jobs.RESCORE,
     git_commits.COMMIT_PENDING,
     retention.SWEEP,
-    link_resolution_job.RESOLVE_LINKS,
-    daily_counts_job.WRITE_DAILY_COUNTS,
+    graph_jobs.RESOLVE_LINKS,
+    graph_jobs.WRITE_DAILY_COUNTS,
     proactive_links.LEARN_AND_LINK,
     entity_vector_job.BACKFILL_ENTITY_VECTORS,
     lifecycle.ERASE,
@@ -128,7 +127,7 @@ class Services:
     licence: LicenceFile
     plans: Plans
     quotas: Quotas
-    days: DailyUsage
+    daily_usage: DailyUsage
     registry: ToolRegistry
     pool: VaultPool
     embedder: EmbeddingService
@@ -144,7 +143,7 @@ class Services:
         """Count a finished call and write its line."""
         caller = record.caller
         if self.recorders.metrics is not None:
-            self.recorders.metrics.called(record.tool, record.outcome, record.seconds)
+            self.recorders.metrics.on_call(record.tool, record.outcome, record.seconds)
         if self.recorders.calls is not None:
             self.recorders.calls.write(
                 CallLine(
@@ -170,7 +169,7 @@ async def open_services(
     *,
     recorders: Recorders = NO_RECORDERS,
     load_model: Callable[[], Embedder] | None = None,
-    upkeep: BackgroundWork = SERVER_WORK,
+    background: BackgroundWork = SERVER_WORK,
 ) -> AsyncIterator[Services]:
     """Open control.db, the vault pool and the embedding service. The model loads on first need, by ``load_model`` if
     given (tests bring a small one)."""
@@ -178,18 +177,18 @@ async def open_services(
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control, registry_cache, access_cache, licence = await _open_control(
-            stack, data, settings, observer, upkeep.followers
+            stack, data, settings, observer, background.followers
         )
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
-        days = await _start_daily_usage(stack, control)
-        embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=upkeep.vectors)
+        daily_usage = await _start_daily_usage(stack, control)
+        embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=background.vectors)
         stack.push_async_callback(embedder.close)
         listeners = ChangeListeners()
         shared = _make_shared(stack, settings, embedder, observer, listeners.tell)
         pool = _start_pool(
             stack,
-            VaultPool(data, replace(shared, background_jobs=upkeep.background_jobs()), registry_cache.entries),
-            upkeep,
+            VaultPool(data, replace(shared, background_jobs=background.background_jobs()), registry_cache.entries),
+            background,
         )
         yield Services(
             settings=settings,
@@ -201,7 +200,7 @@ async def open_services(
             licence=licence,
             plans=plans,
             quotas=Quotas(settings.limits, plans),
-            days=days,
+            daily_usage=daily_usage,
             registry=registry,
             pool=pool,
             embedder=embedder,
@@ -212,16 +211,16 @@ async def open_services(
 
 
 async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:
-    days = DailyUsage(control)
-    await days.start()
-    stack.push_async_callback(days.close)
-    return days
+    usage = DailyUsage(control)
+    await usage.start()
+    stack.push_async_callback(usage.close)
+    return usage
 
 
-def _start_pool(stack: AsyncExitStack, pool: VaultPool, upkeep: BackgroundWork) -> VaultPool:
+def _start_pool(stack: AsyncExitStack, pool: VaultPool, background: BackgroundWork) -> VaultPool:
     stack.push_async_callback(pool.close)
     stack.push_async_callback(pool.part)
-    if upkeep.rounds:
+    if background.rounds:
         pool.start()
     return pool
 
@@ -239,7 +238,12 @@ def _make_shared(
     # One engine, one number of threads: PyTorch has one setting for a whole process.
     cross = CrossEncoderService(
         CrossEncoderOptions(
-            rerank.model, embedding.device, embedding.threads, rerank.max_tokens, rerank.timeout_s, rerank.cache
+            model=rerank.model,
+            device=embedding.device,
+            threads=embedding.threads,
+            max_tokens=rerank.max_tokens,
+            timeout_s=rerank.timeout_s,
+            cache=rerank.cache,
         )
     )
     stack.push_async_callback(cross.close)
@@ -258,7 +262,7 @@ def _make_shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        background_task=sync_loop.run_sync_loop,
+        run_while_open=sync_loop.run_sync_loop,
         recover_on_open=recovery.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,

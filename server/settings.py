@@ -71,6 +71,10 @@ class ServerSettings(SettingsSection):
     ] = None
     max_body: Annotated[int, Field(ge=65_536, description="bytes of a request body at most")] = 4 * 1024 * 1024
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
+    fast_path: Annotated[
+        bool,
+        Field(description="plain tool calls and listings go round the MCP SDK; false sends every request through it"),
+    ] = True
     write_mode: Annotated[
         Literal["auto", "ask", "off"],
         Field(description="ask: a person agrees to every write; off hides every writing tool; a vault may be stricter"),

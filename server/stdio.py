@@ -65,7 +65,9 @@ async def run_stdio(
 
     Main thread, once per process. Close ``services`` afterwards: that finishes a write under way.
     """
-    identity = _CallerIdentity(services, principal, vault, preset, write_mode, workspace)
+    identity = _CallerIdentity(
+        services=services, principal=principal, vault=vault, preset=preset, write_mode=write_mode, workspace=workspace
+    )
     protocol = make_protocol(services, identity.of)
     server = protocol.server
 
@@ -74,7 +76,7 @@ async def run_stdio(
 
     session_task = asyncio.create_task(_keep_session(identity), name="session")
     try:
-        await converse(serve, protocol.listening.close, services.settings.server.max_body)
+        await converse(serve, protocol.subscriptions.close, services.settings.server.max_body)
     finally:
         session_task.cancel()
 
@@ -177,7 +179,7 @@ class _Lines:
         while True:
             line, message = await self._waiting.get()
             if not line:
-                await self._pending.settled()
+                await self._pending.wait_until_answered()
                 return
             if "refused" in message:
                 await self._answer(not_unicode_error(message["id"]) + "\n")

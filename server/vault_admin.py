@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from auth.access import EVERY_VAULT
 from auth.principal import Principal
 from auth.roles import Role
-from server.call import ToolServices
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
@@ -18,13 +18,16 @@ from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
 from vaults.settings import StorageSettings
 from vaults.vault import create_files
 
+if TYPE_CHECKING:
+    from server.services import Services
 
-def is_admin_everywhere(services: ToolServices, principal: Principal) -> bool:
+
+def is_admin_everywhere(services: Services, principal: Principal) -> bool:
     """Whether the caller is admin of every vault there is or will be."""
     return services.access_cache.current.role_in(principal, EVERY_VAULT) == Role.ADMIN
 
 
-async def create(services: ToolServices, name: str, path: Path | None = None) -> VaultEntry:
+async def create(services: Services, name: str, path: Path | None = None) -> VaultEntry:
     """Register a vault and make its files. Raises ``InvalidArgument`` or ``AlreadyExists``."""
     entry = await register(services.control, services.data, services.settings.storage, name, path)
     await services.registry_cache.refresh()
@@ -86,7 +89,7 @@ def _would_reach(outer: Path, inner: Path) -> bool:
     return not any(part.startswith(".") for part in inner.relative_to(outer).parts)
 
 
-async def archive(services: ToolServices, name: str) -> VaultEntry:
+async def archive(services: Services, name: str) -> VaultEntry:
     """Take a vault out of service and close it; its files stay. Raises ``NotFound``."""
     entry = await services.control.write(lambda tx: registry.archive(tx, name))
     await services.registry_cache.refresh()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
+def pytest_collection() -> None:
+    """Everything that is collected stays to the end: the collector of garbage need not walk it, now or later."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 QUIET = {"storage.reserve_mb": 0, "embedding.write_wait_s": 30}
 """No room kept on a disk for one test, and vectors are waited for however slow the machine is."""
 
 Opening = Callable[..., AbstractAsyncContextManager[Services]]
+
+the_tools = cache(discover)
+"""The same for every server of a process, as what is worked out about a registry is kept by it."""
 
 
 @pytest.fixture
@@ -65,7 +80,7 @@ def opening(tmp_path: Path) -> Opening:
     ) -> AsyncIterator[Services]:
         loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
         lay_out(data, vaults)
-        async with open_services(loaded.settings, loaded.data, discover(), load_model=load_model) as services:
+        async with open_services(loaded.settings, loaded.data, the_tools(), load_model=load_model) as services:
             for name in vaults:
                 if not services.registry_cache.known(name):
                     await vault_admin.create(services, name)

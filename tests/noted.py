@@ -9,7 +9,7 @@ from pathlib import Path
 from server.services import Services
 from tests.work import PATIENCE_S
 from vaults.db.sql import Reader
-from vaults.domain.graph.centrality_job import update_centrality
+from vaults.domain.graph.graph_jobs import update_centrality
 from vaults.index import embeddings
 
 
@@ -45,7 +45,7 @@ async def indexed(services: Services, number: int, vault: str = "main") -> None:
 
     await until(services, all_there, vault)
     async with services.pool.lease(services.registry_cache.entry(vault)) as opened:
-        assert await opened.notes.settled(PATIENCE_S)
+        assert await opened.notes.wait_for_index(PATIENCE_S)
 
 
 async def settled(services: Services, vault: str = "main") -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vaults import heap
+from vaults import database_checks, heap
 from vaults.context import run_in
 from vaults.damage_inspection import DamageInspector
 from vaults.db.failures import damaged_error
@@ -91,7 +91,7 @@ class VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
         return VaultPool(
             self._data,
-            replace(self._shared, background_jobs=(), background_task=None, recover_on_open=None, before_close=None),
+            replace(self._shared, background_jobs=(), run_while_open=None, recover_on_open=None, before_close=None),
         )
 
     def folder_of(self, entry: VaultEntry) -> Path:
@@ -169,7 +169,7 @@ class VaultPool:
     async def part(self) -> None:
         """Pause the sessions this process serves, because it ends. Call before ``close``."""
         opened = [slot.opening.result() for slot in self._slots.values() if _is_open(slot)]
-        await asyncio.gather(*(vault.activity_log.part() for vault in opened))
+        await asyncio.gather(*(vault.activity_log.pause_served() for vault in opened))
 
     async def close(self) -> None:
         """Stop the rounds and close every vault."""
@@ -191,7 +191,7 @@ class VaultPool:
             slot = self._slots.get(entry.name)
         if slot is None:
             slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry)))
-            self._shared.observer.open_vaults(len(self._slots))
+            self._shared.observer.on_open_vaults(len(self._slots))
         return slot
 
     async def _open(self, entry: VaultEntry) -> Vault:
@@ -256,7 +256,7 @@ class VaultPool:
             if entry.name in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
                 continue
             await self._inspect_one(entry)
-            if entry.name in self._idle() and not self._slots[entry.name].opening.result().busy:
+            if entry.name in self._idle() and not self._slots[entry.name].opening.result().background.is_busy:
                 await self._evict(entry.name)
             await asyncio.sleep(INSPECT_PAUSE_S)
 
@@ -286,7 +286,7 @@ class VaultPool:
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
         for name in self._idle():
             slot = self._slots[name]
-            if slot.used < cutoff and not slot.opening.result().busy:
+            if slot.used < cutoff and not slot.opening.result().background.is_busy:
                 await self._evict(name)
             elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
                 slot.is_resting = rested = True
@@ -296,33 +296,33 @@ class VaultPool:
         await self._keep_budget()
         pending = 0
         for slot in list(self._slots.values()):
-            if _is_open(slot) and slot.opening.result().is_marked_damaged():
+            if _is_open(slot) and database_checks.is_marked_damaged(slot.opening.result().db.path):
                 self._quarantine_vault(slot.opening.result().name, damaged_error())
                 continue
             if _is_open(slot) and not slot.is_resting:
-                slot.opening.result().resume_background_task()
+                slot.opening.result().background.resume_lasting_task()
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
-        self._shared.observer.index_drift(pending)
+        self._shared.observer.on_missing_vectors(pending)
         self._tell_figures()
 
     def _tell_figures(self) -> None:
         figures = live_status.combine_figures([slot.figures for slot in self._slots.values()])
         observer = self._shared.observer
-        observer.at_work(figures.sessions, figures.claims)
-        observer.held(figures.memories, figures.size)
-        observer.healthy(1.0 if figures.health is None else figures.health)
+        observer.on_activity(figures.sessions, figures.claims)
+        observer.on_stored(figures.memories, figures.size)
+        observer.on_health(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:
         budget = self._shared.storage.memory_budget_mb * 1024 * 1024
         for name in self._idle():
-            used = sum(s.opening.result().projection.memory_bytes for s in self._slots.values() if _is_open(s))
+            used = sum(s.opening.result().vector_bytes for s in self._slots.values() if _is_open(s))
             if used <= budget:
                 return
             vault = self._slots[name].opening.result()
             await vault.settle()
-            await vault.projection.drop()
+            await vault.drop_vectors()
 
     async def _sweep(self) -> None:
         """After a start: index what changed meanwhile and compute missing vectors, one vault at a time."""
@@ -331,7 +331,7 @@ class VaultPool:
                 try:
                     async with self.lease(entry) as vault:
                         if vault.lease.held:  # an interrupted look at its files would start over
-                            await vault.notes.settled(SETTLE_S)
+                            await vault.notes.wait_for_index(SETTLE_S)
                         missing = await _resume_background_work(vault)
                     if not missing and entry.name in self._idle():
                         await self._evict(entry.name)
@@ -339,8 +339,8 @@ class VaultPool:
                     continue  # a vault that cannot be opened tells the next caller so
 
     def _report(self) -> None:
-        self._shared.observer.open_vaults(len(self._slots))
-        self._shared.observer.quarantined(len(self._quarantine))
+        self._shared.observer.on_open_vaults(len(self._slots))
+        self._shared.observer.on_quarantined_vaults(len(self._quarantine))
 
 
 async def _resume_background_work(vault: Vault) -> int:

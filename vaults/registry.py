@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -70,14 +70,20 @@ def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None
     where = path.resolve() if path else None
     if where and tx.one("SELECT 1 FROM vaults WHERE path = :path AND state = 'active'", {"path": str(where)}):
         raise AlreadyExists("another vault serves this folder")
-    entry = VaultEntry(name, vault_id or str(uuid7()), where, "active", "agent", "auto", clock.now())
+    entry = VaultEntry(
+        name=name,
+        vault_id=vault_id or str(uuid7()),
+        path=where,
+        state="active",
+        preset="agent",
+        write_mode="auto",
+        created_at=clock.now(),
+    )
     tx.run(
-        f"INSERT INTO vaults ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            name, entry.vault_id, str(where) if where else None, entry.state, entry.preset, entry.write_mode,
-            entry.created_at, entry.destructive,
-        ),
-    )  # fmt: skip
+        f"INSERT INTO vaults ({_COLUMNS}) VALUES (:name, :vault_id, :path, :state, :preset, :write_mode, :created_at,"
+        " :destructive)",
+        {**asdict(entry), "path": str(where) if where else None},
+    )
     return entry
 
 
@@ -128,8 +134,8 @@ async def instance_id(control: Database) -> str:
 
     def read_or_make(tx: Writer) -> str:
         tx.run(
-            "INSERT INTO installation (key, value) VALUES ('instance_id', ?) ON CONFLICT (key) DO NOTHING",
-            (str(uuid7()),),
+            "INSERT INTO installation (key, value) VALUES ('instance_id', :made) ON CONFLICT (key) DO NOTHING",
+            {"made": str(uuid7())},
         )
         return str(tx.value("SELECT value FROM installation WHERE key = 'instance_id'"))
 
@@ -138,4 +144,5 @@ async def instance_id(control: Database) -> str:
 
 
 def _entry(row: Row) -> VaultEntry:
-    return VaultEntry(row[0], row[1], Path(row[2]) if row[2] else None, *row[3:])
+    name, vault_id, path, *rest = row  # in the order of ``_COLUMNS``, which is that of the fields
+    return VaultEntry(name, vault_id, Path(path) if path else None, *rest)

@@ -27,7 +27,7 @@ class RegistryCache:
     async def start(self) -> None:
         """Read the registry, then again every ``POLL_S``."""
         await self.refresh()
-        self._task = asyncio.create_task(self._poll(), name="roster")
+        self._task = asyncio.create_task(self._poll(), name="registry-cache")
 
     async def close(self) -> None:
         """Stop reading. The database stays open: its owner closes it."""

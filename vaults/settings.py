@@ -95,8 +95,12 @@ class SearchSettings(SettingsSection):
     keyword_ms: Annotated[
         int, Field(ge=1, description="milliseconds for keyword search in a vault of over 100,000 passages")
     ] = 250
-    named: Annotated[float, Field(ge=0, le=1, description="lift: author or entity is named in the query")] = 0.3
-    entity: Annotated[float, Field(ge=0, le=1, description="lift: a note's title or alias stands in the query")] = 0.2
+    named: Annotated[
+        float, Field(ge=0, le=1, description="lift of memories whose author or entity the query names")
+    ] = 0.3
+    entity: Annotated[
+        float, Field(ge=0, le=1, description="lift of notes whose title, file name or alias stands in the query")
+    ] = 0.2
     question: Annotated[float, Field(ge=0, le=1, description="drop: the passage itself asks")] = 0.1
     links: Annotated[float, Field(ge=0, le=1, description="lift: linked from or named by one of the first four")] = 0.4
     hub: Annotated[int, Field(ge=1, description="links to an item from which it lifts nothing any more")] = 50

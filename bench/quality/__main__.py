@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import linking, notes, queries, runs, scores, sets, table
+from bench.quality import extraction, linking, notes, queries, runs, scores, sets, table
 from bench.quality.runs import SetResults
 from bench.quality.scores import ScoreScript
 from bench.quality.stored_sets import StoredSets
 from bench.run import OUT, ROOT
 
 OWN: Mapping[str, Callable[[Path], int]] = {
+    "extraction": lambda _: extraction.main([]),
     "linking": lambda out: linking.main(["--out", str(out)]),
     "notes": lambda _: notes.main([]),
 }
-"""What is judged by a vault of its own, beside the sets: suggested links, and what links and names do for a search."""
+"""What is judged beside the sets: memories made of conversations, and, by a vault of its own, suggested links and what
+links and names do for a search."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
@@ -56,11 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(any(block.missed for block in blocks)) or lost
 
 
-def _judge_own(given: argparse.Namespace) -> int:
+def _judge_own(args: argparse.Namespace) -> int:
     """Where everything is measured, or what is named; 1 when a floor does not hold."""
-    everything = given.only is None and given.data is None and not given.quick
-    chosen = [name for name in OWN if everything or name in (given.only or ())]
-    return max([OWN[name](given.out) for name in chosen], default=0)
+    everything = args.only is None and args.data is None and not args.quick
+    chosen = [name for name in OWN if everything or name in (args.only or ())]
+    return max([OWN[name](args.out) for name in chosen], default=0)
 
 
 def _cannot(data: Path) -> str | None:
@@ -69,7 +71,7 @@ def _cannot(data: Path) -> str | None:
     return scores.missing_reason(data)
 
 
-def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
+def _about(args: argparse.Namespace, seconds: float) -> dict[str, Any]:
     from vaults.embed.prepared_model import find_prepared
     from vaults.settings import EmbeddingSettings
 
@@ -80,7 +82,7 @@ def _about(given: argparse.Namespace, seconds: float) -> dict[str, Any]:
         "tool": queries.TOOL,
         "depth": queries.DEPTH,
         "seconds": seconds,
-        "quick": given.quick,
+        "quick": args.quick,
     }
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from bench.quality.sets import JudgedDocument, JudgedSet
 
 _WORD = re.compile(r"\w+")
-_OR = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid"
+_OR = "SELECT rowid FROM texts WHERE texts MATCH :match ORDER BY bm25(texts), rowid"
 
 
 def words_of(text: str) -> list[str]:
@@ -51,12 +51,14 @@ def rank_by_bm25(texts: Sequence[tuple[str, str]], asked: Sequence[tuple[str, st
     database = sqlite3.connect(":memory:")
     try:
         database.execute("CREATE VIRTUAL TABLE texts USING fts5 (text, tokenize = 'porter unicode61')")
-        rows = enumerate(text for _, text in texts)
-        database.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", rows)
+        rows = ({"number": number, "text": text} for number, (_, text) in enumerate(texts))
+        database.executemany("INSERT INTO texts (rowid, text) VALUES (:number, :text)", rows)
         for group, text in asked:
             match = " OR ".join(f'"{word}"' for word in words_of(text))
             yield (
-                [number for (number,) in database.execute(_OR, (match,)) if texts[number][0] == group] if match else []
+                [number for (number,) in database.execute(_OR, {"match": match}) if texts[number][0] == group]
+                if match
+                else []
             )
     finally:
         database.close()

@@ -134,7 +134,7 @@ async def open_vault(task: LinkingTask, data: Path) -> AsyncIterator[Vault]:
     from server import vault_admin
     from server.services import open_services
     from server.tools import discover
-    from vaults.domain.graph import centrality_job
+    from vaults.domain.graph import graph_jobs
     from vaults.domain.graph.links import entity_vector_job
     from vaults.graph import entity_vectors
 
@@ -153,7 +153,7 @@ async def open_vault(task: LinkingTask, data: Path) -> AsyncIterator[Vault]:
             await vault.adopt_model()
             while await vault.db.read(entity_vectors.is_due):
                 await entity_vector_job.backfill_entity_vectors(vault)
-            await centrality_job.update_centrality(vault)
+            await graph_jobs.update_centrality(vault)
             yield vault
 
 

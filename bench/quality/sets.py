@@ -42,11 +42,11 @@ class JudgedTask:
 
 TASKS = (
     JudgedTask(
-        "locomo",
-        "LoCoMo turns, in their conversation",
-        "locomo",
-        "locomo",
-        (
+        name="locomo",
+        title="LoCoMo turns, in their conversation",
+        store="locomo",
+        folder="locomo",
+        goals=(
             Goal("R@5", 0.71),
             Goal("R@10", 0.80, 0.82),
             Goal("R@20", 0.87),
@@ -55,27 +55,37 @@ TASKS = (
         ),
     ),
     JudgedTask(
-        "sessions",
-        "LoCoMo sessions, rolled up",
-        "locomo",
-        "locomo",
-        (Goal("R@5", 0.89, 0.91), Goal("Any@10", 0.98, 0.99), Goal("MRR", 0.83)),
-        "qrels.sessions.tsv",
+        name="sessions",
+        title="LoCoMo sessions, rolled up",
+        store="locomo",
+        folder="locomo",
+        goals=(Goal("R@5", 0.89, 0.91), Goal("Any@10", 0.98, 0.99), Goal("MRR", 0.83)),
+        qrels="qrels.sessions.tsv",
         by_parent=True,
     ),
     JudgedTask(
-        "pooled",
-        "LoCoMo sessions, all pooled in one vault",
-        "pooled",
-        "locomo",
-        (Goal("R@5", 0.88, 0.90), Goal("MRR", 0.80)),
-        "qrels.sessions.tsv",
+        name="pooled",
+        title="LoCoMo sessions, all pooled in one vault",
+        store="pooled",
+        folder="locomo",
+        goals=(Goal("R@5", 0.88, 0.90), Goal("MRR", 0.80)),
+        qrels="qrels.sessions.tsv",
         by_parent=True,
     ),
     JudgedTask(
-        "hotpotqa", "HotpotQA, one query", "hotpotqa", "hotpotqa", (Goal("R@10", 0.98), Goal("All@10", 0.96, 0.97))
+        name="hotpotqa",
+        title="HotpotQA, one query",
+        store="hotpotqa",
+        folder="hotpotqa",
+        goals=(Goal("R@10", 0.98), Goal("All@10", 0.96, 0.97)),
     ),
-    JudgedTask("scifact", "SciFact", "scifact", "scifact", (Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84))),
+    JudgedTask(
+        name="scifact",
+        title="SciFact",
+        store="scifact",
+        folder="scifact",
+        goals=(Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84)),
+    ),
 )
 BY_NAME = {task.name: task for task in TASKS}
 IN_GROUPS = {"locomo"}

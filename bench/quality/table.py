@@ -81,23 +81,23 @@ def write_json(path: Path, blocks: Sequence[SetResults], about: Mapping[str, Any
     path.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def list_misses(block: SetResults) -> Iterator[dict[str, Any]]:
+def list_misses(results: SetResults) -> Iterator[dict[str, Any]]:
     """The default's questions that lack an answer among the first ten, the worst first. Ranks start at 1; None: not
     among the hits."""
-    found = block.answered["default"].ranked
+    found = results.answered["default"].ranked
     lines = []
-    for question in block.judged.questions:
+    for question in results.judged.questions:
         places = {name: place for place, name in enumerate(found[question.id], 1)}
         ranks = {name: places.get(name) for name in sorted(question.relevant)}
         lost = sum(rank is None or rank > MISSED_BELOW for rank in ranks.values())
         if lost:
-            line = {"set": block.judged.task.name, "id": question.id, "text": question.text, "ranks": ranks}
+            line = {"set": results.judged.task.name, "id": question.id, "text": question.text, "ranks": ranks}
             lines.append((lost / len(ranks), {**line, "first": found[question.id][:MISSED_BELOW]}))
     yield from (line for _, line in sorted(lines, key=lambda pair: -pair[0]))
 
 
-def _block(block: SetResults) -> Iterator[str]:
-    judged, goals = block.judged, {goal.measure: goal for goal in block.judged.task.goals}
+def _block(results: SetResults) -> Iterator[str]:
+    judged, goals = results.judged, {goal.measure: goal for goal in results.judged.task.goals}
     vaults = len(judged.vaults)
     counts = (
         f"{len(judged.questions)} questions, {len(judged.documents):,} documents, {vaults} vault{'s'[: vaults > 1]}"
@@ -106,14 +106,14 @@ def _block(block: SetResults) -> Iterator[str]:
     yield _row("", MEASURES)
     yield "─" * WIDTH
     for system, title in SYSTEMS.items():
-        yield _row(title, [_figure(block.rows[system].values[measure]) for measure in MEASURES])
+        yield _row(title, [_figure(results.rows[system].values[measure]) for measure in MEASURES])
     for number, end in enumerate(("  95 % from", "  95 % to")):
-        interval = block.rows["default"].interval
+        interval = results.rows["default"].interval
         yield _row(end, [_figure(interval[measure][number]) for measure in MEASURES])
     yield _row("at least", [_figure(goals[name].floor) if name in goals else "" for name in MEASURES])
     yield _row("aim", [_figure(goals[name].aim) if name in goals else "" for name in MEASURES])
     if not judged.shortened:
-        yield _row("", [_verdict(goals.get(name), block.missed) for name in MEASURES])
+        yield _row("", [_verdict(goals.get(name), results.missed) for name in MEASURES])
 
 
 def _verdict(goal: Goal | None, missed: Sequence[str]) -> str:
@@ -122,13 +122,13 @@ def _verdict(goal: Goal | None, missed: Sequence[str]) -> str:
     return "MISSED" if goal.measure in missed else "met"
 
 
-def _ablations(block: SetResults) -> Iterator[str]:
-    if not block.changed:
+def _ablations(results: SetResults) -> Iterator[str]:
+    if not results.changed:
         return
-    measures = [goal.measure for goal in block.judged.task.goals]
+    measures = [goal.measure for goal in results.judged.task.goals]
     yield _row("changed, against the default", [*measures, "p R@10", "p nDCG"])
-    for label, row in block.changed.items():
-        yield f"{label:{NAME}}{row}" if isinstance(row, str) else _row(label, _deltas(block, row))
+    for label, row in results.changed.items():
+        yield f"{label:{NAME}}{row}" if isinstance(row, str) else _row(label, _deltas(results, row))
 
 
 def _stages(blocks: Sequence[SetResults]) -> list[str]:
@@ -147,9 +147,9 @@ def _stages(blocks: Sequence[SetResults]) -> list[str]:
     return [*lines, ""]
 
 
-def _deltas(block: SetResults, row: RunScores) -> list[str]:
-    base = block.rows["default"].values
-    found = [f"{row.values[goal.measure] - base[goal.measure]:+.3f}" for goal in block.judged.task.goals]
+def _deltas(results: SetResults, row: RunScores) -> list[str]:
+    base = results.rows["default"].values
+    found = [f"{row.values[goal.measure] - base[goal.measure]:+.3f}" for goal in results.judged.task.goals]
     return [*found, *(f"{row.p[measure]:.3f}" for measure in ("R@10", "nDCG@10"))]
 
 

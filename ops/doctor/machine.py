@@ -78,7 +78,7 @@ def control_database(machine: Machine) -> DoctorCheck:
     try:
         with translate_sqlite_errors(), closing(open_raw(path, machine.storage, writer=False)) as raw:
             mode = str(raw.execute("PRAGMA journal_mode").fetchone()[0])
-            found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+            found = [str(said) for (said,) in raw.execute("PRAGMA quick_check(20)") if said != "ok"]
             dangling = len(raw.execute("PRAGMA foreign_key_check").fetchall())
             raw.execute("SELECT COUNT(*) FROM vaults")
     except StrongroomError as failure:

@@ -11,7 +11,6 @@ from pathlib import Path
 from ops.doctor.check import DoctorCheck
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.notes.commit import git_commits
 from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.verify import disk_state
 from vaults.errors import VaultUnavailable
@@ -68,8 +67,8 @@ async def left_out(vault: Vault) -> DoctorCheck:
 
 
 def _read_known(tx: Reader) -> tuple[set[str], dict[str, str]]:
-    paths = {row[0] for row in tx.all("SELECT path FROM notes")}
-    return paths, {row[0]: row[1] for row in tx.all("SELECT path, reason FROM notes_skipped")}
+    paths = {path for (path,) in tx.all("SELECT path FROM notes")}
+    return paths, dict(tx.all("SELECT path, reason FROM notes_skipped"))
 
 
 def _find_odd(vault: Vault, paths: list[str]) -> list[SkippedFile]:
@@ -98,7 +97,7 @@ async def frontmatter(vault: Vault) -> DoctorCheck:
 async def conflict_copies(vault: Vault) -> DoctorCheck:
     """Other versions of notes, kept next to them because two wrote at once."""
     rows = await vault.db.read(lambda tx: tx.all("SELECT path FROM notes WHERE path LIKE '%.conflict-%' ORDER BY path"))
-    found = [row[0] for row in rows if _COPY.search(row[0])]
+    found = [path for (path,) in rows if _COPY.search(path)]
     if not found:
         return DoctorCheck("conflict_copies", "ok", "there is none")
     message = f"{len(found):,} other versions are kept beside their notes"
@@ -131,8 +130,8 @@ async def history(vault: Vault) -> DoctorCheck:
     if settings.history == "off":
         return DoctorCheck(name, "ok", f"no Git history; the last {settings.versions:,} changes can be undone")
     try:
-        async with vault.notes.history_turn:
-            repository = await git_commits.open_for_reading(vault)
+        async with vault.history.turn:
+            repository = await run_in(vault.shared.pool, vault.history.find)
             if repository is not None:
                 await run_in(vault.shared.pool, repository.log, None, 1)
     except HistoryUnavailable as failure:

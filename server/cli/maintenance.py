@@ -101,7 +101,7 @@ async def _reindex(loaded: LoadedSettings, name: str) -> ReindexResult:
     async with open_vault(loaded, name) as vault:
         with progress(f"reindexing {name}") as advance:
 
-            def shown(what: str, done: int, total: int, /) -> Any:
+            def show(what: str, done: int, total: int, /) -> Any:
                 advance(done, total, f"{done} {what}")
 
-            return await reindex(vault, shown)
+            return await reindex(vault, show)

@@ -67,9 +67,11 @@ def _targets(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
 
 
 def _running_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those that only a type checker sees."""
+    """Every statement but those that only a type checker sees."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+        if isinstance(child, ast.expr):
+            continue
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
             yield from _running_code(ast.Module(child.orelse, []))
         else:
             yield child

@@ -64,14 +64,14 @@ def _list_plans(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
     return {name: asdict(limits) for name, limits in defined_plans(loaded.settings.plans).items()}
 
 
-def _line(each: PlanAssignment, plans: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _line(assignment: PlanAssignment, plans: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {
-        "kind": each.holder.kind,
-        "name": each.holder.name,
-        "issuer": each.holder.issuer,
-        "plan": each.plan,
-        "since": each.since,
-        "note": "" if each.plan in plans else "no such plan: counts as the default",
+        "kind": assignment.holder.kind,
+        "name": assignment.holder.name,
+        "issuer": assignment.holder.issuer,
+        "plan": assignment.plan,
+        "since": assignment.since,
+        "note": "" if assignment.plan in plans else "no such plan: counts as the default",
     }
 
 

@@ -21,7 +21,7 @@ def init(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", show_default=False, help="the project; default: this folder")
     ] = Path(),
-    no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md and CLAUDE.md alone")] = False,
+    no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md, CLAUDE.md and skills alone")] = False,
 ) -> None:
     """Make a vault for a project. It lies in DIR/.strongroom, and AGENTS.md tells agents of it. Safe to run again."""
     from server.cli.output import say
@@ -36,6 +36,7 @@ def init(
     written = [agent_guides.write_guide(state, agents), agent_guides.write_gitignore(folder)]
     if not no_agents:
         written += agent_guides.write_pointers(folder, agents)
+        written.append(agent_guides.write_skill(folder, agents))
     for path in written:
         if path is not None:
             say(f"wrote {path}")

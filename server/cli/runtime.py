@@ -65,10 +65,10 @@ async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_all(
-    loaded: LoadedSettings, modules: Sequence[str] = (), upkeep: BackgroundWork | None = None
+    loaded: LoadedSettings, modules: Sequence[str] = (), background: BackgroundWork | None = None
 ) -> AsyncIterator[Services]:
     """Open everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``:
-    load only their tools. ``upkeep``: the background work; by default little, since the process soon ends."""
+    load only their tools. ``background``: the background work; by default little, since the process soon ends."""
     from ops.logs import configure
     from server.services import COMMAND_WORK, Recorders, open_services
     from server.tools import discover, registry_of
@@ -79,7 +79,7 @@ async def open_all(
     calls = configure(ops)
     registry = registry_of(modules) if modules else discover()
     async with open_services(
-        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), upkeep=upkeep or COMMAND_WORK
+        loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), background=background or COMMAND_WORK
     ) as services:
         yield services
 

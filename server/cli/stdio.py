@@ -20,7 +20,9 @@ def stdio(
     *,
     vault: Annotated[str | None, typer.Option(help="a vault of the data folder, or of the server")] = None,
     path: Annotated[Path | None, typer.Option(help="serve this folder in place; state in its .strongroom/")] = None,
-    tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools to show")] = None,
+    tools: Annotated[
+        str | None, typer.Option(help="agent, notes or full, or another system's, such as moltmind")
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="as --write-mode off")] = False,
     write_mode: Annotated[
         Literal["auto", "ask", "off"], typer.Option(help="may tools write; ask: a person agrees first")
@@ -32,10 +34,13 @@ def stdio(
 ) -> None:
     """Serve MCP on stdin and stdout. Without --vault and --path: the nearest folder above with .strongroom/, else
     vault main."""
+    from server.caller_views import PRESET_NAMES
     from server.cli.runtime import load_settings, run_async
     from server.setup.project_vaults import find_project, make_state_folder
     from vaults.errors import InvalidArgument
 
+    if tools is not None and tools not in PRESET_NAMES:
+        raise InvalidArgument("--tools", f"must be one of {', '.join(PRESET_NAMES)}")
     if vault is not None and path is not None:
         raise InvalidArgument("--path", "and --vault exclude each other")
     if url and path is None:
@@ -71,11 +76,18 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
     from vaults.errors import NotFound
 
     name = await _vault_name(loaded, vault, project)
-    async with open_all(loaded, upkeep=SERVER_WORK) as services:
+    async with open_all(loaded, background=SERVER_WORK) as services:
         if not services.registry_cache.known(name):
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
         preset, write_mode = view
-        await run_stdio(services, owner("stdio"), name, preset, write_mode, str((project or Path.cwd()).resolve()))
+        await run_stdio(
+            services,
+            owner("stdio"),
+            name,
+            preset=preset,
+            write_mode=write_mode,
+            workspace=str((project or Path.cwd()).resolve()),
+        )
 
 
 async def _vault_name(loaded: LoadedSettings, vault: str | None, project: Path | None) -> str:

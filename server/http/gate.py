@@ -1,8 +1,9 @@
 """The gate before the MCP application: host → token → principal → vault → scope, or one plain JSON refusal.
 
-Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["strongroom"]`` and the SDK's own user in
-``scope["user"]``; nothing else in the program reads a token. The gate admits readers and up; what a tool needs is
-checked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
+Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["admission"]``, its ``RequestBody`` in
+``scope["state"]["body"]`` and the SDK's own user in ``scope["user"]``; nothing else in the program reads a token. The
+gate admits readers and up; what a tool needs is checked again in dispatch, so a request that talks its way past the
+step-up check below gains nothing.
 
 Until the token is verified, answers depend on the request alone, never on which vaults exist. The same holds for a
 browser's preflight, which carries no token and is answered before one is required.
@@ -31,7 +32,8 @@ from auth.principal import Principal, owner
 from auth.roles import Role
 from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
-from server.http.request_head import Refusal, RequestHead, line_of, read_called_tools, respond
+from server.http.request_body import RequestBody, read_called_tools
+from server.http.request_head import Refusal, RequestHead, line_of, respond
 from vaults.errors import StrongroomError
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -62,7 +64,7 @@ class GatePolicy:
     allowed_hosts: tuple[str, ...]  # lower case, exact or ``host:*`` for any port
     allowed_origins: tuple[str, ...]  # likewise
     max_body: int  # bytes
-    denied: Callable[[RefusalLine], None]  # called with each refusal
+    on_refusal: Callable[[RefusalLine], None]  # called with each refusal
 
 
 class Gate:
@@ -80,34 +82,35 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        envelope = RequestHead.of(scope)
+        head = RequestHead.of(scope)
         try:
-            envelope.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
-            if envelope.origins and _is_mcp(envelope.path):
-                send = cors.make_readable(send, envelope.origins[0])
+            head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+            if head.origins and _is_mcp(head.path):
+                send = cors.make_readable(send, head.origins[0])
                 if cors.is_preflight(scope):
                     await cors.answer_preflight(scope, send)
                     return
-            admitted, receive = await self._admit(envelope, scope, receive)
+            body = RequestBody(receive, self._policy.max_body)
+            admitted = await self._admit(head, scope, body)
         except Refusal as refusal:
-            self._policy.denied(line_of(refusal, scope))
+            self._policy.on_refusal(line_of(refusal, scope))
             await respond(refusal, send)
             return
         known = scope.get("state", {}).get("admitted")
         if known is not None:
             known()  # tells the connection: it is closed later than a stranger's
-        await self._app(admitted, receive, send)
+        await self._app(admitted, body.receive, send)
 
-    async def _admit(self, envelope: RequestHead, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        envelope.check_length(self._policy.max_body)
-        named = _VAULT_PATH.fullmatch(envelope.path)
-        if named is None and envelope.path != "/mcp":
+    async def _admit(self, head: RequestHead, scope: Scope, body: RequestBody) -> Scope:
+        head.check_length(self._policy.max_body)
+        named = _VAULT_PATH.fullmatch(head.path)
+        if named is None and head.path != "/mcp":
             raise _no_such_vault()
         vault = named[1] if named else None
         metadata = self._metadata_url(vault)
         try:
             await self._policy.access_cache.catch_up()
-            principal = await self._principal(envelope, metadata)
+            principal = await self._principal(head, metadata)
             access = self._policy.access_cache.current
         except StrongroomError as failure:
             retry = ((b"retry-after", b"5"),)
@@ -115,20 +118,19 @@ class Gate:
         try:
             admission = self._admission(access, principal, vault, metadata)
             if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
-                tools, receive = await read_called_tools(envelope, receive, self._policy.max_body)
-                for tool in tools:
+                for tool in await read_called_tools(head, body):
                     self._step_up(access, admission, tool, metadata)
         except Refusal as refusal:
             refusal.principal = principal.key
             refusal.vault = vault if vault in self._policy.vaults() else None
             raise
-        return _admit_scope(scope, envelope, admission), receive
+        return _admit_scope(scope, head, admission, body)
 
-    async def _principal(self, envelope: RequestHead, metadata: str) -> Principal:
+    async def _principal(self, head: RequestHead, metadata: str) -> Principal:
         if self._policy.authenticator is None:
             return self._owner
         try:
-            token = bearer_token(envelope.authorization)
+            token = bearer_token(head.authorization)
             if token is not None:
                 return await self._policy.authenticator.authenticate(token)
         except TokenInvalid as invalid:
@@ -172,10 +174,10 @@ def _is_mcp(path: str) -> bool:
     return path == "/mcp" or _VAULT_PATH.fullmatch(path) is not None
 
 
-def _admit_scope(scope: Scope, envelope: RequestHead, admission: Admission) -> Scope:
+def _admit_scope(scope: Scope, head: RequestHead, admission: Admission, body: RequestBody) -> Scope:
     user, credentials = _sdk_user(admission.principal, admission.role)
-    state: dict[str, Any] = {**scope.get("state", {}), "strongroom": admission}
-    return {**scope, "headers": envelope.headers, "user": user, "auth": credentials, "state": state}
+    state: dict[str, Any] = {**scope.get("state", {}), "admission": admission, "body": body}
+    return {**scope, "headers": head.headers, "user": user, "auth": credentials, "state": state}
 
 
 @lru_cache(maxsize=1024)

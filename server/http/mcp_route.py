@@ -21,19 +21,19 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from uuid_utils import uuid7
 
 from ops.refusals import RefusalLine
 from server.call import AnswerForm, Caller
-from server.caller_views import WRITE_MODES, first_preset, strictest_mode, view_of
+from server.caller_views import PRESET_NAMES, WRITE_MODES, first_preset, strictest_mode, view_of
 from server.http.fast_path import FastPath, ParsedToolCall, parse_tool_call
 from server.http.gate import Admission
 from server.http.listing_cache import ListingCache, ListingRequest, parse_listing_request
-from server.http.request_head import Refusal, check_structure, line_of, respond, too_large
+from server.http.request_body import JsonBody, RequestBody
+from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Protocol
 from server.services import Services
-from server.tool_spec import PRESETS
 from vaults.errors import NotFound, Overloaded, RateLimited
 
 _ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
@@ -54,10 +54,10 @@ _STREAMS = re.compile(rb"text/event-stream|\*/\*|text/\*", re.IGNORECASE)
 class McpRoute:
     """ASGI, behind the gate. Serves only inside ``run``."""
 
-    def __init__(self, services: Services, denied: Callable[[RefusalLine], None]) -> None:
+    def __init__(self, services: Services, on_refusal: Callable[[RefusalLine], None]) -> None:
         self._services = services
         self._max_body = services.settings.server.max_body
-        self._denied = denied
+        self._on_refusal = on_refusal
         self._listings = ListingCache()
         self._transports: _Transports | None = None
 
@@ -90,42 +90,51 @@ class McpRoute:
                 # Sessions and their streams do not exist here: nothing to GET, nothing to DELETE.
                 raise Refusal(405, "invalid_argument", "use POST", ((b"allow", b"POST"),), reason="method")
             caller = caller_of(scope, self._services)
-            read = await _read_body(receive, self._max_body)
+            request_body: RequestBody = scope["state"]["body"]
+            body = await request_body.read()
         except Refusal as refusal:
-            admission: Admission = scope["state"]["strongroom"]
+            admission: Admission = scope["state"]["admission"]
             refusal.principal, refusal.vault = admission.principal.key, admission.vault
-            self._denied(line_of(refusal, scope))
+            self._on_refusal(line_of(refusal, scope))
             await respond(refusal, send)
             return
-        if read is None:
+        if body is None:
             return  # the caller hung up before the request was whole
-        body, receive = read
         scope["state"]["caller"] = caller
         await self._serve(scope, body, receive, send)
 
-    async def _serve(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, body: JsonBody, receive: Receive, send: Send) -> None:
         assert self._transports is not None, "called outside of run()"
-        caller: Caller = scope["state"]["caller"]
-        if (asked := parse_listing_request(scope, (view_of(caller), caller.form), body)) is not None:
-            if self._listings.knows(asked) and await self._answer_listing(asked, caller, send):
+        if self._services.settings.server.fast_path:
+            learning = await self._go_round(self._transports, scope, body, send)
+            if learning is None:
                 return
-            send = self._listings.recording(asked, send)
-        elif (call := self._transports.fast_call(scope, caller, body)) is not None:
-            if self._transports.fast_path.knows(call):
-                outcome = await self._transports.protocol.call(caller, call.name, call.arguments)
-                await self._transports.fast_path.answer(call, outcome, caller.form, send)
-                return
-            send = self._transports.fast_path.learning(call, send)
+            send = learning
         scope["headers"] = [
             header for header in scope["headers"] if header[0] in _HEADERS_READ or header[0][:4] == b"mcp-"
         ]
         await self._transports.transport(scope, body).handle_request(scope, receive, send)
 
-    async def _answer_listing(self, asked: ListingRequest, caller: Caller, send: Send) -> bool:
+    async def _go_round(self, transports: _Transports, scope: Scope, body: JsonBody, send: Send) -> Send | None:
+        """Answer without the SDK and return None; or the ``send`` by which the SDK's answer teaches how."""
+        caller: Caller = scope["state"]["caller"]
+        if (listing := parse_listing_request(scope, (view_of(caller), caller.form), body)) is not None:
+            if self._listings.knows(listing) and await self._answer_listing(listing, caller, send):
+                return None
+            return self._listings.recording(listing, send)
+        if (call := transports.fast_call(scope, caller, body)) is None:
+            return send
+        if not transports.fast_path.knows(call):
+            return transports.fast_path.learning(call, send)
+        outcome = await transports.protocol.call(caller, call.name, call.arguments)
+        await transports.fast_path.answer(call, outcome, caller.form, send)
+        return None
+
+    async def _answer_listing(self, request: ListingRequest, caller: Caller, send: Send) -> bool:
         """Answer from the cache, counted like a call. False above a rate: the SDK's way words the refusal."""
         try:
             with self._services.quotas.admit(caller.principal, caller.vault):
-                await self._listings.answer(asked, send)
+                await self._listings.answer(request, send)
         except (RateLimited, Overloaded):
             return False
         return True
@@ -141,7 +150,7 @@ class _Transports:
     fast_path: FastPath
     header_tools: frozenset[str]  # tools whose arguments may also be headers
 
-    def fast_call(self, scope: Scope, caller: Caller, body: bytes) -> ParsedToolCall | None:
+    def fast_call(self, scope: Scope, caller: Caller, body: JsonBody) -> ParsedToolCall | None:
         """The request as a call that may go round the SDK. None where a person must be asked: only the SDK can."""
         if self.protocol.traced:
             return None
@@ -150,14 +159,14 @@ class _Transports:
             return None
         return None if self.protocol.asks(caller, call.name, call.arguments) else call
 
-    def transport(self, scope: Scope, body: bytes) -> StreamableHTTPSessionManager:
+    def transport(self, scope: Scope, body: JsonBody) -> StreamableHTTPSessionManager:
         return self.streaming if _wants_stream(scope, body) else self.plain
 
 
 def caller_of(scope: Scope, services: Services) -> Caller:
     """Who calls, as the gate found it, with the view this request asks for. Raises ``Refusal`` naming what does not
     fit: silently dropping a workspace would put memories where others see them."""
-    admission: Admission = scope["state"]["strongroom"]
+    admission: Admission = scope["state"]["admission"]
     era = DEFAULT_NEGOTIATED_VERSION
     about: dict[str, str] = {}
     program: str | None = None
@@ -205,12 +214,12 @@ def _parse_view_request(query: bytes) -> _ViewRequest:
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     form = cast("AnswerForm", _parse_choice(asked, "content", ("both", "text", "structured")) or "both")
     return _ViewRequest(
-        _parse_choice(asked, "tools", PRESETS), _parse_choice(asked, "write_mode", WRITE_MODES) or "auto", form
+        _parse_choice(asked, "tools", PRESET_NAMES), _parse_choice(asked, "write_mode", WRITE_MODES) or "auto", form
     )
 
 
-def _parse_choice(asked: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
-    values = asked.get(name)
+def _parse_choice(listing: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str | None:
+    values = listing.get(name)
     if values is None:
         return None
     if len(values) != 1 or values[0] not in known:
@@ -235,31 +244,9 @@ def _client_program(agent: bytes) -> str | None:
     return (found := _PROGRAM.match(agent)) and found[0].decode("ascii")
 
 
-def _wants_stream(scope: Scope, body: bytes) -> bool:
+def _wants_stream(scope: Scope, body: JsonBody) -> bool:
     # A memory may hold the word as well. That costs a little and changes nothing: a stream nobody writes to is
     # answered as JSON in the modern era, and as a stream the client said it accepts in the older one.
-    if b'"progressToken"' not in body:
+    if b'"progressToken"' not in body.data:
         return False
     return any(name == b"accept" and _STREAMS.search(value) for name, value in scope["headers"])
-
-
-async def _read_body(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
-    """The whole body, and a ``receive`` that gives it again; None when the caller hung up. Raises ``Refusal``."""
-    message = await receive()
-    body = bytes(message.get("body", b""))
-    while message["type"] == "http.request" and message.get("more_body", False):
-        if len(body) > limit:
-            break
-        message = await receive()
-        body += message.get("body", b"")
-    if message["type"] != "http.request":
-        return None
-    if len(body) > limit:
-        raise too_large(limit)
-    check_structure(body)
-    once: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return once.pop() if once else await receive()
-
-    return body, replay

@@ -77,7 +77,7 @@ def _serve_with_workers(
     if sys.platform == "win32":
         raise InvalidArgument("workers", "must be 1 on Windows")
     folder = Path(tempfile.mkdtemp(prefix="strongroom-metrics-"))
-    restarts = RESTARTS.made(None)
+    restarts = RESTARTS.register(None)
     supervisor = Supervisor(WorkerConfig(make_app, options, folder), listener, restarts)
     registry = worker_metrics.merged_registry(folder, supervisor.pids)
     registry.register(restarts)

@@ -53,15 +53,15 @@ class _Seat:
     first: bool
 
 
-def run_worker(work: WorkerConfig, listener: socket.socket, seat: int) -> None:
+def run_worker(config: WorkerConfig, listener: socket.socket, seat: int) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker_metrics.map_metrics_to_files(work.shared, seat)
-    calls = configure(work.options.ops)
+    worker_metrics.map_metrics_to_files(config.shared, seat)
+    calls = configure(config.options.ops)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     try:
         code = serve_in_process(
-            work.make_app, Instruments(CollectorRegistry(), calls), work.options, listener, WorkerServer
+            config.make_app, Instruments(CollectorRegistry(), calls), config.options, listener, WorkerServer
         )
     except StrongroomError:
         log.exception("start_failed")
@@ -80,8 +80,8 @@ def _end_with_parent() -> None:
 class Supervisor:
     """Starts ``options.workers`` processes, replaces those that die, and passes signals on. Main thread only."""
 
-    def __init__(self, work: WorkerConfig, listener: socket.socket, restarts: Counter) -> None:
-        self._work = work
+    def __init__(self, config: WorkerConfig, listener: socket.socket, restarts: Counter) -> None:
+        self._config = config
         self._listener = listener
         self._restarts = restarts
         self._spawn = multiprocessing.get_context("spawn")
@@ -103,7 +103,7 @@ class Supervisor:
         """Run until a signal, then stop; returns the exit code."""
         before = {sig: signal.signal(sig, self._note) for sig in (signal.SIGTERM, signal.SIGINT)}
         try:
-            for number in range(self._work.options.workers):
+            for number in range(self._config.options.workers):
                 self._start(number, first=True)
             while not self._signals and not self._failed:
                 living = self._living()
@@ -123,7 +123,7 @@ class Supervisor:
 
     def _start(self, number: int, *, first: bool) -> None:
         process = self._spawn.Process(
-            target=run_worker, args=(self._work, self._listener, number), name=f"worker-{number}"
+            target=run_worker, args=(self._config, self._listener, number), name=f"worker-{number}"
         )
         process.start()
         self._seats[number] = _Seat(process, time.monotonic(), first)
@@ -154,7 +154,7 @@ class Supervisor:
                 self._failed = True  # it would fail the same way again
             elif time.monotonic() - seat.started >= RESTART_PAUSE_S:
                 log.warning("worker_died", seat=number, code=code)
-                worker_metrics.forget_gauges(self._work.shared, number)
+                worker_metrics.forget_gauges(self._config.shared, number)
                 self._restarts.inc()
                 self._start(number, first=False)
 
@@ -162,7 +162,7 @@ class Supervisor:
         """Drain: close the port, tell the workers, wait; a second signal hurries them; at the end kill."""
         self._listener.close()
         self._tell(signal.SIGTERM)
-        deadline = time.monotonic() + self._work.options.ops.shutdown_grace_s + LINGER_S
+        deadline = time.monotonic() + self._config.options.ops.shutdown_grace_s + LINGER_S
         signals_seen = max(self._signals, 1)
         while (living := self._living()) and (left := deadline - time.monotonic()) > 0:
             self._wait(living, left)

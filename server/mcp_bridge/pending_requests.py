@@ -48,13 +48,15 @@ def _is_unicode(message: object) -> bool:
     return True
 
 
-def not_unicode_error(number: object) -> str:
+def not_unicode_error(request_id: object) -> str:
     """The answer to a message that is not valid Unicode: the SDK would drop it silently."""
     error = {
         "code": -32700,
         "message": "Parse error: a string holds half of a surrogate pair, which is no Unicode text",
     }
-    return json.dumps({"jsonrpc": "2.0", "id": number if isinstance(number, str | int) else None, "error": error})
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": request_id if isinstance(request_id, str | int) else None, "error": error}
+    )
 
 
 class PendingRequests:
@@ -79,15 +81,15 @@ class PendingRequests:
         if text.startswith(_ANSWER):
             self._forget(_DECODER.raw_decode(text, len(_ANSWER))[0])
 
-    async def settled(self) -> None:
+    async def wait_until_answered(self) -> None:
         """Wait until every request is answered, or ``SETTLE_S`` have passed."""
         self._at_end()
         with suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S):
                 await self._none.wait()
 
-    def _forget(self, number: object) -> None:
-        if isinstance(number, str | int):
-            self._ids.discard(number)
+    def _forget(self, request_id: object) -> None:
+        if isinstance(request_id, str | int):
+            self._ids.discard(request_id)
         if not self._ids:
             self._none.set()

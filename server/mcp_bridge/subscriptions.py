@@ -1,7 +1,7 @@
 """``subscriptions/listen``: change notifications, kept apart by vault.
 
-URIs carry no vault, so every vault has its own room: an event of one vault cannot reach a listener of another. In a
-room every listener has its own bus, because one may hear of a memory that another may not. Published are the writes
+URIs carry no vault, so listeners are kept by vault: an event of one vault cannot reach a listener of another. Every
+listener has its own bus, because one may hear of a memory that another may not. Published are the writes
 made through this process and, where it follows the files, changes of notes by any program; a client that must know of
 others reads again now and then.
 """
@@ -87,7 +87,7 @@ class Subscriptions:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._rooms: dict[str, _VaultListeners] = {}
+        self._listeners: dict[str, _VaultListeners] = {}
         self._closed = False
         services.change_listeners.add(self.on_notes_changed)
 
@@ -97,68 +97,68 @@ class Subscriptions:
         """Serve one stream until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
         the caller may not read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
-        if self._closed or sum(len(room.streams) for room in self._rooms.values()) >= MAX_STREAMS:
+        if self._closed or sum(len(listeners.streams) for listeners in self._listeners.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
         vault = self._services.registry_cache.entry(caller.vault).vault_id
-        room = self._rooms.setdefault(vault, _VaultListeners())
+        listeners = self._listeners.setdefault(vault, _VaultListeners())
         stream = _ListenerStream.of(caller, params.notifications)
-        room.streams.add(stream)
+        listeners.streams.add(stream)
         try:
             return await self._while_granted(ctx, params, stream)
         finally:
-            room.streams.discard(stream)
-            if not room.streams:
-                self._rooms.pop(vault, None)
-                _stop_publishing(room)
+            listeners.streams.discard(stream)
+            if not listeners.streams:
+                self._listeners.pop(vault, None)
+                _stop_publishing(listeners)
 
     async def changed(self, caller: Caller, ids: Iterable[str], resource: str | None = None) -> None:
         """Tell the vault's listeners that a caller wrote: which memories, and which fixed resource besides the status;
         notes go through ``on_notes_changed``. Costs nothing where nobody listens."""
-        if not self._rooms:
+        if not self._listeners:
             return
-        room = self._rooms.get(self._services.registry_cache.entry(caller.vault).vault_id)
-        if room is None:
+        listeners = self._listeners.get(self._services.registry_cache.entry(caller.vault).vault_id)
+        if listeners is None:
             return
         for uri in filter(None, (resources.STATUS, resource)):
-            await _publish(room.streams, ResourceUpdated(uri=uri))
-        subscribed, changed = frozenset[str]().union(*(stream.uris for stream in room.streams)), list(ids)
+            await _publish(listeners.streams, ResourceUpdated(uri=uri))
+        subscribed, changed = frozenset[str]().union(*(stream.uris for stream in listeners.streams)), list(ids)
         if wanted := [each for each in changed if resources.memory_uri(each) in subscribed]:
-            await self._tell_of_memories(room, caller.vault, wanted)
+            await self._tell_of_memories(listeners, caller.vault, wanted)
         if changed:
-            await _publish(room.streams, ResourcesListChanged())
+            await _publish(listeners.streams, ResourcesListChanged())
 
     def on_notes_changed(self, name: str, paths: Sequence[str]) -> None:
         """Tell a vault's listeners that notes changed on disk; returns at once. Changes that come while others are
         being published are published together."""
-        if not self._rooms or not self._services.registry_cache.known(name):
+        if not self._listeners or not self._services.registry_cache.known(name):
             return
-        room = self._rooms.get(self._services.registry_cache.entry(name).vault_id)
-        if room is None or self._closed:
+        listeners = self._listeners.get(self._services.registry_cache.entry(name).vault_id)
+        if listeners is None or self._closed:
             return
-        room.notes.update(map(collision_key, paths))
-        if room.publishing is None:
-            room.publishing = asyncio.create_task(_publish_note_changes(room), name="listeners-of-notes")
+        listeners.notes.update(map(collision_key, paths))
+        if listeners.publishing is None:
+            listeners.publishing = asyncio.create_task(_publish_note_changes(listeners), name="note-listeners")
 
-    async def _tell_of_memories(self, room: _VaultListeners, name: str, ids: list[str]) -> None:
+    async def _tell_of_memories(self, listeners: _VaultListeners, name: str, ids: list[str]) -> None:
         """Publish changed memories to those who may see them: visibility may have changed since a stream began, so it
         is looked up again."""
         try:
             async with self._services.pool.lease(self._services.registry_cache.entry(name)) as vault:
-                room.seen_by.update(await visibility.find_sole_viewers(vault, ids))
-                who = {stream: stream.caller.actor.identity for stream in room.streams}
+                listeners.seen_by.update(await visibility.find_sole_viewers(vault, ids))
+                who = {stream: stream.caller.actor.identity for stream in listeners.streams}
         except StrongroomError:
             return  # the write is done and reports itself; what cannot be looked up is not published
         for memory_id in ids:
-            alone = room.seen_by.get(memory_id)
+            alone = listeners.seen_by.get(memory_id)
             allowed = [stream for stream, identity in who.items() if alone in (None, identity)]
             await _publish(allowed, ResourceUpdated(uri=resources.memory_uri(memory_id)))
 
     def close(self) -> None:
         """End every stream politely, as soon as a shutdown begins."""
         self._closed = True
-        for room in self._rooms.values():
-            _stop_publishing(room)
-        for stream in [stream for room in self._rooms.values() for stream in room.streams]:
+        for listeners in self._listeners.values():
+            _stop_publishing(listeners)
+        for stream in [stream for listeners in self._listeners.values() for stream in listeners.streams]:
             stream.handler.close()
 
     async def _while_granted(
@@ -200,21 +200,21 @@ async def _publish(streams: Iterable[_ListenerStream], event: ServerEvent) -> No
         await stream.tell(event)
 
 
-async def _publish_note_changes(room: _VaultListeners) -> None:
+async def _publish_note_changes(listeners: _VaultListeners) -> None:
     try:
-        while room.notes:
-            changed, room.notes = room.notes, set()
-            for stream in list(room.streams):
+        while listeners.notes:
+            changed, listeners.notes = listeners.notes, set()
+            for stream in list(listeners.streams):
                 # A picture shows many notes: finding out which is not worth it just to say that it may have changed.
                 for uri in sorted(
                     u for u in stream.uris if resources.note_key(u) in changed or resources.is_picture(u)
                 ):
                     await stream.tell(ResourceUpdated(uri=uri))
-            await _publish(room.streams, ResourcesListChanged())
+            await _publish(listeners.streams, ResourcesListChanged())
     finally:
-        room.publishing = None
+        listeners.publishing = None
 
 
-def _stop_publishing(room: _VaultListeners) -> None:
-    if room.publishing is not None:
-        room.publishing.cancel()
+def _stop_publishing(listeners: _VaultListeners) -> None:
+    if listeners.publishing is not None:
+        listeners.publishing.cancel()

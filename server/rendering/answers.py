@@ -9,6 +9,7 @@ from typing import Any
 from server.rendering import plain_text, token_counts
 from server.rendering.token_counts import FREE_FORM
 from server.rendering.truncation import POSITION_FIELDS, estimate_size, shorten
+from server.tool_results import to_wire
 from server.tool_spec import Arguments, ToolSpec
 from vaults.context import run_in
 from vaults.domain.text.sanitize import escape_hidden, to_visible_json
@@ -36,7 +37,7 @@ class RenderedAnswer:
 
 def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
     """The answer for a reader inside this server: JSON uncut, with its empty values."""
-    content: dict[str, Any] = spec.output.dump_python(result, mode="json", exclude_none=True)
+    content: dict[str, Any] = spec.output.dump_python(to_wire(spec.wire_type, result), mode="json", exclude_none=True)
     whole = _render_both(spec, args, result)
     return RenderedAnswer(
         content, _fit_to_budget(spec, args, result, whole, token_counts.serialize(whole.content)).text
@@ -78,7 +79,7 @@ def _longest_list(result: Any) -> int:
 
 
 def _render_both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = False) -> RenderedAnswer:
-    dumped = token_counts.dump(spec.output, result)
+    dumped = token_counts.dump(spec.output, to_wire(spec.wire_type, result))
     # An empty list at the top is an answer: nothing was found.
     content = {name: each if name in FREE_FORM else token_counts.prune(each) for name, each in dumped.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}

@@ -1,4 +1,4 @@
-"""What ``init`` writes for agents: a guide next to the vault, a pointer to it in AGENTS.md, a first memory.
+"""What ``init`` writes for agents: a guide next to the vault, a pointer to it in AGENTS.md and a skill, a first memory.
 
 AGENTS.md, CLAUDE.md and .gitignore belong to the user: only a block between two markers, or one missing line, is ever
 written; every other byte stays.
@@ -23,6 +23,14 @@ from vaults.files.atomic import write_atomic
 
 GUIDE = "MEMORY.md"
 AGENTS, CLAUDE = "AGENTS.md", "CLAUDE.md"
+SKILL = ".claude/skills/project-memory/SKILL.md"
+SKILL_HEAD = b"""---
+name: project-memory
+description: >-
+  The memory of this project: decisions, fixes, facts, preferences and what the last session left open. Use it when a
+  session starts, before asking the user or deciding, and when something was found that later sessions need.
+---
+"""
 BEGIN, END = b"<!-- strongroom:begin -->", b"<!-- strongroom:end -->"
 
 POINTER = (
@@ -117,17 +125,29 @@ def agents_audience(services: Services, vault: str) -> Audience:
     return audience_of(services.registry, (Role.ADMIN, first_preset(entry.preset), mode))
 
 
-def write_guide(state: Path, agents: Audience) -> Path | None:
+def write_guide(state: Path, audience: Audience) -> Path | None:
     """Write the guide, worded for the agents of the project; None if it was up to date."""
-    return _replace(state / GUIDE, _wrap(join_clauses(GUIDE_TEXT, agents)).encode())
+    return _replace(state / GUIDE, _wrap(join_clauses(GUIDE_TEXT, audience)).encode())
 
 
-def write_pointers(folder: Path, agents: Audience) -> list[Path]:
+def write_pointers(folder: Path, audience: Audience) -> list[Path]:
     """Write the managed block of AGENTS.md, and of a CLAUDE.md that does not refer to it; returns the files written.
     Raises ``Conflict`` where a marker is missing."""
     paths = [folder / AGENTS, *([folder / CLAUDE] if _stands_alone(folder / CLAUDE, folder / AGENTS) else [])]
-    pointer = _wrap(join_clauses(POINTER, agents)).encode()
+    pointer = _wrap(join_clauses(POINTER, audience)).encode()
     return [path for each in paths if (path := _write_pointer(each, pointer)) is not None]
+
+
+def write_skill(folder: Path, audience: Audience) -> Path | None:
+    """Write the same pointer as a skill, for agents that load what they know by its description. One that is there and
+    is not ours is left alone; None if nothing was written."""
+    path = folder / SKILL
+    content = path.read_bytes() if path.exists() else SKILL_HEAD
+    if BEGIN not in content and path.exists():
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pointer = _wrap(join_clauses(POINTER, audience)).encode()
+    return _replace(path, _with_block(content, pointer, path.name))
 
 
 def _wrap(text: str) -> str:
@@ -146,17 +166,22 @@ def _stands_alone(claude: Path, agents: Path) -> bool:
 
 
 def _write_pointer(path: Path, pointer: bytes) -> Path | None:
-    content = path.read_bytes() if path.exists() else b""
+    return _replace(path, _with_block(path.read_bytes() if path.exists() else b"", pointer, path.name))
+
+
+def _with_block(content: bytes, pointer: bytes, name: str) -> bytes:
+    """A file's content with the block between the markers, in place of a former one or at the end. Raises ``Conflict``
+    where a marker is missing."""
     newline = b"\r\n" if b"\r\n" in content else b"\n"
     block = newline.join([BEGIN, *pointer.splitlines(), END])
     begin, end = content.find(BEGIN), content.find(END)
     if (begin < 0) != (end < 0) or end < begin:
         hint = "remove what is left of the block between the strongroom markers"
-        raise Conflict(f"{path.name} holds only one of the two markers, so it was left alone", hint=hint)
+        raise Conflict(f"{name} holds only one of the two markers, so it was left alone", hint=hint)
     if begin >= 0:
-        return _replace(path, content[:begin] + block + content[end + len(END) :])
+        return content[:begin] + block + content[end + len(END) :]
     gap = b"" if not content else newline if content.endswith(b"\n") else newline * 2
-    return _replace(path, content + gap + block + newline)
+    return content + gap + block + newline
 
 
 def write_gitignore(folder: Path) -> Path | None:

@@ -6,7 +6,8 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 
-from server.tool_spec import ToolRegistry, ToolSpec
+from server.tool_registry import ToolRegistry
+from server.tool_spec import ToolSpec
 
 
 def discover(extra_modules: Iterable[str] = ()) -> ToolRegistry:

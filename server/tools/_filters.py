@@ -10,9 +10,10 @@ from server.call import Call
 from server.tool_spec import Arguments
 from vaults import clock
 from vaults.domain.actors import GLOBAL, workspace_key
-from vaults.domain.memories.memory_model import MEMORY_TYPES, AppliesTo, MemoryType, Tier
+from vaults.domain.memories.memory_model import AppliesTo, Tier
 from vaults.domain.text.fields import Label, Tag, Text
 from vaults.index.facets import to_field_text
+from vaults.memory_types import MEMORY_TYPES, MemoryType
 from vaults.search.filters import SearchFilter
 
 

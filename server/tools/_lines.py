@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.text.plurals import pluralize
 from vaults.domain.text.sanitize import to_one_line
 
 MAX_LINE = 500
@@ -20,16 +20,13 @@ ONLY_SHOWN = "Only shown, nothing is written: call again with dry_run false."
 ALREADY_SO = "Nothing to change: it is so already."
 
 
-class _ChangeResult(Protocol):
-    @property
-    def changed(self) -> bool | None: ...
-
-    @property
-    def diff(self) -> str | None: ...
-
-
-def describe_change(found: _ChangeResult) -> str:
+def describe_change(done: EditResult) -> str:
     """What a call that changes notes did: wrote, showed what it would write, or found everything so already."""
-    if found.changed:
+    if done.changed:
         return "Written."
-    return ONLY_SHOWN if found.diff else ALREADY_SO
+    return ONLY_SHOWN if done.diff else ALREADY_SO
+
+
+def describe_followed_links(done: EditResult) -> str:
+    """A further sentence on the links in other notes, if there are any."""
+    return f" {pluralize(done.links, 'link')} {'followed' if done.changed else 'would follow'}." if done.links else ""

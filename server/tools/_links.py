@@ -10,13 +10,13 @@ from pydantic import Field
 from server.tool_spec import Arguments, MaxTokens
 from server.tools._lines import ALREADY_SO, ONLY_SHOWN
 from vaults.domain.graph.links import link_suggestions
-from vaults.domain.graph.links.broken_links import BrokenLink
+from vaults.domain.graph.links.broken_links import BrokenLink, BrokenLinkPage
 from vaults.domain.graph.links.bulk_links import AppliedLink
 from vaults.domain.graph.links.link_health import LinkHealth
-from vaults.domain.graph.links.link_suggestions import LinkSuggestion
+from vaults.domain.graph.links.link_suggestions import LinkSuggestions
 from vaults.domain.graph.links.opinions import LinkOpinion, OpinionVerdict
 from vaults.domain.graph.links.stubs import Stub
-from vaults.domain.graph.links.unlinked_mentions import UnlinkedMention
+from vaults.domain.graph.links.unlinked_mentions import UnlinkedPage
 from vaults.domain.text.fields import Text
 from vaults.domain.text.plurals import pluralize
 from vaults.graph.link_feedback.link_events import LinkEvent
@@ -57,67 +57,115 @@ class LinksArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class LinksResult:
-    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more. Of apply: ``applied``
-    of ``total``, which were set, or would be, in the notes ``changed``; ``history`` takes them back by ``change``.
-    Of validate: broken ``links``; with fix those that were set right, or would be. Of unlinked ``mentions``, of stubs
-    ``stubs`` of ``total``, of timeline ``happenings``; ``cursor``: of the next page. Of feedback and unsuppress what is
-    thought of the entity now."""
+class LinksSet:
+    """Of apply."""
 
-    suggestions: list[LinkSuggestion] | None = None
-    applied: list[AppliedLink] | None = None
-    changed: list[str] | None = None
-    change: str | None = None
-    diff: str | None = None
-    links: list[BrokenLink] | None = None
-    mentions: list[UnlinkedMention] | None = None
-    stubs: list[Stub] | None = None
-    happenings: list[LinkEvent] | None = None
-    opinion: LinkOpinion | None = None
-    health: LinkHealth | None = None
-    total: int | None = None
-    cursor: str | None = None
+    applied: list[AppliedLink]
+    changed: list[str]
+    change: str | None
+    diff: str | None
+    total: int
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class LinksRepaired:
+    """Of validate with fix."""
+
+    changed: list[str]
+    change: str | None
+    diff: str | None
+    links: list[BrokenLink]
+    total: int
+    cursor: str | None
+    truncated: bool
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StubsListed:
+    """Of stubs."""
+
+    stubs: list[Stub]
+    total: int
+    cursor: str | None
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTimeline:
+    """Of timeline."""
+
+    happenings: list[LinkEvent]
+    cursor: str | None
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpinionHeard:
+    """Of feedback and unsuppress."""
+
+    opinion: LinkOpinion
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDashboard:
+    """Of dashboard."""
+
+    health: LinkHealth
+
+
+LinkRows = BrokenLinkPage | UnlinkedPage | StubsListed | LinkTimeline | LinkDashboard
+LinksResult = Annotated[
+    LinkSuggestions | LinksSet | LinksRepaired | LinkRows | OpinionHeard,
+    """Of suggest: ``suggestions`` of ``total``, likeliest first; ``truncated``: there are more. Of apply: ``applied``
+    of ``total``, which were set, or would be, in the notes ``changed``; ``history`` takes them back by ``change``.
+    Of validate: broken ``links``; with fix those that were set right, or would be. Of unlinked ``mentions``, of stubs
+    ``stubs`` of ``total``, of timeline ``happenings``; ``cursor``: of the next page. Of feedback and unsuppress what is
+    thought of the entity now.""",
+    "suggestions applied changed change diff links mentions stubs happenings opinion health total cursor truncated"
+    " warnings",
+]
+
+
 def links_head(found: LinksResult) -> str:
     """What was found or done, in a sentence or two."""
-    if found.suggestions is not None:
-        return (
-            f"{len(found.suggestions)} of {found.total} links to set, likeliest first."
-            if found.suggestions
-            else ("No link to suggest.")
-        )
-    if found.changed is not None:
-        return _describe_links_set(found)
-    if found.opinion is not None:
-        counted = "" if found.opinion.counted else " You said so before: it counts once a day."
-        return f"{'Not suggested there any more.' if found.opinion.suppressed else 'Heard.'}{counted}"
-    return _describe_list(found)
+    match found:
+        case LinkSuggestions(suggestions=[]):
+            return "No link to suggest."
+        case LinkSuggestions():
+            return f"{len(found.suggestions)} of {found.total} links to set, likeliest first."
+        case LinksSet() | LinksRepaired():
+            return _describe_links_set(found)
+        case OpinionHeard(opinion):
+            counted = "" if opinion.counted else " You said so before: it counts once a day."
+            return f"{'Not suggested there any more.' if opinion.suppressed else 'Heard.'}{counted}"
+        case _:
+            return _describe_rows(found)
 
 
-def _describe_list(found: LinksResult) -> str:
-    if found.links is not None:
-        dead = f"{pluralize(len(found.links), 'link that leads', 'links that lead')} nowhere."
-        return dead if found.links else "Every link looked at leads somewhere."
-    if found.mentions is not None:
-        return (
-            f"{pluralize(len(found.mentions), 'name')} not linked." if found.mentions else "No name is left unlinked."
-        )
-    if found.stubs is not None:
-        return f"{len(found.stubs)} of {found.total} names that notes link to, without a note."
-    return "What happened to links, newest first." if found.happenings else ""
+def _describe_rows(found: LinkRows) -> str:
+    match found:
+        case BrokenLinkPage(links):
+            dead = f"{pluralize(len(links), 'link that leads', 'links that lead')} nowhere."
+            return dead if links else "Every link looked at leads somewhere."
+        case UnlinkedPage(mentions):
+            return f"{pluralize(len(mentions), 'name')} not linked." if mentions else "No name is left unlinked."
+        case StubsListed(stubs, total):
+            return f"{len(stubs)} of {total} names that notes link to, without a note."
+        case LinkTimeline(happenings):
+            return "What happened to links, newest first." if happenings else ""
+        case LinkDashboard():
+            return ""
 
 
-def _describe_links_set(found: LinksResult) -> str:
-    several = f"{pluralize(found.total or 0, 'link')} in {pluralize(len(found.changed or []), 'note')}"
-    if found.change is not None:
+def _describe_links_set(done: LinksSet | LinksRepaired) -> str:
+    several = f"{pluralize(done.total, 'link')} in {pluralize(len(done.changed), 'note')}"
+    if done.change is not None:
         return f"Set {several}."
-    if found.total:
+    if done.total:
         return f"{several} would be set. {ONLY_SHOWN}"
-    return (
-        ALREADY_SO
-        if found.applied is not None
-        else ("No link that can be set right without being told what it means: pass target and to.")
-    )
+    if isinstance(done, LinksSet):
+        return ALREADY_SO
+    return "No link that can be set right without being told what it means: pass target and to."

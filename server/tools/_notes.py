@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from server.call import Call
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
+from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.secrets import redaction
 from vaults.domain.text.fields import Text
 
@@ -17,20 +18,13 @@ Etag = Annotated[Text | None, Field(max_length=64, description="of the version y
 DryRun = Annotated[bool, Field(description="only show the diff")]
 
 
-class NoteChangeResult(Protocol):
-    """A result that says which note changed, if any."""
-
-    @property
-    def path(self) -> str | None: ...
-    @property
-    def changed(self) -> bool | None: ...
-
-
-def note_change_entry(verb: str) -> Callable[[object, NoteChangeResult], ActivityEntry | None]:
+def note_change_entry(verb: str) -> Callable[[object, object], ActivityEntry | None]:
     """Makes the activity entry of a change: it names the note, if one changed."""
 
-    def say(_: object, result: NoteChangeResult) -> ActivityEntry | None:
-        return ActivityEntry("note_changed", result.path, f"{verb} {result.path}") if result.changed else None
+    def say(_: object, result: object) -> ActivityEntry | None:
+        if not isinstance(result, EditResult) or not result.changed:
+            return None
+        return ActivityEntry("note_changed", result.path, f"{verb} {result.path}")
 
     return say
 

@@ -132,7 +132,7 @@ class StepTools:
         known, spec = _find_tool(tool), self.call.services.registry.get(tool)
         _check_names(tool, known.arguments, arguments)
         _check_action(tool, arguments, frozenset())
-        needed = spec.least_role(arguments) if spec is not None else Role.ADMIN
+        needed = spec.action_of(arguments).role if spec is not None else Role.ADMIN
         if self.role is not None and self.role < needed:
             raise Forbidden(f"{tool} needs the role {needed.name.lower()} in this vault", role=self.role.name.lower())
         args = _validate(tool, known.arguments, arguments)

@@ -51,13 +51,13 @@ class ContextArguments(Arguments):
 def _pack_request(call: Call, args: ContextArguments) -> PackRequest:
     """The request for the domain."""
     only = SearchFilterArguments(thread=args.thread, workspace=args.workspace).as_filter(call)
-    taker = call.taker
+    recipient = call.recipient
     if args.workspace is not None:
-        taker = replace(taker, workspace=None if args.workspace == "all" else workspace_key(args.workspace))
+        recipient = replace(recipient, workspace=None if args.workspace == "all" else workspace_key(args.workspace))
     return PackRequest(
         query=args.query or "",
         only=only,
-        taker=taker,
+        recipient=recipient,
         session=call.session,
         total=args.token_budget(),
         form=args.format,

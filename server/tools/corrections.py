@@ -10,7 +10,7 @@ from pydantic import Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
-from server.tool_spec import EDITS, Arguments, tool
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.memories import corrections as domain
@@ -21,7 +21,7 @@ from vaults.domain.text.fields import Filled
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 
-ACTIONS = {"record": Role.WRITER, "list": Role.READER, "resolve": Role.WRITER, "undo": Role.WRITER}
+WRITING = Action(Role.WRITER, "record or settle a correction")
 
 Side = Annotated[Filled, Field(max_length=2_000)]
 
@@ -72,8 +72,7 @@ def _activity_entry(args: CorrectionsArguments, found: CorrectionsResult) -> Act
     ),
     effect=EDITS,
     preset="notes",
-    actions=ACTIONS,
-    action_summary="record or settle a correction",
+    actions={"record": WRITING, "list": LOOKS, "resolve": WRITING, "undo": WRITING},
     activity_entry=_activity_entry,
 )
 async def corrections(call: Call, args: CorrectionsArguments) -> CorrectionsResult:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -16,16 +16,14 @@ from ops.doctor.repairs import repair
 from ops.doctor.vaults import examine_open
 from server import redaction, vault_admin
 from server.call import Call
-from server.tool_spec import ADDS, Arguments, tool
+from server.tool_spec import Action, Arguments, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.continuity import activity_report, live_status
 from vaults.domain.continuity.activity_report import LoggedCall
 from vaults.domain.maintenance import reindexing, vault_status
 from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
 
-Action = Literal["health", "diagnosis", "stats", "pipeline", "config", "log", "repair"]
-ACTIONS: dict[str, Role] = dict.fromkeys(Action.__args__, Role.ADMIN)  # type: ignore[attr-defined]
-READ_ACTIONS = frozenset(ACTIONS) - {"repair"}
+DoctorAction = Literal["health", "diagnosis", "stats", "pipeline", "config", "log", "repair"]
 
 MAX_DETAILS = 20
 """Lines of a check that are told."""
@@ -37,7 +35,7 @@ VAULT_SECTIONS = frozenset(
 
 
 class DoctorArguments(Arguments):
-    action: Annotated[Action, Field(description="health: what is wrong; diagnosis: every check")] = "health"
+    action: Annotated[DoctorAction, Field(description="health: what is wrong; diagnosis: every check")] = "health"
     limit: Annotated[int, Field(ge=1, le=200, description="log: events at most")] = 50
     failed: Annotated[bool, Field(description="log: only calls that failed")] = False
 
@@ -93,9 +91,14 @@ def _activity_entry(args: DoctorArguments, found: DoctorResult) -> ActivityEntry
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", actions=ACTIONS, looking=READ_ACTIONS, activity_entry=_activity_entry,
-    action_summary="repair what can be repaired in this vault without losing anything",
-)  # fmt: skip
+    role=Role.ADMIN,
+    preset="full",
+    actions={
+        **dict.fromkeys(get_args(DoctorAction), Action(Role.ADMIN)),
+        "repair": Action(Role.ADMIN, "repair what can be repaired in this vault without losing anything"),
+    },
+    activity_entry=_activity_entry,
+)
 async def doctor(call: Call, args: DoctorArguments) -> DoctorResult:
     """Look after this vault. Use it when something fails or seems slow: what is wrong and what helps, sizes, what is
     under way, settings, the newest calls, and safe repairs."""
@@ -142,7 +145,7 @@ async def _pipeline(call: Call, args: DoctorArguments) -> DoctorResult:
         found.embedding,
         found.index,
         found.notes,
-        working=vault.busy,
+        working=vault.background.is_busy,
         leads=vault.lease.held,
         reindexing=await vault.db.read(reindexing.is_reindex_pending),
         events_lost=vault.activity_log.lost,
@@ -202,11 +205,14 @@ def _reindexed_text(found: ReindexProgress) -> str:
 
 
 @tool(
-    role=Role.ADMIN, effect=ADDS, preset="full", render=_reindexed_text, action_summary="build this vault's index anew",
+    role=Role.ADMIN,
+    summary="build this vault's index anew",
+    preset="full",
+    render=_reindexed_text,
     activity_entry=lambda _args, found: ActivityEntry(
         "tool_call", None, "built the index anew" if found.done else "began to reindex"
     ),
-)  # fmt: skip
+)
 async def reindex(call: Call, args: Arguments) -> ReindexProgress:  # noqa: ARG001  every tool has the same shape
     """Build the search index anew from memories and notes; nothing is lost, search goes on meanwhile. Use it when
     doctor says so, or when search misses what is surely there."""

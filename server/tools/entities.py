@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import EDITS, Arguments, MaxTokens, tool
-from server.tools._lines import describe_change
-from server.tools._notes import DryRun, Etag
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, MaxTokens, tool
+from server.tools._lines import describe_change, describe_followed_links
+from server.tools._notes import DryRun, Etag, note_change_entry
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.graph.entities import entity_lists as domain
 from vaults.domain.graph.entities import merge_proposals, note_aliases, note_merges
 from vaults.domain.graph.entities.alias_ideas import AliasIdea
 from vaults.domain.graph.entities.duplicates import MergeCandidate
-from vaults.domain.graph.entities.entity_lists import Entity, EntityKind, EntitySort
+from vaults.domain.graph.entities.entity_lists import EntityKind, EntityPage, EntitySort
 from vaults.domain.notes.edit.amendments import EditOptions
+from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.paging import token_budget
 from vaults.domain.text.fields import Label, Text
-from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
 
 EntitiesAction = Literal[
@@ -66,55 +66,60 @@ class EntityProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class EntitiesResult:
-    """Of list: ``entities`` of ``total``. Of suggestions: ``aliases`` or ``merges``. Of a change: what every change of
-    a note answers; ``links``: how many were rewritten, in ``others`` too. ``dismissed``: whether it is now."""
+class AliasIdeas:
+    """Of suggest_aliases."""
 
-    entities: list[Entity] = field(default_factory=list)
-    total: int | None = None
+    aliases: list[AliasIdea]
     truncated: bool = False
-    cursor: str | None = None
-    categories: dict[str, int] | None = None
-    aliases: list[AliasIdea] | None = None
-    merges: list[EntityProposal] | None = None
-    path: str | None = None
-    etag: str | None = None
-    changed: bool | None = None
-    change: str | None = None
-    links: int | None = None
-    others: list[str] | None = None
-    diff: str | None = None
-    dismissed: bool | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
-def _destroys(arguments: Mapping[str, Any]) -> bool:
-    merging_away = arguments.get("action") == "merge" and arguments.get("keep_text") is False
-    return merging_away and arguments.get("dry_run") is not True
+@dataclass(frozen=True, slots=True)
+class EntityProposals:
+    """Of suggest_merges."""
+
+    merges: list[EntityProposal]
+    total: int
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalDismissal:
+    """Of dismiss_merge and dismiss_prospect."""
+
+    dismissed: bool
+
+
+EntitiesResult = Annotated[
+    EntityPage | AliasIdeas | EntityProposals | EditResult | ProposalDismissal,
+    """Of list: ``entities`` of ``total``. Of suggestions: ``aliases`` or ``merges``. Of a change: what every change of
+    a note answers; ``links``: how many were rewritten, in ``others`` too. ``dismissed``: whether it is now.""",
+    "entities total truncated cursor categories aliases merges path etag changed change links others diff dismissed"
+    " warnings",
+]
+
+EDITING = Action(Role.WRITER, "change what notes are called, or merge two")
+DISMISSING = replace(EDITING, dry_run=False)
 
 
 def _activity_entry(args: EntitiesArguments, done: EntitiesResult) -> ActivityEntry | None:
-    if not done.changed or done.path is None:
-        return None
     verb = "merged a note into" if args.action == "merge" else "changed the aliases of"
-    return ActivityEntry("note_changed", done.path, f"{verb} {done.path}")
+    return note_change_entry(verb)(args, done)
 
 
 def _head(found: EntitiesResult) -> str:
-    if found.path is not None:
-        links = (
-            f" {pluralize(found.links, 'link')} {'followed' if found.changed else 'would follow'}."
-            if found.links
-            else ""
-        )
-        return describe_change(found) + links
-    if found.dismissed is not None:
-        return "It is not proposed any more." if found.dismissed else "It may be proposed again."
-    if found.aliases is not None:
-        return f"{len(found.aliases)} aliases notes could have." if found.aliases else "No alias to suggest."
-    if found.merges is not None:
-        return f"{len(found.merges)} of {found.total} that may be one thing." if found.merges else "Nothing to merge."
-    return f"{len(found.entities)} of {found.total} entities."
+    match found:
+        case EntityPage():
+            return f"{len(found.entities)} of {found.total} entities."
+        case AliasIdeas():
+            return f"{len(found.aliases)} aliases notes could have." if found.aliases else "No alias to suggest."
+        case EntityProposals():
+            return (
+                f"{len(found.merges)} of {found.total} that may be one thing." if found.merges else "Nothing to merge."
+            )
+        case EditResult():
+            return describe_change(found) + describe_followed_links(found)
+        case ProposalDismissal():
+            return "It is not proposed any more." if found.dismissed else "It may be proposed again."
 
 
 @tool(
@@ -123,17 +128,14 @@ def _head(found: EntitiesResult) -> str:
     head=_head,
     preset="notes",
     actions={
-        "list": Role.READER,
-        "suggest_aliases": Role.READER,
-        "suggest_merges": Role.READER,
-        "alias": Role.WRITER,
-        "merge": Role.WRITER,
-        "dismiss_merge": Role.WRITER,
-        "dismiss_prospect": Role.WRITER,
+        "list": LOOKS,
+        "suggest_aliases": LOOKS,
+        "suggest_merges": LOOKS,
+        "alias": EDITING,
+        "merge": replace(EDITING, instead={("keep_text", False): replace(EDITING, destroys=True)}),
+        "dismiss_merge": DISMISSING,
+        "dismiss_prospect": DISMISSING,
     },
-    at_once=frozenset({"dismiss_merge", "dismiss_prospect"}),
-    action_summary="change what notes are called, or merge two",
-    destroys=_destroys,
     activity_entry=_activity_entry,
 )
 async def entities(call: Call, args: EntitiesArguments) -> EntitiesResult:
@@ -143,10 +145,9 @@ async def entities(call: Call, args: EntitiesArguments) -> EntitiesResult:
     return await _HANDLERS[args.action](call, args)
 
 
-async def _list(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _list(call: Call, args: EntitiesArguments) -> EntityPage:
     wanted = domain.EntityFilter(args.kind, args.category, args.prefix, args.contains, args.has_aliases, args.sort_by)
-    page = await domain.list_entities(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
-    return EntitiesResult(page.entities, page.total, page.cursor is not None, page.cursor, page.categories)
+    return await domain.list_entities(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
 
 
 def _require(value: str | None, name: str, what: str) -> str:
@@ -155,28 +156,20 @@ def _require(value: str | None, name: str, what: str) -> str:
     return value
 
 
-async def _alias(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _alias(call: Call, args: EntitiesArguments) -> EditResult:
     name = _require(args.alias, "alias", "the name to add or take away")
     terms = EditOptions("entities", args.etag, args.dry_run, session=call.session.id)
     asked = note_aliases.AliasRequest(_require(args.entity, "entity", "the note to name"), name, args.remove, terms)
-    done = await note_aliases.change_alias(call.vault, call.actor, asked)
-    return EntitiesResult(
-        path=done.path,
-        etag=done.etag,
-        changed=done.changed,
-        change=done.change,
-        diff=done.diff,
-        warnings=done.warnings,
-    )
+    return await note_aliases.change_alias(call.vault, call.actor, asked)
 
 
-async def _suggest_aliases(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _suggest_aliases(call: Call, args: EntitiesArguments) -> AliasIdeas:
     found = await note_aliases.suggest_aliases(call.vault, call.actor, args.entity, args.limit + 1)
     kept = await token_budget.fit_rows(call.vault, found[: args.limit], args.max_tokens)
-    return EntitiesResult(aliases=kept, truncated=len(kept) < len(found))
+    return AliasIdeas(kept, len(kept) < len(found))
 
 
-async def _merge(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _merge(call: Call, args: EntitiesArguments) -> EditResult:
     gone, into = (
         _require(args.entity, "entity", "the note that goes"),
         _require(args.into, "into", "the note that stays"),
@@ -184,24 +177,13 @@ async def _merge(call: Call, args: EntitiesArguments) -> EntitiesResult:
     asked = note_merges.MergeRequest(
         gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id
     )
-    merged = await note_merges.merge_notes(call.vault, call.actor, asked)
-    done = merged.done
-    return EntitiesResult(
-        path=merged.path,
-        etag=merged.etag,
-        changed=done.change is not None,
-        change=done.change,
-        links=merged.links,
-        others=[merged.gone, *(each for each in done.paths if each not in (merged.path, merged.gone))][:20],
-        diff=done.diff,
-        warnings=done.warnings,
-    )
+    return await note_merges.merge_notes(call.vault, call.actor, asked)
 
 
-async def _suggest_merges(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _suggest_merges(call: Call, args: EntitiesArguments) -> EntityProposals:
     found, total = await merge_proposals.propose_merges(call.vault, call.actor, args.entity, args.limit)
     kept = await token_budget.fit_rows(call.vault, [_proposal(each) for each in found], args.max_tokens)
-    return EntitiesResult(merges=kept, total=total, truncated=total > len(kept))
+    return EntityProposals(kept, total, total > len(kept))
 
 
 def _proposal(pair: MergeCandidate) -> EntityProposal:
@@ -210,19 +192,19 @@ def _proposal(pair: MergeCandidate) -> EntityProposal:
     return EntityProposal(one, pair.into.path or pair.into.name, do, pair.score, list(pair.because))
 
 
-async def _dismiss_merge(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _dismiss_merge(call: Call, args: EntitiesArguments) -> ProposalDismissal:
     names = _require(args.entity, "entity", "one of the two"), _require(args.into, "into", "the other")
     await merge_proposals.dismiss_merge(call.vault, call.actor, names, undo=args.undo)
-    return EntitiesResult(dismissed=not args.undo)
+    return ProposalDismissal(not args.undo)
 
 
-async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> EntitiesResult:
+async def _dismiss_prospect(call: Call, args: EntitiesArguments) -> ProposalDismissal:
     name = _require(args.entity, "entity", "the name that is to have no note")
     await merge_proposals.dismiss_prospect(call.vault, call.actor, name, undo=args.undo)
-    return EntitiesResult(dismissed=not args.undo)
+    return ProposalDismissal(not args.undo)
 
 
-_HANDLERS = {
+_HANDLERS: Mapping[str, Callable[[Call, EntitiesArguments], Awaitable[EntitiesResult]]] = {
     "list": _list,
     "alias": _alias,
     "suggest_aliases": _suggest_aliases,

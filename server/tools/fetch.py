@@ -19,7 +19,7 @@ from vaults.errors import NotFound
 from vaults.files.paths import is_note
 
 Ref = Annotated[
-    str, Field(min_length=1, max_length=3200, description="memory id, note path, or glob: daily/2026-*.md, **/*.md")
+    str, Field(min_length=1, max_length=3200, description="id, note path, or glob: daily/2026-*.md, **/*.md")
 ]
 
 
@@ -116,7 +116,9 @@ async def fetch(call: Call, args: FetchArguments) -> FetchedItems:
         raise NotFound(
             f"no note matches {args.id[:200]}", hint=Advice(tool_clause("find_notes lists what there is", "find_notes"))
         )
-    call.vault.graph_cache.co_access.opened(call.session.id, [each.id for each in found.items if is_note(each.id)])
+    call.vault.graph_cache.co_access.record_opened(
+        call.session.id, [each.id for each in found.items if is_note(each.id)]
+    )
     answer = _to_single_result(found) if args.id is not None and len(found.items) == 1 else _to_result(found)
     tokens = answer.cut_by == "max_bytes" and portion.max_bytes < args.max_bytes
     return replace(answer, cut_by="max_tokens") if tokens else answer

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import READS, Arguments, MaxTokens, ResourceLink, tool
+from server.tool_spec import LOOKS, Arguments, MaxTokens, ResourceLink, tool
 from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
 from vaults.domain.graph.analyses import Analysis, AnalysisScope
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphPageRequest
@@ -150,10 +150,9 @@ def _head(found: GraphAnswer) -> str:
 @tool(
     role=Role.READER,
     head=_head,
-    effect=READS,
     preset="notes",
     links=_links,
-    actions=dict.fromkeys(get_args(GraphAction), Role.READER),
+    actions=dict.fromkeys(get_args(GraphAction), LOOKS),
 )
 async def graph(call: Call, args: GraphArguments) -> GraphAnswer:
     """How notes hang together. Use it to see what links to a note before you change it, how two things are connected,

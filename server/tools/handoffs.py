@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from auth.handoff_addresses import is_handoff_address
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import ADDS, COMMON_ARGUMENTS, EDITS, Arguments, MaxTokens, tool
+from server.tool_spec import COMMON_ARGUMENTS, EDITS, LOOKS, UNNAMED, Action, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import GLOBAL
 from vaults.domain.continuity import claims as claiming
@@ -60,7 +60,7 @@ class HandoffCreateResult:
     role=Role.WRITER,
     effect=EDITS,
     head=lambda given: f"Left for {'whom it names' if given.handoff.to else 'anyone'}.",
-    action_summary="leave a handoff",
+    summary="leave a handoff",
     hidden_args=("ttl_days",),
     # Who it is not for hears that one was left, as of any work, and not which.
     activity_entry=lambda args, given: ActivityEntry(
@@ -112,19 +112,21 @@ def _loaded_head(loaded: HandoffLoadResult) -> str:
 @tool(
     role=Role.READER,
     head=_loaded_head,
-    action_summary="take a handoff over",
+    actions={UNNAMED: Action(Role.READER, instead={("accept", True): Action(Role.WRITER, "take a handoff over")})},
     hidden_args=("max_tokens",),
-    writes_if=lambda arguments: arguments.get("accept") is True,
     activity_entry=_loaded_entry,
 )
 async def handoff_load(call: Call, args: HandoffLoadArguments) -> HandoffLoadResult:
     """The work somebody left for you, or for anyone. Use it when you begin; accept it before you go on with it, so
     that nobody else does."""
-    taker = call.taker
+    recipient = call.recipient
     if not args.accept:
-        return HandoffLoadResult(await handoff_transfer.load(call.vault, taker, args.id))
-    done = await handoff_transfer.accept(call.vault, taker, call.session, args.id)
+        return HandoffLoadResult(await handoff_transfer.load(call.vault, recipient, args.id))
+    done = await handoff_transfer.accept(call.vault, recipient, call.session, args.id)
     return HandoffLoadResult(done.handoff, done.claims)
+
+
+CLAIMING = Action(Role.WRITER, "claim or release what it works on")
 
 
 class ClaimsArguments(Arguments):
@@ -156,11 +158,9 @@ def _claims_head(found: ClaimsResult) -> str:
 
 @tool(
     role=Role.WRITER,
-    effect=ADDS,
     preset="notes",
     head=_claims_head,
-    actions={"claim": Role.WRITER, "release": Role.WRITER, "release_all": Role.WRITER, "list": Role.READER},
-    action_summary="claim or release what it works on",
+    actions={"claim": CLAIMING, "release": CLAIMING, "release_all": CLAIMING, "list": LOOKS},
     activity_entry=_claims_entry,
 )
 async def claims(call: Call, args: ClaimsArguments) -> ClaimsResult:

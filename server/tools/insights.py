@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import READS, Arguments, MaxTokens, tool
+from server.tool_spec import LOOKS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.domain.insights import date_context, entity_evolution, note_facts, stale_notes, vault_growth
 from vaults.domain.insights.date_context import DateContext
@@ -71,9 +71,8 @@ class InsightsResult:
 
 @tool(
     role=Role.READER,
-    effect=READS,
     preset="full",
-    actions=dict.fromkeys(("evolution", "staleness", "context", "note_intelligence", "growth"), Role.READER),
+    actions=dict.fromkeys(get_args(InsightsAction), LOOKS),
 )
 async def insights(call: Call, args: InsightsArguments) -> InsightsResult:
     """What time did to this vault. Use evolution to see how a note or name came about, staleness to find notes that are
@@ -109,7 +108,7 @@ async def _staleness(call: Call, args: InsightsArguments) -> InsightsResult:
 async def _context(call: Call, args: InsightsArguments) -> InsightsResult:
     days = AROUND_DAYS if args.days is None else args.days
     when = date_context.to_window(args.date or clock.now()[:10], days)
-    found = await date_context.read_date_context(call.vault, call.actor, call.taker, when, args.limit)
+    found = await date_context.read_date_context(call.vault, call.actor, call.recipient, when, args.limit)
     kept = await token_budget.fit_rows(call.vault, found.items, args.max_tokens)
     total = sum(found.counts.values())
     return InsightsResult(context=replace(found, items=kept), total=total, truncated=len(kept) < total)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
-from server.tool_spec import EDITS, tool
-from server.tools._links import LinksArguments, LinksResult, links_head
+from server.tool_spec import EDITS, LOOKS, Action, tool
+from server.tools._links import LinksArguments, LinksResult, LinksSet, links_head
 from server.tools._links_upkeep import UPKEEP_ACTIONS
 from vaults.domain.graph.links import bulk_links, link_suggestions
-from vaults.domain.graph.links.link_suggestions import SuggestionOptions
+from vaults.domain.graph.links.link_suggestions import LinkSuggestions, SuggestionOptions
 from vaults.domain.notes.edit.many_notes import BulkEdit
 from vaults.domain.notes.read.note_listing import parse_folder
 from vaults.domain.notes.read.note_lookup import open_note
@@ -22,18 +21,8 @@ from vaults.domain.paging import token_budget
 from vaults.errors import InvalidArgument
 from vaults.files.paths import normalize_path
 
-ROLES: Mapping[str, Role] = {
-    "suggest": Role.READER, "apply": Role.WRITER, "feedback": Role.WRITER, "unlinked": Role.READER,
-    "validate": Role.READER, "stubs": Role.READER, "dashboard": Role.READER, "unsuppress": Role.WRITER,
-    "timeline": Role.READER,
-}  # fmt: skip
-
-
-def _role_needed(arguments: Mapping[str, Any]) -> Role:
-    """To look for broken links is a reader's, to set them right a writer's."""
-    action = arguments.get("action", "suggest")
-    role = ROLES.get(action, Role.READER) if isinstance(action, str) else Role.READER
-    return Role.WRITER if action == "validate" and arguments.get("fix", False) is not False else role
+WRITING = Action(Role.WRITER, "set links in notes")
+AT_ONCE = replace(WRITING, dry_run=False)
 
 
 @tool(
@@ -41,11 +30,17 @@ def _role_needed(arguments: Mapping[str, Any]) -> Role:
     effect=EDITS,
     preset="notes",
     head=links_head,
-    actions=ROLES,
-    at_once=frozenset({"feedback", "unsuppress"}),
-    role_if=_role_needed,
-    writes_if=lambda arguments: _role_needed(arguments) > Role.READER,
-    action_summary="set links in notes",
+    actions={
+        "suggest": LOOKS,
+        "apply": WRITING,
+        "feedback": AT_ONCE,
+        "unlinked": LOOKS,
+        "validate": replace(LOOKS, instead={("fix", True): WRITING}),
+        "stubs": LOOKS,
+        "dashboard": LOOKS,
+        "unsuppress": AT_ONCE,
+        "timeline": LOOKS,
+    },
 )
 async def links(call: Call, args: LinksArguments) -> LinksResult:
     """Links notes should have, and those that are not as they should be. Use it after writing, or to tidy up: suggest
@@ -64,7 +59,7 @@ def _check_scope(args: LinksArguments) -> None:
         raise InvalidArgument("limit", "does not narrow what is set: path does, and a folder for apply")
 
 
-async def _suggest(call: Call, args: LinksArguments) -> LinksResult:
+async def _suggest(call: Call, args: LinksArguments) -> LinkSuggestions:
     if args.path is None and args.text is None:
         raise InvalidArgument("path", "is needed: the note, or a text instead")
     ask = SuggestionOptions(args.strictness, args.limit)
@@ -76,11 +71,10 @@ async def _suggest(call: Call, args: LinksArguments) -> LinksResult:
     found = await link_suggestions.suggest_with_total(call.vault, call.actor, text, source, ask)
     several = found.suggestions if args.detail else [replace(each, layers={}) for each in found.suggestions]
     shown = await token_budget.fit_rows(call.vault, several, args.max_tokens)
-    warnings += found.warnings
-    return LinksResult(shown, total=found.total, truncated=len(shown) < found.total, warnings=warnings)
+    return replace(found, suggestions=shown, warnings=[*warnings, *found.warnings])
 
 
-async def _apply(call: Call, args: LinksArguments) -> LinksResult:
+async def _apply(call: Call, args: LinksArguments) -> LinksSet:
     vault = call.vault
     if (args.path is None) == (args.folder is None):
         raise InvalidArgument("path", "or folder is needed: the note to link, or the notes; folder / is all of them")
@@ -95,10 +89,8 @@ async def _apply(call: Call, args: LinksArguments) -> LinksResult:
     done = await bulk_links.link_notes(vault, call.actor, paths, bulk, SuggestionOptions(args.strictness))
     shown = await token_budget.fit_rows(vault, done.links, args.max_tokens)
     rest = [f"{done.rest} more notes were not looked at: go on by smaller folders"] if done.rest else []
-    return LinksResult(
-        applied=shown, changed=done.done.paths, change=done.done.change, diff=done.done.diff,
-        total=len(done.links), truncated=len(shown) < len(done.links), warnings=[*done.done.warnings, *rest],
-    )  # fmt: skip
+    edit, total = done.done, len(done.links)
+    return LinksSet(shown, edit.paths, edit.change, edit.diff, total, len(shown) < total, [*edit.warnings, *rest])
 
 
 _HANDLERS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[LinksResult]]] = {

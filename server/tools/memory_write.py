@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -12,7 +11,7 @@ from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
 from server.rendering.plain_text import TextAnswer, outline
-from server.tool_spec import ADDS, COMMON_ARGUMENTS, EDITS, REMOVES, Arguments, tool
+from server.tool_spec import COMMON_ARGUMENTS, EDITS, REMOVES, UNNAMED, Action, Arguments, tool
 from server.tools._lines import to_line
 from server.tools._memories import Id, Ids
 from vaults.activity_log.entries import ActivityEntry
@@ -27,7 +26,6 @@ from vaults.domain.memories.memory_model import (
     Keywords,
     Memory,
     MemoryFields,
-    MemoryType,
     Metadata,
     Position,
     Tags,
@@ -37,6 +35,7 @@ from vaults.domain.memories.memory_model import (
 )
 from vaults.domain.memories.storage import StoreResult
 from vaults.domain.text.fields import Label, Tag, Text
+from vaults.memory_types import MemoryType
 
 Reason = Annotated[Text | None, Field(max_length=500, description="why, for whoever reads later")]
 
@@ -80,9 +79,8 @@ _HIDDEN_ARGS = (
 
 @tool(
     role=Role.WRITER,
-    effect=ADDS,
     render=_stored_text,
-    action_summary="store a memory",
+    summary="store a memory",
     hidden_args=_HIDDEN_ARGS,
     activity_entry=_stored_entry,
 )
@@ -146,7 +144,7 @@ _NOT_FIELDS = {"id", "add_tags", "remove_tags", "expected_version", *COMMON_ARGU
             *(f"{each}." for each in memory.warnings or ()),
         ]
     ),
-    action_summary="change a memory",
+    summary="change a memory",
     hidden_args=(
         "type",
         "tags",
@@ -198,12 +196,8 @@ class MemoryForgetResult:
     purged: bool
 
 
-def _role_to_forget(arguments: Mapping[str, Any]) -> Role:
-    return Role.ADMIN if arguments.get("purge") is True else Role.WRITER
-
-
-def _forget_summary(arguments: Mapping[str, Any]) -> str:
-    return "delete memories for good" if arguments.get("purge") is True else "take memories out of recall"
+PURGING = Action(Role.ADMIN, "delete memories for good", destroys=True)
+FORGETTING = Action(Role.WRITER, "take memories out of recall", instead={("purge", True): PURGING})
 
 
 @tool(
@@ -211,9 +205,7 @@ def _forget_summary(arguments: Mapping[str, Any]) -> str:
     effect=REMOVES,
     render=lambda done: f"{'Purged' if done.purged else 'Archived'}: {', '.join(done.forgotten)}.",
     hidden_args=("purge",),
-    role_if=_role_to_forget,
-    destroys=lambda arguments: arguments.get("purge") is True,
-    action_summary=_forget_summary,
+    actions={UNNAMED: FORGETTING},
     activity_entry=lambda _, gone: ActivityEntry(
         "memory_archived",
         gone.forgotten[0] if gone.forgotten else None,
@@ -239,7 +231,7 @@ class MemorySupersedeArguments(Arguments):
     effect=EDITS,
     preset="notes",
     render=lambda stored: f"Now {stored.id}: {to_line(stored.title)}.",
-    action_summary="replace a memory",
+    summary="replace a memory",
     activity_entry=lambda _, stored: ActivityEntry("memory_stored", stored.id, "replaced a memory"),
 )
 async def memory_supersede(call: Call, args: MemorySupersedeArguments) -> StoreResult:
@@ -276,10 +268,9 @@ def _linked_text(link: MemoryLinkResult) -> str:
 
 @tool(
     role=Role.WRITER,
-    effect=ADDS,
     preset="notes",
     render=_linked_text,
-    action_summary="link a memory",
+    summary="link a memory",
     activity_entry=lambda _, link: ActivityEntry("memory_linked", link.from_id, "linked a memory"),
 )
 async def memory_link(call: Call, args: MemoryLinkArguments) -> MemoryLinkResult:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import EDITS, REMOVES, Arguments, tool
-from server.tools._lines import ONLY_SHOWN, describe_change
+from server.tool_spec import EDITS, LOOKS, REMOVES, UNNAMED, Action, Arguments, tool
+from server.tools._lines import ONLY_SHOWN, describe_change, describe_followed_links
 from server.tools._notes import DryRun, Etag, note_change_entry
 from vaults.domain.notes.edit import deletions, moves, reversals
 from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.read import change_history
-from vaults.domain.notes.read.change_history import HistoryEntry
+from vaults.domain.notes.read.change_history import ChangeDiff, HistoryPage
 from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import token_budget
 from vaults.domain.text.fields import Text
@@ -34,9 +34,7 @@ class NoteMoveArguments(Arguments):
 
 def _moved_head(done: EditResult) -> str:
     """What became of the note and of the links to it."""
-    went = "followed" if done.changed else "would follow"
-    links = f" {pluralize(done.links, 'link')} {went}." if done.links else ""
-    return f"{'Moved.' if done.changed else describe_change(done)}{links}"
+    return ("Moved." if done.changed else describe_change(done)) + describe_followed_links(done)
 
 
 @tool(
@@ -44,7 +42,7 @@ def _moved_head(done: EditResult) -> str:
     effect=EDITS,
     preset="notes",
     head=_moved_head,
-    action_summary="move a note and the links to it",
+    summary="move a note and the links to it",
     activity_entry=note_change_entry("moved a note to"),
 )
 async def note_move(call: Call, args: NoteMoveArguments) -> EditResult:
@@ -71,8 +69,7 @@ def _deleted_head(done: EditResult) -> str:
     effect=REMOVES,
     preset="notes",
     head=_deleted_head,
-    action_summary="delete a note",
-    destroys=lambda arguments: arguments.get("dry_run") is not True,
+    actions={UNNAMED: Action(Role.WRITER, "delete a note", destroys=True)},
     activity_entry=note_change_entry("deleted"),
 )
 async def note_delete(call: Call, args: NoteDeleteArguments) -> EditResult:
@@ -82,22 +79,14 @@ async def note_delete(call: Call, args: NoteDeleteArguments) -> EditResult:
     return await deletions.delete(call.vault, call.actor, asked)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryResult:
+HistoryResult = Annotated[
+    HistoryPage | ChangeDiff | EditResult,
     """Of log: ``changes``, newest first, and a ``cursor`` if there are more. Of diff: ``ref`` and ``diff``. Of undo and
-    restore: what every change of a note answers."""
+    restore: what every change of a note answers.""",
+    "changes cursor ref diff truncated path etag changed change others warnings",
+]
 
-    changes: list[HistoryEntry] | None = None
-    cursor: str | None = None
-    ref: str | None = None
-    diff: str | None = None
-    truncated: bool | None = None
-    path: str | None = None
-    etag: str | None = None
-    changed: bool | None = None
-    change: str | None = None
-    others: list[str] | None = None
-    warnings: list[str] = field(default_factory=list)
+REVERTING = Action(Role.WRITER, "write notes as they were before")
 
 
 class NoteHistoryArguments(Arguments):
@@ -115,11 +104,13 @@ class NoteHistoryArguments(Arguments):
 
 
 def _history_head(found: HistoryResult) -> str:
-    if found.changes is not None:
-        return f"{pluralize(len(found.changes), 'change')}, newest first."
-    if found.changed is None:
-        return "" if found.diff else "No change to show."
-    return describe_change(found)
+    match found:
+        case HistoryPage():
+            return f"{pluralize(len(found.changes), 'change')}, newest first."
+        case ChangeDiff():
+            return "" if found.diff else "No change to show."
+        case EditResult():
+            return describe_change(found)
 
 
 @tool(
@@ -127,8 +118,7 @@ def _history_head(found: HistoryResult) -> str:
     effect=EDITS,
     preset="notes",
     head=_history_head,
-    action_summary="write notes as they were before",
-    actions={"log": Role.READER, "diff": Role.READER, "undo": Role.WRITER, "restore": Role.WRITER},
+    actions={"log": LOOKS, "diff": LOOKS, "undo": REVERTING, "restore": REVERTING},
     activity_entry=note_change_entry("took back a change of"),
 )
 async def history(call: Call, args: NoteHistoryArguments) -> HistoryResult:
@@ -139,23 +129,12 @@ async def history(call: Call, args: NoteHistoryArguments) -> HistoryResult:
     if args.action == "log":
         listed = await change_history.list_history(call.vault, path, args.limit, args.before)
         shown = await token_budget.fit_rows(call.vault, listed.changes, args.max_tokens)
-        cursor = listed.cursor if len(shown) == len(listed.changes) else shown[-1].id
-        return HistoryResult(
-            changes=shown, cursor=cursor, truncated=cursor is not None or None, warnings=listed.warnings
-        )
+        if len(shown) == len(listed.changes):
+            return listed
+        return replace(listed, changes=shown, cursor=shown[-1].id, truncated=True)
     if args.action == "diff":
-        found = await change_history.diff_change(call.vault, args.ref, path, args.max_tokens)
-        return HistoryResult(ref=found.ref, diff=found.diff, truncated=found.truncated)
+        return await change_history.diff_change(call.vault, args.ref, path, args.max_tokens)
     governs = call.role >= Role.ADMIN
     asked = reversals.UndoRequest(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
     act = reversals.undo if args.action == "undo" else reversals.restore
-    done = await act(call.vault, call.actor, asked)
-    return HistoryResult(
-        path=done.path,
-        etag=done.etag,
-        changed=done.changed,
-        change=done.change,
-        others=done.others,
-        diff=done.diff,
-        warnings=done.warnings,
-    )
+    return await act(call.vault, call.actor, asked)

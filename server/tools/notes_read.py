@@ -65,7 +65,7 @@ async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     found = await note_parts.read_note(call.vault, args.path, wanted)
     for text in (found.text, *(section.text for section in found.sections or ())):
         call.vault.shown_texts.note_paragraphs(call.actor.identity, text or "", found.path)
-    call.vault.graph_cache.co_access.opened(call.session.id, [found.path])
+    call.vault.graph_cache.co_access.record_opened(call.session.id, [found.path])
     wrong = await call.vault.db.read(lambda tx: corrections.find_about(tx, call.actor.identity, [found.path]))
     return replace(found, warnings=[*found.warnings, *map(corrections.describe_correction, wrong)]) if wrong else found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -11,14 +10,14 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
-from server.tool_spec import EDITS, Arguments, Effect, MaxTokens, tool
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, MaxTokens, tool
 from server.tools._lines import describe_change
 from server.tools._notes import DryRun, Etag, note_change_entry, warn_of_secrets
 from vaults.domain.notes.edit import frontmatter_edits, section_edits, task_changes, whole_notes
 from vaults.domain.notes.edit.amendments import EditOptions
-from vaults.domain.notes.edit.edit_results import EditResult, NewLink
+from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.read import task_listing
-from vaults.domain.notes.read.task_listing import TaskLine
+from vaults.domain.notes.read.task_listing import TaskPage
 from vaults.domain.text.fields import Text
 from vaults.errors import InvalidArgument
 from vaults.markdown.edit.draft import ContentFormat, EditAction, Guardrails, TextEdit
@@ -79,7 +78,7 @@ _HIDDEN_ARGS = ("keep_conflict", "commit", "auto_link", "suggest_links")
     role=Role.WRITER,
     effect=EDITS,
     head=_head,
-    action_summary="write a note",
+    summary="write a note",
     hidden_args=(*_HIDDEN_ARGS, "template"),
     activity_entry=note_change_entry("wrote"),
 )
@@ -137,7 +136,7 @@ def to_edit(args: NoteEditArguments, guardrails: Guardrails) -> TextEdit:
     role=Role.WRITER,
     effect=EDITS,
     head=_head,
-    action_summary="change a part of a note",
+    summary="change a part of a note",
     hidden_args=(*_HIDDEN_ARGS, "guardrails", "preserve_nesting"),
     activity_entry=note_change_entry("edited"),
 )
@@ -163,10 +162,9 @@ class FrontmatterUpdateArguments(NoteChangeArguments):
 
 @tool(
     role=Role.WRITER,
-    effect=Effect(writes=True),
     preset="notes",
     head=_head,
-    action_summary="change properties of a note",
+    summary="change properties of a note",
     activity_entry=note_change_entry("set properties of"),
 )
 async def frontmatter_update(call: Call, args: FrontmatterUpdateArguments) -> EditResult:
@@ -214,37 +212,25 @@ class TasksArguments(Arguments):
     dry_run: DryRun = False
 
 
-@dataclass(frozen=True, slots=True)
-class TasksResult:
-    """A page of tasks; or what became of a note, as of the other tools that change notes."""
+TasksResult = Annotated[
+    TaskPage | EditResult,
+    """A page of tasks; or what became of a note, as of the other tools that change notes.""",
+    "tasks total truncated cursor path etag changed change region first_line last_line diff linked warnings",
+]
 
-    tasks: list[TaskLine] | None = None
-    total: int | None = None
-    truncated: bool | None = None
-    cursor: str | None = None
-    path: str | None = None
-    etag: str | None = None
-    changed: bool | None = None
-    change: str | None = None
-    region: str | None = None
-    first_line: int | None = None
-    last_line: int | None = None
-    diff: str | None = None
-    linked: list[NewLink] | None = None
-    warnings: list[str] = field(default_factory=list)
+CHANGING_TASKS = Action(Role.WRITER, "change tasks of a note")
 
 
 def _tasks_head(found: TasksResult) -> str:
-    return describe_change(found) if found.tasks is None else f"{len(found.tasks)} of {found.total} tasks."
+    return f"{len(found.tasks)} of {found.total} tasks." if isinstance(found, TaskPage) else describe_change(found)
 
 
 @tool(
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    actions={"list": Role.READER, "add": Role.WRITER, "toggle": Role.WRITER},
+    actions={"list": LOOKS, "add": CHANGING_TASKS, "toggle": CHANGING_TASKS},
     head=_tasks_head,
-    action_summary="change tasks of a note",
     activity_entry=note_change_entry("changed a task of"),
 )
 async def tasks(call: Call, args: TasksArguments) -> TasksResult:
@@ -262,11 +248,10 @@ async def tasks(call: Call, args: TasksArguments) -> TasksResult:
     else:
         meant = task_changes.ToggleRequest(args.path, args.line, args.text, args.status)
         changed = await task_changes.toggle_task(call.vault, call.actor, meant, terms)
-    shared = {each.name for each in fields(EditResult)} & {each.name for each in fields(TasksResult)}
-    return TasksResult(**{name: getattr(changed, name) for name in shared})
+    return changed
 
 
-async def _list(call: Call, args: TasksArguments) -> TasksResult:
+async def _list(call: Call, args: TasksArguments) -> TaskPage:
     wanted = task_listing.TaskFilter(
         path=args.path,
         folder=args.folder,
@@ -277,5 +262,4 @@ async def _list(call: Call, args: TasksArguments) -> TasksResult:
         due_before=args.due_before,
         sort_by=args.sort_by,
     )
-    page = await task_listing.list_tasks(call.vault, wanted, args.limit, args.max_tokens, args.cursor)
-    return TasksResult(page.tasks, page.total, page.truncated, page.cursor, warnings=page.warnings)
+    return await task_listing.list_tasks(call.vault, wanted, args.limit, args.max_tokens, args.cursor)

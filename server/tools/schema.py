@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import EDITS, Arguments, MaxTokens, tool
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, MaxTokens, tool
 from server.tools._lines import ALREADY_SO, ONLY_SHOWN
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.schema import renames, reports, value_migration
@@ -30,16 +30,7 @@ SchemaAction = Literal[
     "overview", "field_values", "conventions", "folders", "rename_field", "rename_tag", "migrate", "validate"
 ]
 
-ACTIONS: dict[str, Role] = {
-    "overview": Role.READER,
-    "field_values": Role.READER,
-    "conventions": Role.READER,
-    "folders": Role.READER,
-    "validate": Role.READER,
-    "rename_field": Role.WRITER,
-    "rename_tag": Role.WRITER,
-    "migrate": Role.WRITER,
-}
+WRITING = Action(Role.WRITER, "change frontmatter or tags in many notes")
 
 MAX_EXCEPTIONS = 5
 """Notes named that do not keep to a convention."""
@@ -99,45 +90,62 @@ class ConventionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaResult:
-    """``notes`` were looked at; ``total`` rows there are. Of a change: ``paths`` of some of the ``changed`` notes, with
-    ``counts`` of what was found, ``conflicts`` with the new key; ``change`` is what ``history`` undoes it by, ``diff``
-    what a dry run would do."""
+class SchemaReport:
+    """Of what only looks: rows of one kind, in an overview of two."""
 
-    notes: int | None = None
+    notes: int
+    total: int
+    truncated: bool = False
+    cursor: str | None = None
+    warnings: list[str] = field(default_factory=list)
     fields: list[FieldUse] | None = None
     tags: list[TagCount] | None = None
     folders: list[FolderOverview] | None = None
     values: list[FieldValue] | None = None
     conventions: list[ConventionRow] | None = None
     violations: list[Violation] | None = None
-    changed: int | None = None
-    paths: list[str] | None = None
-    counts: dict[str, int] | None = None
-    conflicts: list[str] | None = None
-    change: str | None = None
-    diff: str | None = None
-    total: int | None = None
-    truncated: bool = False
-    cursor: str | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaEdit:
+    """Of rename_field, rename_tag and migrate."""
+
+    changed: int
+    paths: list[str]
+    counts: dict[str, int]
+    conflicts: list[str] | None
+    change: str | None
+    diff: str | None
+    truncated: bool
+    warnings: list[str]
+
+
+SchemaResult = Annotated[
+    SchemaReport | SchemaEdit,
+    """``notes`` were looked at; ``total`` rows there are. Of a change: ``paths`` of some of the ``changed`` notes, with
+    ``counts`` of what was found, ``conflicts`` with the new key; ``change`` is what ``history`` undoes it by, ``diff``
+    what a dry run would do.""",
+    "notes fields tags folders values conventions violations changed paths counts conflicts change diff total truncated"
+    " cursor warnings",
+]
 SchemaHandler: TypeAlias = Callable[[Call, SchemaArguments, SchemaQuery], Awaitable[SchemaResult]]
 
 
 def _head(found: SchemaResult) -> str:
-    if found.changed is None:
+    if isinstance(found, SchemaReport):
         rows = found.violations or found.values or found.folders or found.conventions or found.fields or []
-        shown = f" {len(rows) + len(found.tags or ())} of {found.total} rows." if found.total is not None else ""
-        return f"{pluralize(found.notes or 0, 'note')} looked at.{shown}"
+        shown = len(rows) + len(found.tags or ())
+        return f"{pluralize(found.notes, 'note')} looked at. {shown} of {found.total} rows."
     if not found.changed:
         return ALREADY_SO
-    return (
-        f"{pluralize(found.changed, 'note')} changed."
-        if found.change
-        else (f"{pluralize(found.changed, 'note')} would change. {ONLY_SHOWN}")
-    )
+    several = pluralize(found.changed, "note")
+    return f"{several} changed." if found.change else f"{several} would change. {ONLY_SHOWN}"
+
+
+def _activity_entry(args: SchemaArguments, done: SchemaResult) -> ActivityEntry | None:
+    if isinstance(done, SchemaReport) or not done.change:
+        return None
+    return ActivityEntry("note_changed", None, f"tidied {pluralize(done.changed, 'note')}: {args.action}")
 
 
 @tool(
@@ -145,13 +153,17 @@ def _head(found: SchemaResult) -> str:
     head=_head,
     effect=EDITS,
     preset="notes",
-    actions=ACTIONS,
-    action_summary="change frontmatter or tags in many notes",
-    activity_entry=lambda args, found: (
-        ActivityEntry("note_changed", None, f"tidied {pluralize(found.changed or 0, 'note')}: {args.action}")
-        if found.change
-        else None
-    ),
+    actions={
+        "overview": LOOKS,
+        "field_values": LOOKS,
+        "conventions": LOOKS,
+        "folders": LOOKS,
+        "validate": LOOKS,
+        "rename_field": WRITING,
+        "rename_tag": WRITING,
+        "migrate": WRITING,
+    },
+    activity_entry=_activity_entry,
 )
 async def schema(call: Call, args: SchemaArguments) -> SchemaResult:
     """Frontmatter fields and tags across all notes: use it before inventing a field or tag, and to tidy many notes
@@ -162,9 +174,9 @@ async def schema(call: Call, args: SchemaArguments) -> SchemaResult:
     return await _HANDLERS[args.action](call, args, span)
 
 
-async def _overview(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+async def _overview(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaReport:
     named, tagged = await reports.report_fields(call.vault, span)
-    return SchemaResult(
+    return SchemaReport(
         notes=named.notes,
         fields=named.rows,
         tags=tagged.rows,
@@ -174,20 +186,20 @@ async def _overview(call: Call, _: SchemaArguments, span: SchemaQuery) -> Schema
     )
 
 
-async def _folders(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+async def _folders(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaReport:
     found = await reports.report_folders(call.vault, span)
     return _page(found, "folders", [replace(row, folder=row.folder or "/") for row in found.rows])
 
 
-async def _values(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+async def _values(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaReport:
     return _page(await reports.report_values(call.vault, span, _require(args.field, "field")), "values")
 
 
-async def _validate(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+async def _validate(call: Call, args: SchemaArguments, span: SchemaQuery) -> SchemaReport:
     return _page(await reports.report_violations(call.vault, span, args.rules), "violations")
 
 
-async def _conventions(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaResult:
+async def _conventions(call: Call, _: SchemaArguments, span: SchemaQuery) -> SchemaReport:
     found = await reports.report_conventions(call.vault, span)
     return _page(found, "conventions", [_habit_of(each) for each in found.rows])
 
@@ -207,9 +219,9 @@ def _habit_of(each: Convention) -> ConventionRow:
     )
 
 
-def _page(found: SchemaPage[Any], name: str, rows: list[Any] | None = None) -> SchemaResult:
+def _page(found: SchemaPage[Any], name: str, rows: list[Any] | None = None) -> SchemaReport:
     shown: dict[str, Any] = {name: found.rows if rows is None else rows}
-    return SchemaResult(
+    return SchemaReport(
         notes=found.notes,
         total=found.total,
         truncated=found.truncated,
@@ -219,19 +231,19 @@ def _page(found: SchemaPage[Any], name: str, rows: list[Any] | None = None) -> S
     )
 
 
-async def _rename_field(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+async def _rename_field(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaEdit:
     names = _require(args.field, "field"), _require(args.to, "to")
     return _change_result(
         await renames.rename_field(call.vault, call.actor, names, args.on_conflict, _change_options(call, args))
     )
 
 
-async def _rename_tag(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+async def _rename_tag(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaEdit:
     names = _require(args.tag, "tag"), _require(args.to, "to")
     return _change_result(await renames.rename_tag_in_vault(call.vault, call.actor, names, _change_options(call, args)))
 
 
-async def _migrate(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaResult:
+async def _migrate(call: Call, args: SchemaArguments, _: SchemaQuery) -> SchemaEdit:
     wanted = Migration(_require(args.field, "field"), args.mapping, args.to_type, args.separator)
     return _change_result(
         await value_migration.migrate_values(call.vault, call.actor, wanted, _change_options(call, args))
@@ -242,8 +254,8 @@ def _change_options(call: Call, args: SchemaArguments) -> FrontmatterEditRequest
     return FrontmatterEditRequest(args.folder, args.dry_run, call.session.id, args.max_tokens)
 
 
-def _change_result(done: FrontmatterEditResult) -> SchemaResult:
-    return SchemaResult(
+def _change_result(done: FrontmatterEditResult) -> SchemaEdit:
+    return SchemaEdit(
         changed=len(done.paths),
         paths=done.paths[:MAX_PATHS],
         counts=done.counts,

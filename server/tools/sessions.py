@@ -55,7 +55,7 @@ class SessionResumeResult:
 )
 async def session_resume(call: Call, args: SessionResumeArguments) -> SessionResumeResult:
     """What earlier sessions did and left, who is at work now, and your session's handle. Use it when you begin."""
-    found = await sessions.read_resume_context(call.vault, call.taker, call.session, args.limit)
+    found = await sessions.read_resume_context(call.vault, call.recipient, call.session, args.limit)
     told = resume_brief.shorten_to_budget(found, args.max_tokens)
     return SessionResumeResult(
         told.session,
@@ -91,7 +91,7 @@ class SessionSaveResult:
     role=Role.WRITER,
     effect=EDITS,
     head=lambda kept: f"The session is {kept.session.status}; its claims are free.",
-    action_summary="save where a session stands",
+    summary="save where a session stands",
     hidden_args=("metadata",),
     activity_entry=lambda _, kept: ActivityEntry(
         "session_saved", kept.session.id, f"saved the session as {kept.session.status}"

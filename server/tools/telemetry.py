@@ -11,7 +11,8 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import ADDS, EDITS, Arguments, ToolRegistry, tool
+from server.tool_registry import ToolRegistry
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
@@ -29,8 +30,6 @@ from vaults.domain.text.plurals import pluralize
 from vaults.durations import parse_duration
 from vaults.errors import InvalidArgument
 from vaults.search import tokenizer
-
-USAGE_ACTIONS = {"report": Role.READER, "archive": Role.WRITER}
 
 
 class UsageArguments(Arguments):
@@ -80,9 +79,8 @@ _HYGIENE_WORDS = {"duplicates": "kept twice", "never_read": "never read", "expir
     role=Role.WRITER,
     effect=EDITS,
     preset="full",
-    actions=USAGE_ACTIONS,
+    actions={"report": LOOKS, "archive": Action(Role.WRITER, "archive memories")},
     head=lambda found: f"Archived {pluralize(len(found.archived), 'memory', 'memories')}." if found.archived else "",
-    action_summary="archive memories",
     activity_entry=_usage_entry,
 )
 async def usage(call: Call, args: UsageArguments) -> UsageResult:
@@ -161,10 +159,9 @@ class FeedbackResult:
 
 @tool(
     role=Role.WRITER,
-    effect=ADDS,
     preset="full",
     render=lambda kept: f"Kept as {kept.id}.",
-    action_summary="leave feedback for the people who run this memory",
+    summary="leave feedback for the people who run this memory",
     activity_entry=lambda _args, kept: ActivityEntry(
         "feedback", kept.id, f"gave feedback: {kept.type.replace('_', ' ')}"
     ),

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
-from server.tool_spec import EDITS, READS, Arguments, MaxTokens, tool
+from server.tool_spec import EDITS, LOOKS, Arguments, MaxTokens, tool
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
@@ -58,9 +58,8 @@ def _head(found: ThreadsResult) -> str:
 @tool(
     role=Role.READER,
     head=_head,
-    effect=READS,
     preset="notes",
-    actions={"list": Role.READER, "show": Role.READER},
+    actions={"list": LOOKS, "show": LOOKS},
 )
 async def threads(call: Call, args: ThreadsArguments) -> ThreadsResult:
     """Lines of work in this vault, or what one of them holds: memories, notes, sessions, its state and how that
@@ -106,7 +105,7 @@ class CheckpointArguments(Arguments):
     role=Role.WRITER,
     effect=EDITS,
     preset="notes",
-    action_summary="keep the state of its work",
+    summary="keep the state of its work",
     activity_entry=lambda args, saved: ActivityEntry(
         "checkpoint", saved.state_id, "kept a state", threads=(args.thread,) if args.thread else ()
     ),

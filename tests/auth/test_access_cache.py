@@ -185,7 +185,7 @@ async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Datab
     await board.start()
     await board.close()
     await board.close()
-    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("access-board")]
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("access-cache")]
     await control.read(load_access)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from auth.keys import KeyRing, add_key, open_key_ring, open_secret
+from auth.keys import KeyRing, open_key_ring, open_secret
 from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
 
@@ -86,10 +86,16 @@ def test_a_secret_that_was_cut_is_not_used(tmp_path: Path) -> None:
         open_secret(tmp_path, "a.key")
 
 
+def add_key(data: Path) -> None:
+    """As ``openssl genpkey`` would: another ring's first key is this one's second."""
+    open_key_ring(data / "other")
+    (data / "other" / "0001.pem").rename(data / "keys" / "0002.pem")
+
+
 def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
     ring = open_key_ring(tmp_path / "keys")
     old = ring.newest
-    assert add_key(tmp_path / "keys") == "0002.pem"
+    add_key(tmp_path)
     assert ring.newest is old
     ring.refresh()
     assert ring.newest.kid != old.kid
@@ -100,7 +106,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
 def test_a_key_that_was_removed_verifies_nothing_any_more(tmp_path: Path) -> None:
     ring = open_key_ring(tmp_path / "keys")
     old = ring.newest.kid
-    add_key(tmp_path / "keys")
+    add_key(tmp_path)
     (tmp_path / "keys" / "0001.pem").unlink()
     ring.refresh()
     assert ring.find(old) is None

@@ -22,7 +22,7 @@ NOTICE = timedelta(days=14)
 async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control: Database) -> None:
     days = DailyUsage(control)
     door.authenticator = Authenticator(
-        door.chain, door.access_cache, clock=door.clock, used=lambda token_id: days.mark_seen(TOKEN_SEEN + token_id)
+        door.chain, door.access_cache, clock=door.clock, on_use=lambda token_id: days.mark_seen(TOKEN_SEEN + token_id)
     )
     issued, revoked = await local_token(door), await local_token(door)
     await door.access_cache.write(lambda tx: revoke_token(tx, revoked.id))

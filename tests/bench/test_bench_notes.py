@@ -177,11 +177,11 @@ def test_searches_beside_an_index_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     beside()  # too soon after the first
     assert beside.first is not None
     assert len(beside.took) == 1
-    assert "none found anything" in beside.told()
+    assert "none found anything" in beside.to_text()
     monkeypatch.setattr(notes_index, "ASKS_EVERY_S", 0.0)
     beside()
     assert len(beside.took) == 2
-    assert "found something after" in beside.told()
+    assert "found something after" in beside.to_text()
 
 
 @pytest.mark.parametrize("key", ["id", "path"])

@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,15 @@ LINES = sorted({(page, line.strip()) for page, block in blocks("sh") for line in
 OURS = [(page, line) for page, line in LINES if line.startswith("strongroom ")]
 
 
+@cache
+def whole() -> Any:
+    """The command ``strongroom``."""
+    return get_command(make_app())
+
+
 def parsed(argv: list[str]) -> Command:
     """The command an argument list means, its options parsed. Raises what typer would print."""
-    command: Any = get_command(make_app())
+    command = whole()
     context: Context | None = None
     name, args = "strongroom", hoist_global_options(argv)
     while True:
@@ -60,7 +67,7 @@ def parsed(argv: list[str]) -> Command:
 
 
 def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
-    command = command or get_command(make_app())
+    command = command or whole()
     if isinstance(command, TyperGroup):
         for child, inner in command.commands.items():
             yield from commands(inner, f"{name} {child}".strip())

@@ -1,6 +1,6 @@
 """What is asked of every tool, read off the registry: a new one is asked too.
 
-Covers server.tool_json_schema, server.tool_spec.
+Covers server.tool_json_schema, server.tool_registry, server.tool_spec.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from server.dispatch import dispatch
 from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
 from server.tool_json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
-from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolRegistry, ToolSpec
+from server.tool_registry import ToolRegistry
+from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolSpec
 from server.tools import discover
 from vaults.search import tokenizer
 
@@ -90,13 +91,13 @@ def test_what_is_shown_is_taken_and_what_must_be_given_is_shown(spec: ToolSpec) 
 
 @each_tool
 def test_who_may_only_read_is_shown_no_action_that_writes(spec: ToolSpec) -> None:
-    if spec.actions:
-        assert set(spec.input_schema["properties"]["action"]["enum"]) == set(spec.actions)
+    assert not spec.writes_for(Role.READER)
+    if names := spec.actions_for(Role.ADMIN):
+        assert set(spec.input_schema["properties"]["action"]["enum"]) == set(names)
         for role in Role:
             assert spec.input_schema_for(role)["properties"]["action"]["enum"] == spec.actions_for(role)
-        assert not spec.writes_for(Role.READER)
-    else:
-        assert spec.writes == (spec.role > Role.READER)
+    for action in spec.actions.values():
+        assert action.writes == (action.role > Role.READER) or spec.name == "doctor"
 
 
 @each_tool
@@ -117,8 +118,8 @@ def snapshot(spec: ToolSpec) -> dict[str, Any]:
         "description": spec.description,
         "role": spec.role.label,
         "preset": spec.preset,
-        "effect": {"writes": spec.writes, "destructive": spec.destructive, "idempotent": spec.idempotent},
-        "actions": {action: role.label for action, role in spec.actions.items()},
+        "effect": {"writes": spec.writes, **asdict(spec.effect)},
+        "actions": {name: spec.actions[name].role.label for name in spec.actions_for(Role.ADMIN)},
         "input": spec.input_schema,
         "output": spec.output_schema,
     }
@@ -230,7 +231,7 @@ async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(servic
 
     broken = replace(services, registry=ToolRegistry([replace(spec, run=explode, arguments=_Anything)]))
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    action = {"action": next(iter(spec.actions))} if spec.actions else {}
+    action = {"action": next(iter(spec.actions))}
     outcome = await dispatch(broken, caller, spec.name, action)
     assert outcome.code == "internal"
     assert set(outcome.content["error"]["details"]) == {"reference"}

@@ -80,7 +80,7 @@ async def _settled(services: Services) -> None:
     """What is owed is done."""
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         vault.start_background_work()
-        while vault.busy:  # noqa: ASYNC110  nobody tells
+        while vault.background.is_busy:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 
 

@@ -42,7 +42,7 @@ async def check(data: Path, states: Sequence[Files], acknowledged: Sequence[str]
     """Open the vault anew and hold it against the states it may be in: the one after the last acknowledged change, or
     the one after the next, wholly. ``acknowledged``: ids of changes. Returns which state it is in."""
     async with opened(data, flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        assert await vault.notes.settled(PATIENCE_S)
+        assert await vault.notes.wait_for_index(PATIENCE_S)
         assert vault.notes.progress.reason is None, vault.notes.progress
         found = files_of(notes_of(data))
         possible = range(len(acknowledged), min(len(acknowledged) + 2, len(states)))
@@ -76,7 +76,7 @@ async def agrees(vault: Vault, files: Files) -> None:
     assert sound == [("ok",)]
     assert not await vault.db.run_on_writer(lambda raw: raw.execute("PRAGMA foreign_key_check").fetchall())
     assert not await vault.db.read(journal.list_unfinished)
-    assert not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)), vault.notes.history_state
+    assert not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)), vault.history.status
     report = await verify(vault)
     assert report.agrees, report.findings
     rows = await vault.db.read(_rows)
@@ -98,7 +98,7 @@ def linked_well(vault: Vault, tx: Reader) -> None:
     meanings = LinkResolver(tx)
     links = tx.all("SELECT l.note, n.path, l.kind, l.target, l.meant FROM note_links l JOIN notes n ON n.seq = l.note")
     for note, path, kind, target, meant in links:
-        assert meant == meanings.of(Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False), path, note), (
+        assert meant == meanings.of(Link(kind, target), path, note), (
             path,
             target,
         )
@@ -118,8 +118,8 @@ async def _paid(vault: Vault) -> None:
     """Until what is owed behind the answers is done."""
     async with asyncio.timeout(PATIENCE_S):
         vault.start_background_work()
-        while vault.busy:
-            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
+        while vault.background.is_busy:
+            await asyncio.wait({vault.background.due_work})  # type: ignore[arg-type]
 
 
 def _rows(tx: Reader) -> dict[str, tuple[str, str, list[tuple[int, str]], list[str]]]:

@@ -68,7 +68,7 @@ async def opened(
         if not services.registry_cache.known("main"):
             await vault_admin.create(services, "main")
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.notes.settled(patience_s)
+            await vault.notes.wait_for_index(patience_s)
         yield services
 
 

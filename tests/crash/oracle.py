@@ -19,8 +19,8 @@ async def settled(services: Services) -> None:
     """Until the vectors that were owed are paid."""
     async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.registry_cache.entry("main")) as vault:
         vault.start_background_work()
-        while vault.busy:
-            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
+        while vault.background.is_busy:
+            await asyncio.wait({vault.background.due_work})  # type: ignore[arg-type]
 
 
 async def check(data: Path, acknowledged: dict[int, str]) -> set[str]:

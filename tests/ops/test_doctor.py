@@ -122,7 +122,7 @@ async def test_what_killed_writers_leave_is_found_and_repaired(
     root = folder(tmp_path)
     async with opening({"notes.watch": "off"}) as services:
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            assert await vault.notes.settled(PATIENCE_S)
+            assert await vault.notes.wait_for_index(PATIENCE_S)
             put(root, {f"deep/{ORPHAN}": "x"})
             assert (await looked(vault))["temporaries"].status == "ok"  # it may be a living writer's
             monkeypatch.setattr(note_checks, "AGE_S", -5.0)
@@ -141,8 +141,8 @@ async def test_what_killed_writers_leave_is_found_and_repaired(
 
 async def test_vectors_that_are_owed_are_made_by_a_repair(vault: Vault) -> None:
     async def paid() -> None:
-        while vault.busy or not vault.lease.held:
-            await vault._background_work  # type: ignore[misc]
+        while vault.background.is_busy or not vault.lease.held:
+            await vault.background.due_work  # type: ignore[misc]
 
     vault.start_background_work()
     await paid()
@@ -150,7 +150,9 @@ async def test_vectors_that_are_owed_are_made_by_a_repair(vault: Vault) -> None:
     assert (await looked(vault))["vectors"].status == "notice"
     assert await repair(vault) == ["3 vectors were made"]
     assert (await looked(vault))["vectors"].status == "ok"
-    await vault.db.write(lambda tx: tx.run("INSERT INTO embedding_queue SELECT seq, 99 FROM passages"))
+    await vault.db.write(
+        lambda tx: tx.run("INSERT INTO embedding_queue (passage, attempts) SELECT seq, 99 FROM passages")
+    )
     assert (await looked(vault))["vectors"].status == "warning"
 
 
@@ -195,7 +197,7 @@ async def test_a_history_whose_objects_are_lost_is_warned_of(opening: Opening) -
             objects = vault.folder / "history.git" / "objects"
             objects.rename(objects.with_name("lost"))
             objects.mkdir()
-            vault.notes.history = None
+            vault.history.close()
             check = await note_checks.history(vault)
             assert (check.status, is_well([check])) == ("warning", False)
             assert check.message == "the Git history is unavailable: objects of the history are missing"

@@ -30,15 +30,15 @@ def series(registry):
 def test_bogus_names_leave_the_number_of_series_flat():
     metrics, registry = recorder()
     for name in ("recall", "bogus"):
-        metrics.called(name, "ok", 0.1)
-    metrics.searched("bogus", 0.1)
+        metrics.on_call(name, "ok", 0.1)
+    metrics.on_search_stage("bogus", 0.1)
     before = len(series(registry))
     for n in range(10_000):
-        metrics.called(f"tool-{n}\n", "ok", 0.1)
-        metrics.searched(f"stage-{n}", 0.1)
+        metrics.on_call(f"tool-{n}\n", "ok", 0.1)
+        metrics.on_search_stage(f"stage-{n}", 0.1)
     assert len(series(registry)) == before
     assert registry.get_sample_value("strongroom_calls_total", {"tool": "unknown", "outcome": "ok"}) == 10_001
-    metrics.called("recall", "made_up", 0.1)
+    metrics.on_call("recall", "made_up", 0.1)
     assert registry.get_sample_value("strongroom_calls_total", {"tool": "recall", "outcome": "internal"}) == 1
 
 
@@ -48,19 +48,19 @@ def test_every_error_code_is_an_outcome():
 
 def test_what_storage_reports_can_be_read():
     metrics, registry = recorder()
-    metrics.embedded(8, 0.02)
-    metrics.embedding_queue(5)
-    metrics.committed(3, 0.004)
-    metrics.searched("dense", 0.003)
-    metrics.open_vaults(2)
-    metrics.quarantined(1)
-    metrics.index_drift(7)
-    metrics.at_work(sessions=2, claims=4)
-    metrics.healthy(0.9)
-    metrics.held(memories=30, size=4096)
-    metrics.events_lost(3)
-    metrics.record_loop_lag(0.004)
-    metrics.lines_dropped(2)
+    metrics.on_embedded(8, 0.02)
+    metrics.on_embedding_queue(5)
+    metrics.on_commit(3, 0.004)
+    metrics.on_search_stage("dense", 0.003)
+    metrics.on_open_vaults(2)
+    metrics.on_quarantined_vaults(1)
+    metrics.on_missing_vectors(7)
+    metrics.on_activity(sessions=2, claims=4)
+    metrics.on_health(0.9)
+    metrics.on_stored(memories=30, size=4096)
+    metrics.on_events_lost(3)
+    metrics.on_loop_lag(0.004)
+    metrics.on_lines_dropped(2)
     figures = {
         "strongroom_embedding_batch_texts_sum": 8,
         "strongroom_embedding_queue_texts": 5,
@@ -106,7 +106,7 @@ def test_all_declared_metrics_are_exposed():
 
 def test_two_servers_in_one_process_do_not_share():
     (one, first), (_, second) = recorder(), recorder()
-    one.open_vaults(4)
+    one.on_open_vaults(4)
     assert first.get_sample_value("strongroom_open_vaults") == 4
     assert second.get_sample_value("strongroom_open_vaults") == 0
 
@@ -119,11 +119,11 @@ from ops.metrics import Metrics
 from ops.worker_metrics import map_metrics_to_files
 map_metrics_to_files(Path(sys.argv[1]), int(sys.argv[2]))
 metrics = Metrics(CollectorRegistry(), tools=["recall"], version="1")
-metrics.called("recall", "ok", 0.01)
-metrics.open_vaults(3)
-metrics.index_drift(int(sys.argv[2]) + 5)
-metrics.healthy(1 - int(sys.argv[2]) / 4)
-metrics.held(int(sys.argv[2]) + 10, 1)
+metrics.on_call("recall", "ok", 0.01)
+metrics.on_open_vaults(3)
+metrics.on_missing_vectors(int(sys.argv[2]) + 5)
+metrics.on_health(1 - int(sys.argv[2]) / 4)
+metrics.on_stored(int(sys.argv[2]) + 10, 1)
 """
 
 

@@ -81,7 +81,7 @@ def test_every_reason_is_a_series_from_the_start_and_none_is_called_other():
     registry = CollectorRegistry()
     metrics = Metrics(registry, tools=[], version="0")
     for reason in REASONS:
-        metrics.refused(reason)
+        metrics.on_refusal(reason)
         assert registry.get_sample_value("strongroom_auth_failures_total", {"reason": reason}) == 1
     assert "other" not in REASONS
     assert set(HINTS) <= set(REASONS)

@@ -40,7 +40,7 @@ async def test_a_refusal_names_no_argument_and_no_action_that_is_not_shown(servi
         ask = asker(services, caller)
         for spec in services.registry.visible(role, preset, write_mode):
             shown = spec.input_schema_for(role, preset, write_mode)["properties"]
-            action = {"action": shown["action"]["enum"][0]} if spec.actions else {}
+            action = {"action": shown["action"]["enum"][0]} if spec.actions_for(role, write_mode) else {}
             refused = (await ask(spec.name, **action, nonsense=1)).content["error"]
             assert refused["hint"] == f"{spec.name} takes: {', '.join(shown) or 'no arguments'}"
             if action:

@@ -46,7 +46,7 @@ async def swept(services: Services) -> None:
     async with services.pool.lease(services.registry_cache.entry("main")) as vault, asyncio.timeout(PATIENCE_S):
         vault.start_background_work()
         while True:
-            if not vault.busy and not await vault.db.read(retention.is_sweep_due):
+            if not vault.background.is_busy and not await vault.db.read(retention.is_sweep_due):
                 return
             await asyncio.sleep(0.01)
 

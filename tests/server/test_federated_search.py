@@ -141,8 +141,8 @@ async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool
             services.pool.lease(services.registry_cache.entry("slow")) as slow,
             services.pool.lease(services.registry_cache.entry("lost")) as lost,
         ):
-            slow.notes.tell(IndexProgress("scanning", 3, 10))
-            lost.notes.tell(IndexProgress("unavailable", reason="it is not mounted"))
+            slow.notes.report(IndexProgress("scanning", 3, 10))
+            lost.notes.report(IndexProgress("unavailable", reason="it is not mounted"))
             said = (await ask(tool, query="canary", vaults=["*"])).content["warnings"]
             assert said == [
                 "lost: notes are as last read: the folder cannot be read now (it is not mounted)",
@@ -150,7 +150,7 @@ async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool
             ]
             assert (await ask(tool, query="canary", vaults=["slow"])).content["warnings"] == said[1:]
             for vault in (slow, lost):
-                vault.notes.tell(IndexProgress("ready"))
+                vault.notes.report(IndexProgress("ready"))
             assert (await ask(tool, query="canary", vaults=["*"])).content.get("warnings", []) == []
 
 

@@ -6,8 +6,9 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import pytest
 
@@ -44,6 +45,12 @@ NOTES = {
 }
 
 
+@cache
+def _is_reader(code: CodeType) -> bool:
+    among = any(each in code.co_filename for each in READERS)
+    return among and code.co_name not in QUICK and not code.co_flags & inspect.CO_COROUTINE
+
+
 @contextmanager
 def watched() -> Iterator[list[str]]:
     """Calls on this thread of functions in ``READERS`` that are given a long text, as the file's and their names."""
@@ -51,9 +58,7 @@ def watched() -> Iterator[list[str]]:
 
     def look(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event != "call" or not any(each in code.co_filename for each in READERS) or code.co_name in QUICK:
-            return
-        if code.co_flags & inspect.CO_COROUTINE:
+        if event != "call" or not _is_reader(code):
             return
         given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
         if any(len(each) > LONG for each in given if isinstance(each, str | bytes)):
@@ -106,7 +111,7 @@ async def test_nor_does_what_follows_the_files(services: Services, ask: Asking) 
         with watched() as found:
             for name, text in NOTES.items():
                 (vault.notes.root / f"{name}.md").write_text(text)
-            await vault.notes.settled(30)
+            await vault.notes.wait_for_index(30)
             await reconciliation.reconcile_all(vault)
     assert set(found) == set()
 

@@ -133,7 +133,7 @@ async def test_a_note_that_no_index_knows_moves_with_a_warning(desk: Desk, monke
     monkeypatch.setattr(moves, "INDEX_WAIT_S", 0.01)
     await desk.put({"x.md": "[[Foo]]"})
     (desk.root / "Foo.md").write_text("# New\n")
-    desk.vault.notes.tell(IndexProgress("scanning"))
+    desk.vault.notes.report(IndexProgress("scanning"))
     moved = await desk.done("note_move", path="Foo.md", to="Bar.md")
     assert moved["warnings"] == [moves.UNREAD_WARNING]
     assert desk.text("x.md") == "[[Bar]]"

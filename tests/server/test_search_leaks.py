@@ -1,6 +1,6 @@
 """What a search must not tell or cost: others' private names and words, expired text, forged cursors, long filters.
 
-Covers vaults.domain.paging.sealed_cursors, vaults.search.ranking_cache.
+Covers vaults.domain.paging.cursors, vaults.search.ranking_cache.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
-from vaults.domain.paging import sealed_cursors
-from vaults.search import page_cursors
+from vaults.domain.paging import cursors, search_cursors
 
 
 @pytest.fixture
@@ -103,10 +102,11 @@ async def test_a_forged_cursor_costs_nothing(services: Services, ask: Asking) ->
         await ask("remember", content=f"lamp {n}")
     cursor = (await ask("search", query="lamp", limit=1)).content["cursor"]
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        inner = await sealed_cursors.unseal(vault, cursor)
+        inner = await cursors.unseal(vault, cursor)
         digest = json.loads(zlib.decompress(base64.urlsafe_b64decode(inner + "=" * (-len(inner) % 4))))[0]
-        many = page_cursors.SearchCursor(digest, 3, frozenset(("memory", n) for n in range(page_cursors.MAX_SHOWN + 1)))
-        for forged in (many.text(), await sealed_cursors.seal(vault, many.text()), "x", "é", "=" * 20_000, cursor[:-2]):
+        shown = frozenset(("memory", n) for n in range(search_cursors.MAX_SHOWN + 1))
+        many = search_cursors.SearchCursor(digest, 3, shown)
+        for forged in (many.text(), await cursors.seal(vault, many.text()), "x", "é", "=" * 20_000, cursor[:-2]):
             assert (await ask("search", query="lamp", cursor=forged)).code == "invalid_argument"
 
 

@@ -1,6 +1,6 @@
 """Words of the first results, and wordings from an endpoint on loopback, through the tools.
 
-Covers vaults.search.pipeline, vaults.search.query_expansion, vaults.search.stage_timings.
+Covers vaults.search.pipeline, vaults.search.query_expansion, vaults.search.search_run, vaults.search.stage_timings.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vaults import clock
-from vaults.db.sql import Writer
+from vaults.db.sql import Reader, Writer, bind_list
 
 
 def add_access_counts(tx: Writer, accesses: Mapping[int, int]) -> None:
@@ -16,3 +16,10 @@ def add_access_counts(tx: Writer, accesses: Mapping[int, int]) -> None:
         " accessed_at = excluded.accessed_at, times = memory_accesses.times + excluded.times",
         [{"memory": memory, "now": clock.now(), "times": times} for memory, times in accesses.items()],
     )
+
+
+def read_access_counts(tx: Reader, memories: Sequence[int]) -> dict[int, tuple[int, str]]:
+    """How often memories were read, and when last, by their numbers; those never read are left out."""
+    some, params = bind_list("memory", memories)
+    rows = tx.all(f"SELECT memory, times, accessed_at FROM memory_accesses WHERE memory IN ({some})", params)
+    return {memory: (times, accessed_at) for memory, times, accessed_at in rows}

@@ -51,7 +51,7 @@ class ActivityLog:
         self._observer = observer
         self._present: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._touched: dict[str, Session] = {}
-        self._entries: list[ActivityRecord] = []
+        self._records: list[ActivityRecord] = []
         self._writing = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: set[asyncio.Task[None]] = set()
@@ -60,24 +60,24 @@ class ActivityLog:
         self._swept = float("-inf")
         self.lost = 0
 
-    async def attend(self, visitor: SessionOwner) -> Session:
+    async def find_or_begin(self, owner: SessionOwner) -> Session:
         """The session of a caller that names none: its recent one, or a new one."""
-        known = await self._find_remembered(visitor.owner, visitor.name)
+        known = await self._find_remembered(owner.identity, owner.name)
         if known is None or known.idle:
             known = await self._db.read(
-                lambda tx: session_rows.find_by_name(tx, visitor, visitor.name, clock.ago(visitor.idle_s))
-            ) or begin_session(visitor, visitor.name)
+                lambda tx: session_rows.find_by_name(tx, owner, owner.name, clock.ago(owner.idle_s))
+            ) or begin_session(owner, owner.name)
         return self._touch_session(known)
 
-    async def open_named(self, visitor: SessionOwner, name: str) -> Session:
+    async def open_named(self, owner: SessionOwner, name: str) -> Session:
         """The session a client calls ``name``: a handle given out here, or a name of its own, which begins a session if
         it is new. Raises ``NotFound`` for a handle that is not this caller's."""
         if is_own_handle(name):
-            return await self.find(visitor, name)
-        known = await self._find_remembered(visitor.owner, name)
+            return await self.find(owner, name)
+        known = await self._find_remembered(owner.identity, name)
         if known is None or known.completed:
-            known = await self._db.read(lambda tx: session_rows.find_by_name(tx, visitor, name, "")) or begin_session(
-                visitor, name
+            known = await self._db.read(lambda tx: session_rows.find_by_name(tx, owner, name, "")) or begin_session(
+                owner, name
             )
         return self._touch_session(known)
 
@@ -94,15 +94,14 @@ class ActivityLog:
             known.mark = mark  # the earlier mark: what was committed meanwhile is found at the next call
         return known
 
-    async def find(self, visitor: SessionOwner, handle: str) -> Session:
+    async def find(self, owner: SessionOwner, handle: str) -> Session:
         """The session of a given handle. Raises the same ``NotFound`` for one made up, expired or another's."""
         handle = handle.lower() if is_own_handle(handle) else handle
-        known = self._present.get((visitor.owner, handle))
+        known = self._present.get((owner.identity, handle))
         if known is None and handle.isprintable():  # else it is no name, and may not even be text
             known = await self._db.read(
                 lambda tx: (
-                    session_rows.find_by_handle(tx, visitor, handle)
-                    or session_rows.find_by_name(tx, visitor, handle, "")
+                    session_rows.find_by_handle(tx, owner, handle) or session_rows.find_by_name(tx, owner, handle, "")
                 )
             )
         if known is None:
@@ -111,7 +110,7 @@ class ActivityLog:
 
     def _touch_session(self, session: Session) -> Session:
         key = (session.owner, session.name)
-        session = self._same(key, session)
+        session = self._choose_known(key, session)
         session.touch()
         if not session.completed:
             for each in (key, (session.owner, session.id)):
@@ -123,7 +122,7 @@ class ActivityLog:
         self._begin_timer()
         return session
 
-    def _same(self, key: tuple[str, str], session: Session) -> Session:
+    def _choose_known(self, key: tuple[str, str], session: Session) -> Session:
         """The session to use: while a row was read, another call may have found it, or begun the same session."""
         present = self._present.get(key)
         unwritten = present is not None and session.seq is None and not present.idle and not present.completed
@@ -136,25 +135,25 @@ class ActivityLog:
             self._present.pop((session.owner, handle), None)
         self._touched.pop(session.id, None)
 
-    def record(self, entry: ActivityRecord) -> None:
+    def record(self, record: ActivityRecord) -> None:
         """Queue an event to be written soon."""
-        self._entries.append(entry)
-        self._lose(len(self._entries) - MAX_WAITING)
+        self._records.append(record)
+        self._drop_oldest(len(self._records) - MAX_WAITING)
         self._begin_timer()
 
-    def _keep_for_later(self, entries: list[ActivityRecord], touched: dict[str, Session]) -> None:
-        self._entries[:0] = entries
+    def _keep_for_later(self, records: list[ActivityRecord], touched: dict[str, Session]) -> None:
+        self._records[:0] = records
         self._touched = dict([*touched.items(), *self._touched.items()][-MAX_PRESENT:])
-        self._lose(len(self._entries) - MAX_WAITING)
+        self._drop_oldest(len(self._records) - MAX_WAITING)
 
-    def _lose(self, count: int) -> None:
+    def _drop_oldest(self, count: int) -> None:
         if count > 0:
-            del self._entries[:count]
+            del self._records[:count]
             self._count_lost(count)
 
     def _count_lost(self, count: int) -> None:
         self.lost += count
-        self._observer.events_lost(count)
+        self._observer.on_events_lost(count)
 
     def _begin_timer(self) -> None:
         if self._timer is None:
@@ -167,7 +166,7 @@ class ActivityLog:
     def _schedule_flush(self) -> asyncio.Task[None]:
         """Write what waits as soon as the current write is done. Those who ask meanwhile share the task."""
         if self._next is None:
-            self._next = asyncio.create_task(self._flush_quietly(), name="ledger")
+            self._next = asyncio.create_task(self._flush_quietly(), name="activity-log")
             self._flushing.add(self._next)
             self._next.add_done_callback(self._flushing.discard)
         return self._next
@@ -189,7 +188,7 @@ class ActivityLog:
         """As ``flush``, however long it takes."""
         await asyncio.shield(self._schedule_flush())
 
-    async def row(self, session: Session) -> int:
+    async def ensure_row(self, session: Session) -> int:
         """The row number of a session, which is written first if need be. Raises what keeps it from being written."""
         if session.seq is None:
             self._touched[session.id] = session
@@ -197,34 +196,34 @@ class ActivityLog:
         assert session.seq is not None
         return session.seq
 
-    async def present(self, session: Session) -> int:
-        """As ``row``, after writing that the session was just seen: a paused one is active again."""
+    async def refresh_row(self, session: Session) -> int:
+        """As ``ensure_row``, after writing that the session was just seen: a paused one is active again."""
         if session.id in self._touched:
             await self._flush()
-        return await self.row(session)
+        return await self.ensure_row(session)
 
     async def _flush(self) -> None:
         async with self._writing:
             self._next = None  # what comes from here on is for the next flush
-            entries, self._entries = self._entries, []
+            records, self._records = self._records, []
             touched, self._touched = self._touched, {}
-            if not entries and not touched:
+            if not records and not touched:
                 return
             started = time.monotonic()
-            keep = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
+            write = self._write if started - self._swept < SWEEP_S else self._write_and_sweep
             try:
-                placed = await self._db.write_uncounted(lambda tx: keep(tx, list(touched.values()), entries))
+                placed = await self._db.write_uncounted(lambda tx: write(tx, list(touched.values()), records))
             except StrongroomError as failure:
                 if isinstance(failure, ReadOnly):  # it will stay so: keep nothing for later
-                    self._count_lost(len(entries))
+                    self._count_lost(len(records))
                 else:
-                    self._keep_for_later(entries, touched)
+                    self._keep_for_later(records, touched)
                 raise
-            if keep == self._write_and_sweep:
+            if write == self._write_and_sweep:
                 self._swept = started
-            self._place(touched, placed)
+            self._adopt_rows(touched, placed)
 
-    def _place(self, touched: Mapping[str, Session], placed: SessionRows) -> None:
+    def _adopt_rows(self, touched: Mapping[str, Session], placed: SessionRows) -> None:
         """Give sessions their rows. A session that another process began first takes that one's handle, also in events
         queued meanwhile."""
         renamed = {}
@@ -234,22 +233,22 @@ class ActivityLog:
                 renamed[handle] = session.id
         if renamed:
             self._touched = {session.id: session for session in self._touched.values()}
-            self._entries = [replace(each, session=renamed.get(each.session, each.session)) for each in self._entries]
+            self._records = [replace(each, session=renamed.get(each.session, each.session)) for each in self._records]
 
-    def _write(self, tx: Writer, sessions: Sequence[Session], entries: Sequence[ActivityRecord]) -> SessionRows:
+    def _write(self, tx: Writer, sessions: Sequence[Session], records: Sequence[ActivityRecord]) -> SessionRows:
         placed = dict(session_rows.write_sessions(tx, sessions))
         for owner in {session.owner for session in sessions if session.seq is None}:
             session_rows.pause_excess(tx, owner, self._settings.max_active)
         known = {handle: seq for handle, (seq, _) in placed.items()}
-        session_rows.insert_events(
-            tx, entries, {**session_rows.find_row_numbers(tx, {e.session for e in entries} - known.keys()), **known}
-        )
+        rows = {**session_rows.find_row_numbers(tx, {e.session for e in records} - known.keys()), **known}
+        session_rows.insert_events(tx, records, rows)
+        session_rows.record_threads(tx, records, rows)
         return placed
 
     def _write_and_sweep(
-        self, tx: Writer, sessions: Sequence[Session], entries: Sequence[ActivityRecord]
+        self, tx: Writer, sessions: Sequence[Session], records: Sequence[ActivityRecord]
     ) -> SessionRows:
-        placed = self._write(tx, sessions, entries)
+        placed = self._write(tx, sessions, records)
         stale_sessions.pause_stale(tx, self.cutoffs())
         return placed
 
@@ -257,7 +256,7 @@ class ActivityLog:
         """When sessions count as stale, as of now."""
         return SessionCutoffs.of(self._settings)
 
-    async def part(self) -> None:
+    async def pause_served(self) -> None:
         """Before the process ends: pause the sessions it serves and release their claims. Sessions of commands go on:
         there each call is a process, and the next one continues the session."""
         present, self._present = list(self._present.values()), OrderedDict()
@@ -275,4 +274,4 @@ class ActivityLog:
             self._timer = None
         await asyncio.gather(*self._flushing, return_exceptions=True)
         await self.write_out()
-        self._lose(len(self._entries))
+        self._drop_oldest(len(self._records))

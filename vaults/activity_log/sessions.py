@@ -23,8 +23,7 @@ def is_own_handle(handle: str) -> bool:
 class SessionOwner:
     """A caller, as the owner of sessions."""
 
-    owner: str
-    """Its identity."""
+    identity: str
     who: str
     """Its subject, as people read it."""
     client: str | None
@@ -74,9 +73,15 @@ class Session:
         return time.monotonic() - self.seen > self.idle_s
 
 
-def begin_session(visitor: SessionOwner, name: str) -> Session:
+def begin_session(owner: SessionOwner, name: str) -> Session:
     """A new session."""
     return Session(
-        str(uuid7()), visitor.owner, name, visitor.who, visitor.client, visitor.transport, visitor.workspace,
-        visitor.idle_s,
-    )  # fmt: skip
+        id=str(uuid7()),
+        owner=owner.identity,
+        name=name,
+        who=owner.who,
+        client=owner.client,
+        transport=owner.transport,
+        workspace=owner.workspace,
+        idle_s=owner.idle_s,
+    )

@@ -56,14 +56,15 @@ def pause_stale(tx: Writer, cutoffs: SessionCutoffs) -> int:
 def end_session(tx: Writer, session: int, status: str) -> None:
     """End a session as ``paused`` or ``completed``, and release its claims. A completed one stays completed."""
     tx.run(
-        "UPDATE sessions SET status = CASE status WHEN 'completed' THEN status ELSE ? END, ended_at = ? WHERE seq = ?",
-        (status, clock.now(), session),
+        "UPDATE sessions SET status = CASE status WHEN 'completed' THEN status ELSE :status END, ended_at = :now"
+        " WHERE seq = :session",
+        {"status": status, "now": clock.now(), "session": session},
     )
-    tx.run("DELETE FROM claims WHERE session = ?", (session,))
+    tx.run("DELETE FROM claims WHERE session = :session", {"session": session})
 
 
 def pause_sessions(tx: Writer, sessions: Iterable[int]) -> None:
     """Pause sessions whose process ends, unless they ended before."""
     for session in sessions:
-        if tx.value("SELECT status FROM sessions WHERE seq = ?", (session,)) == "active":
+        if tx.value("SELECT status FROM sessions WHERE seq = :session", {"session": session}) == "active":
             end_session(tx, session, "paused")

@@ -78,17 +78,17 @@ class Database:
 
         A caller that is cancelled after its work began does not stop it: the write is whole or absent.
         """
-        return await self._written(work, uncounted=False)
+        return await self._queue_write(work, uncounted=False)
 
     async def write_uncounted(self, work: Callable[[Writer], T]) -> T:
         """``write`` for bookkeeping that no search reads: cached results of searches stay valid."""
-        return await self._written(work, uncounted=True)
+        return await self._queue_write(work, uncounted=True)
 
     async def write_exclusive(self, work: Callable[[Writer], T]) -> T:
         """``write`` for what changes thousands of rows: it shares its transaction with nobody."""
-        return await self._written(work, uncounted=False, exclusive=True)
+        return await self._queue_write(work, uncounted=False, exclusive=True)
 
-    async def _written(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
+    async def _queue_write(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._pending.append(_PendingWrite(work, done, uncounted, exclusive))
@@ -168,7 +168,7 @@ class Database:
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
                 outcomes = [self._explain_failure(failure)] * len(group)
                 await self._discard_writer()
-            self._observer.committed(len(group), time.perf_counter() - started)
+            self._observer.on_commit(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
                 _resolve(pending.done, outcome)
 

@@ -40,7 +40,7 @@ def list_parts(path: Path, settings: StorageSettings) -> list[str]:
         if raw.execute("PRAGMA page_count").fetchone()[0] <= PART_OF_WHOLE * WHOLE_PAGES:
             return [WHOLE]
         tables = raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage").fetchall()
-    return [SCHEMA, *(str(row[0]) for row in tables)]
+    return [SCHEMA, *(str(name) for (name,) in tables)]
 
 
 def is_damaged(path: Path, settings: StorageSettings, part: str, stopped: Callable[[], bool] = lambda: False) -> bool:
@@ -63,7 +63,7 @@ def _shows_damage(path: Path, settings: StorageSettings, part: str, stopped: Cal
     return bool(verdict != "ok")
 
 
-def _pragma_for(part: str) -> tuple[str, tuple[str, ...]]:
+def _pragma_for(part: str) -> tuple[str, dict[str, str]]:
     if part == WHOLE:
-        return "PRAGMA integrity_check(1)", ()
-    return "SELECT * FROM pragma_integrity_check(?) LIMIT 1", (part,)
+        return "PRAGMA integrity_check(1)", {}
+    return "SELECT * FROM pragma_integrity_check(:part) LIMIT 1", {"part": part}

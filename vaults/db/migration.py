@@ -68,15 +68,15 @@ def _pending_migrations(tx: Reader, folder: str, chain: tuple[MigrationStep, ...
 
 
 def _recorded_number(tx: Reader, folder: str) -> int:
-    tables = {row[0] for row in tx.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {name for (name,) in tx.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
     if "schema_steps" not in tables:
         raise VaultQuarantined("the database is not a strongroom vault", reason="foreign")
-    rows = tx.all("SELECT folder, number FROM schema_steps ORDER BY number")
-    if any(row[0] != folder for row in rows):
+    folders = [name for (name,) in tx.all("SELECT folder FROM schema_steps")]
+    if any(name != folder for name in folders):
         raise VaultQuarantined("the database is another kind of strongroom file", reason="foreign")
-    return len(rows)
+    return len(folders)
 
 
 def _apply_one(raw: sqlite.Connection, folder: str, step: MigrationStep) -> None:
@@ -90,8 +90,8 @@ def _apply_one(raw: sqlite.Connection, folder: str, step: MigrationStep) -> None
             for statement in _split_statements(step.sql):
                 raw.execute(statement)
             raw.execute(
-                "INSERT INTO schema_steps VALUES (?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
-                (step.number, folder, step.name),
+                "INSERT INTO schema_steps VALUES (:number, :folder, :name, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+                {"number": step.number, "folder": folder, "name": step.name},
             )
         raw.execute("COMMIT")
     except BaseException:

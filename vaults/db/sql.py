@@ -20,6 +20,12 @@ CLOCK_CHECK_STEPS = 20_000
 """Steps of SQLite's machine between two looks at the clock: a fraction of a millisecond."""
 
 
+def bind_list(name: str, values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """The inside of an ``IN (…)``, and its parameters: ``name0``, ``name1`` and so on."""
+    params = {f"{name}{number}": value for number, value in enumerate(values)}
+    return ", ".join(f":{each}" for each in params) or "NULL", params
+
+
 class Reader:
     """Reads inside one consistent snapshot."""
 

@@ -73,14 +73,14 @@ class EmbeddingWorker:
                 self._thread = threading.Thread(target=self._run, name="strongroom-embed", daemon=True)
                 self._thread.start()
             self._wake.notify()
-        self._observer.embedding_queue(depth)
+        self._observer.on_embedding_queue(depth)
 
     def drop(self, ticket: EmbeddingRequest) -> None:
         """Drop the request of a caller that was cancelled."""
         with self._wake:
             self._lanes.drop(ticket)
             depth = self._lanes.queued
-        self._observer.embedding_queue(depth)
+        self._observer.on_embedding_queue(depth)
 
     def overdue(self) -> float:
         """Seconds until the model, if it stays silent, counts as hung. Zero: it does now; all waiters got an error."""
@@ -170,7 +170,7 @@ class EmbeddingWorker:
             depth = self._lanes.queued
         if not items:
             return
-        self._observer.embedding_queue(depth)
+        self._observer.on_embedding_queue(depth)
         begun = self._clock()
 
         def call(texts: Sequence[str]) -> np.ndarray:
@@ -180,7 +180,7 @@ class EmbeddingWorker:
 
         rows = embed_rows(call, [item.text for item in items], identity.width)
         sound = any(row is not None for row in rows) or embed_rows(call, _PROBE, identity.width)[0] is not None
-        self._observer.embedded(len(items), self._clock() - begun)
+        self._observer.on_embedded(len(items), self._clock() - begun)
         with self._wake:
             if sound:
                 self._recover(len(items), self._clock() - begun)
@@ -224,7 +224,7 @@ class EmbeddingWorker:
                 embedder.close()
 
     def _tell(self, tickets: list[EmbeddingRequest], reason: str) -> None:
-        self._observer.embedding_queue(0)
+        self._observer.on_embedding_queue(0)
         _notify_callers(tickets, reason)
 
 

@@ -74,12 +74,12 @@ def walk(root: VaultRoot, names: Sequence[str], rules: IgnoreRules) -> WalkResul
         walker.result.skipped.append(SkippedPath(IGNORE_FILE, SkipReason.BAD_PATTERN))
     try:
         if not names:
-            walk_folders(root.open(), "", walker.visit, walker.failed)
+            walk_folders(root.open(), "", walker.visit, walker.add_failed)
         elif not any(map(is_left_out, names)):
             with root.folder(names[:-1]) as above:
                 walker.start(above, names[-1], path)
     except OSError as failure:
-        _report_failure(failure, path, walker.failed)
+        _report_failure(failure, path, walker.add_failed)
     os.close(root.open())  # a walk over a disk that is being unmounted finds ever less, and must not be trusted
     return walker.result
 
@@ -143,7 +143,7 @@ class _Walker:
         status = status_at(above, name)
         if stat.S_ISDIR(status.st_mode):
             if self._ignoring.covers(path + "/") and self._usable(path, path + "/x", name):
-                walk_folders(open_subfolder(above, name), path, self.visit, self.failed)
+                walk_folders(open_subfolder(above, name), path, self.visit, self.add_failed)
         elif not stat.S_ISREG(status.st_mode):
             self._skip(path, SkipReason.LINK if stat.S_ISLNK(status.st_mode) else SkipReason.ODD)
         elif is_note(path) and self._ignoring.covers(path) and self._usable(path, path, name):
@@ -173,7 +173,7 @@ class _Walker:
                         found.append(FoundNote(path, stamp_of(status)))
         return deeper
 
-    def failed(self, path: str, failure: OSError) -> None:
+    def add_failed(self, path: str, failure: OSError) -> None:
         """Records a folder that could not be listed wholly, unless it has just gone or become a link."""
         if failure.errno in (errno.ENOENT, errno.ENOTDIR):
             return
@@ -199,7 +199,7 @@ class _Walker:
             return None
         except PermissionError as failure:  # a folder that may be listed but not entered
             if here not in self.result.unread:
-                self.failed(here, failure)
+                self.add_failed(here, failure)
             return None
 
     def _skip(self, path: str, reason: SkipReason) -> None:

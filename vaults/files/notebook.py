@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from vaults.errors import Overloaded, ReadOnly, VaultUnavailable
 from vaults.files.tree import Tree
@@ -60,13 +60,6 @@ class Notebook:
         """Held by a scan: of two at once, one would take a file that the other moved for gone."""
         self.kept: dict[str, int] = {}
         """Versions written to the journal last, each with its number of steps from a whole one."""
-        self.history: Any = None
-        """The Git history once it is open; ``domain.notes.commit.git_commits`` opens and uses it, one at a time."""
-        self.repository: Any = None
-        """The Git repository the folder lies in; ``domain.memories.commit_anchors`` opens and reads it."""
-        self.history_turn = asyncio.Lock()
-        self.history_problem: str | None = None
-        """Why changes cannot be committed now. They are saved anyway, and committed later."""
         self._lock = asyncio.Lock()
         self._lock_path = state / ".writing"
         self._settled = asyncio.Event()
@@ -83,11 +76,6 @@ class Notebook:
         # A watch that is still being set up is not lost: the folder may just be big.
         lost = state.mode == "failed" and self.progress.phase != "scanning" and state.reason != NOT_WATCHING_YET
         return replace(progress, phase="unavailable", reason=state.reason) if lost else progress
-
-    @property
-    def history_state(self) -> str:
-        """How changes are kept in Git: off, auto, batch, or unavailable and why."""
-        return f"unavailable: {self.history_problem}" if self.history_problem else self.settings.history
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
@@ -130,7 +118,7 @@ class Notebook:
             os.close(descriptor)
             raise
 
-    def tell(self, progress: IndexProgress) -> None:
+    def report(self, progress: IndexProgress) -> None:
         """Record how far the index is."""
         self.progress = progress
         if progress.phase in ("ready", "unavailable"):
@@ -138,7 +126,7 @@ class Notebook:
         else:
             self._settled.clear()
 
-    async def settled(self, seconds: float) -> bool:
+    async def wait_for_index(self, seconds: float) -> bool:
         """Whether the index follows the files within ``seconds``. Does not wait for a folder that is not there."""
         until = time.monotonic() + seconds
         while not self._settled.is_set() and self.now.phase != "unavailable" and time.monotonic() < until:

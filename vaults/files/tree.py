@@ -84,7 +84,7 @@ class Tree:
         form only, or ``path`` itself; None if it is free."""
         return find_collision(self._root, path)
 
-    def named(self, folder: str, suffix: str, most: int) -> list[str]:
+    def list_names(self, folder: str, suffix: str, most: int) -> list[str]:
         """Sorted names, without ``suffix``, of what ends in it in a folder, ``most`` at most; nothing hidden. Empty if
         there is no such folder."""
         try:
@@ -256,10 +256,10 @@ def _file_segments(path: str) -> list[str]:
     return names
 
 
-def _require_expected(place: FolderEntry, path: str, expected: FileStamp) -> os.stat_result:
+def _require_expected(entry: FolderEntry, path: str, expected: FileStamp) -> os.stat_result:
     """The status of the file, which must still be the expected version. Raises Conflict."""
     try:
-        status = regular_file_at(place.folder, place.name, path)
+        status = regular_file_at(entry.folder, entry.name, path)
     except FileNotFoundError:
         raise gone_error(path) from None
     if not stamp_of(status).same(expected):

@@ -25,7 +25,7 @@ def read_scores(tx: Reader) -> dict[int, float]:
 
 def read_score(tx: Reader, note: int) -> float:
     """The stored score of one note, 0 if it has none."""
-    return float(tx.value("SELECT hub FROM note_scores WHERE note = ?", (note,)) or 0.0)
+    return float(tx.value("SELECT hub FROM note_scores WHERE note = :note", {"note": note}) or 0.0)
 
 
 def read_edges(tx: Reader) -> list[Edge]:
@@ -93,7 +93,7 @@ def find_changed_scores(tx: Reader, found: Mapping[int, float]) -> list[tuple[in
 def store_scores(tx: Writer, fresh: Iterable[tuple[int, float | None]]) -> None:
     """Store or delete scores; those of notes deleted meanwhile are skipped."""
     rows = list(fresh)
-    tx.many("DELETE FROM note_scores WHERE note = ?", [(note,) for note, hub in rows if hub is None])
+    tx.many("DELETE FROM note_scores WHERE note = :note", [{"note": note} for note, hub in rows if hub is None])
     tx.many(
         "INSERT INTO note_scores (note, hub) SELECT seq, :hub FROM notes WHERE seq = :note"
         " ON CONFLICT (note) DO UPDATE SET hub = excluded.hub",

@@ -40,12 +40,12 @@ class CoAccessRecorder:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
 
-    def found(self, paths: Sequence[str]) -> None:
+    def record_found(self, paths: Sequence[str]) -> None:
         """Record the notes of one answer, by path, best first. Only notes, never memories."""
         if len(paths) > 1:
             self._add(co_access_pairs.pair_all("found", paths))
 
-    def opened(self, session: str, paths: Sequence[str]) -> None:
+    def record_opened(self, session: str, paths: Sequence[str]) -> None:
         """Record notes a session was given to read, one after another."""
         for path in paths[: co_access_pairs.MAX_NOTES]:
             last = self._open.setdefault(session, deque(maxlen=MAX_OPENED))
@@ -63,7 +63,7 @@ class CoAccessRecorder:
                 self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._begin)
 
     def _begin(self) -> asyncio.Task[None]:
-        task = asyncio.create_task(self.write_out(), name="together")
+        task = asyncio.create_task(self.write_out(), name="co-access")
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         return task

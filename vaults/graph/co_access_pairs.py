@@ -49,24 +49,21 @@ def pair_with(how: AccessKind, path: str, others: Sequence[str]) -> dict[CoAcces
     return {(min(path, other), max(path, other), how): each for other in there}
 
 
-def record_access(tx: Writer, how: AccessKind, paths: Sequence[str], now: str) -> None:
-    """Record that these notes were found, or opened, together."""
-    add_weights(tx, pair_all(how, paths), now)
-
-
 def add_weights(tx: Writer, met: Mapping[CoAccessPair, float], now: str) -> None:
     """Add to the weights of pairs, decayed to ``now`` first."""
-    decayed = {}
-    for pair in met:
-        row = tx.one("SELECT weight, at FROM note_pairs WHERE a = ? AND b = ? AND how = ?", pair)
-        decayed[pair] = decay_weight(row[0], row[1], now) if row else 0.0
+    rows = []
+    for (a, b, how), more in met.items():
+        pair = {"a": a, "b": b, "how": how}
+        known = tx.one("SELECT weight, at FROM note_pairs WHERE a = :a AND b = :b AND how = :how", pair)
+        decayed = decay_weight(weight=known[0], at=known[1], now=now) if known else 0.0
+        rows.append({**pair, "weight": decayed + more, "now": now})
     tx.many(
-        "INSERT INTO note_pairs (a, b, how, weight, at) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO note_pairs (a, b, how, weight, at) VALUES (:a, :b, :how, :weight, :now)"
         " ON CONFLICT (a, b, how) DO UPDATE SET weight = excluded.weight, at = excluded.at",
-        [(*pair, decayed[pair] + more, now) for pair, more in met.items()],
+        rows,
     )
     long_ago = datetime.fromisoformat(now) - timedelta(days=RETENTION_DAYS)
-    tx.run("DELETE FROM note_pairs WHERE at < ?", (clock.to_text(long_ago),))
+    tx.run("DELETE FROM note_pairs WHERE at < :long_ago", {"long_ago": clock.to_text(long_ago)})
 
 
 def decay_weight(weight: float, at: str, now: str) -> float:
@@ -99,7 +96,7 @@ def read_weights_by_kind(tx: Reader, path: str, now: str) -> dict[str, dict[str,
 
 def read_recent_pairs(tx: Reader, now: str, most: int) -> dict[tuple[str, str], float]:
     """The ``most`` pairs recorded last, with the weights of both kinds added."""
-    rows = tx.all("SELECT a, b, weight, at FROM note_pairs ORDER BY at DESC, a, b, how LIMIT ?", (most,))
+    rows = tx.all("SELECT a, b, weight, at FROM note_pairs ORDER BY at DESC, a, b, how LIMIT :limit", {"limit": most})
     found: dict[tuple[str, str], float] = defaultdict(float)
     for a, b, weight, at in rows:
         found[a, b] += decay_weight(weight, at, now)

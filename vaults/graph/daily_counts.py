@@ -31,8 +31,7 @@ def count_graph(tx: Reader) -> DailyCounts:
 def is_due(tx: Reader) -> bool:
     """Whether today's figures are not stored yet, or were an hour ago or more and the graph has changed since. A vault
     that never had notes has no days."""
-    row = tx.one("SELECT value FROM vault_info WHERE key = 'day'")
-    at, _, change = str(row[0]).partition(" ") if row else ("", "", "")
+    at, _, change = str(tx.value("SELECT value FROM vault_info WHERE key = 'day'") or "").partition(" ")
     now = clock.now()
     if at[:10] == now[:10]:
         return change != str(graph_clock.read_latest(tx)) and not clock.ago(REWRITE_AFTER_S) < at <= now
@@ -43,8 +42,9 @@ def write_today(tx: Writer) -> None:
     """Store today's figures, replacing those of an earlier hour."""
     now = clock.now()
     tx.run(
-        "INSERT INTO graph_days (day, counts) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET counts = excluded.counts",
-        (now[:10], json.dumps(count_graph(tx))),
+        "INSERT INTO graph_days (day, counts) VALUES (:day, :counts)"
+        " ON CONFLICT (day) DO UPDATE SET counts = excluded.counts",
+        {"day": now[:10], "counts": json.dumps(count_graph(tx))},
     )
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('day', :said)"
@@ -55,6 +55,8 @@ def write_today(tx: Writer) -> None:
 
 def read_since(tx: Reader, day: str) -> dict[str, DailyCounts]:
     """The stored figures of all days from ``day`` on, and of the last one before it."""
-    before = tx.value("SELECT MAX(day) FROM graph_days WHERE day < ?", (day,))
-    rows = tx.all("SELECT day, counts FROM graph_days WHERE day >= ? ORDER BY day LIMIT 4000", (before or day,))
-    return {str(row[0]): {name: int(value) for name, value in json.loads(row[1]).items()} for row in rows}
+    before = tx.value("SELECT MAX(day) FROM graph_days WHERE day < :day", {"day": day})
+    rows = tx.all(
+        "SELECT day, counts FROM graph_days WHERE day >= :day ORDER BY day LIMIT 4000", {"day": before or day}
+    )
+    return {str(of): {name: int(value) for name, value in json.loads(counts).items()} for of, counts in rows}

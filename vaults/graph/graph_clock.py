@@ -17,11 +17,11 @@ def advance(tx: Writer) -> int:
     """Begin another change and return its number."""
     if not tx.run("UPDATE graph_clock SET last = last + 1"):
         # The row was dropped with all derived data: continue from a number no cache of the graph can have seen.
-        tx.run("INSERT INTO graph_clock VALUES (?)", (time.time_ns() // 1_000_000,))
+        tx.run("INSERT INTO graph_clock VALUES (:now_ms)", {"now_ms": time.time_ns() // 1_000_000})
     return read_latest(tx)
 
 
 def mark_changed(tx: Writer, notes: Iterable[int]) -> None:
     """Record that something of these notes changed that the graph shows: links, names, category."""
     number = advance(tx)
-    tx.many("UPDATE notes SET linked = ? WHERE seq = ?", [(number, each) for each in notes])
+    tx.many("UPDATE notes SET linked = :linked WHERE seq = :seq", [{"linked": number, "seq": each} for each in notes])

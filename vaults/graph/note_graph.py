@@ -70,7 +70,9 @@ def catch_up(tx: Reader, known: Graph) -> Graph:
         return known
     if not known.change or now < known.change:
         return _read_whole(tx, now)
-    fresh = {node.number: node for node in map(_node, tx.all(f"{_NODES} WHERE linked > ?", (known.change,)))}
+    fresh = {
+        node.number: node for node in map(_node, tx.all(f"{_NODES} WHERE linked > :change", {"change": known.change}))
+    }
     nodes = {**known.nodes, **fresh}
     gone = _find_removed(tx, nodes)
     renamed = bool(gone) or any(known.nodes.get(number) != node for number, node in fresh.items())
@@ -104,7 +106,7 @@ def _freeze(side: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
 def _find_removed(tx: Reader, nodes: Mapping[int, Node]) -> set[int]:
     if len(nodes) == int(tx.value("SELECT COUNT(*) FROM notes")):
         return set()
-    return nodes.keys() - {int(row[0]) for row in tx.all("SELECT seq FROM notes")}
+    return nodes.keys() - {note for (note,) in tx.all("SELECT seq FROM notes")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def _put_side(side: dict[int, frozenset[int]], number: int, others: frozenset[in
 
 def read_node(tx: Reader, number: int) -> Node:
     """A note of the graph, from its row. Raises ``KeyError`` if there is none."""
-    row = tx.one(f"{_NODES} WHERE seq = ?", (number,))
+    row = tx.one(f"{_NODES} WHERE seq = :seq", {"seq": number})
     if row is None:
         raise KeyError(number)
     return _node(row)
@@ -158,5 +160,5 @@ _has_category = re.compile('"(?:category|type)"').search
 
 def _read_targets(tx: Reader, note: int) -> frozenset[int]:
     """The notes that a note links to, except itself."""
-    rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = ? AND meant IS NOT NULL", (note,))
-    return frozenset(int(row[0]) for row in rows) - {note}
+    rows = tx.all("SELECT DISTINCT meant FROM note_links WHERE note = :note AND meant IS NOT NULL", {"note": note})
+    return frozenset(meant for (meant,) in rows) - {note}

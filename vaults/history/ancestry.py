@@ -6,8 +6,9 @@ import heapq
 import re
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import TypeVar
 
 from vaults.history import locations
 from vaults.history.commit_walk import WalkBounds
@@ -15,6 +16,8 @@ from vaults.history.errors import HistoryUnavailable, translate_git_errors
 from vaults.history.locations import RepositoryLocation
 from vaults.history.object_store import ObjectStore
 from vaults.history.refs import Refs
+
+T = TypeVar("T")
 
 BOUNDS = WalkBounds(commits=50_000, seconds=2.0)
 
@@ -39,10 +42,10 @@ def open_repository(folder: Path) -> Repository | None:
 class Repository:
     """One repository. Blocking; may be used from any thread. Every failure is ``HistoryUnavailable``."""
 
-    def __init__(self, where: RepositoryLocation) -> None:
-        self._where = where
-        self._objects = ObjectStore(where.common / "objects")
-        self._refs = Refs(where.private, where.common)
+    def __init__(self, location: RepositoryLocation) -> None:
+        self._where = location
+        self._objects = ObjectStore(location.common / "objects")
+        self._refs = Refs(location.private, location.common)
         self._turn = threading.Lock()
         self._known: dict[tuple[str, str], bool] = {}
 
@@ -113,3 +116,23 @@ class Repository:
         """Whether commits may legitimately be missing: in a shallow clone, or one that borrows from another."""
         common = self._where.common
         return (common / "shallow").exists() or (common / "objects" / "info" / "alternates").exists()
+
+
+class WorkRepository:
+    """The repository a vault's work is in, opened when it is first asked. ``folder`` None: it has none."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._opened: Repository | None = None
+
+    def ask(self, question: Callable[[Repository], T | None]) -> T | None:
+        """The answer; None where there is no repository, or it cannot be read: then it is opened afresh the next time.
+        Blocking."""
+        if self.folder is None:
+            return None
+        try:
+            self._opened = self._opened or open_repository(self.folder)
+            return question(self._opened) if self._opened else None
+        except HistoryUnavailable:
+            self._opened = None
+            return None

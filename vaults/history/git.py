@@ -69,11 +69,11 @@ def open_history(root: Path, state: Path, ref_name: str, bounds: WalkBounds | No
         return GitHistory(kept, branch, ref, bounds or WalkBounds())
 
 
-def _open_parts(where: locations.RepositoryLocation) -> _OpenRepository:
-    if where.prefix and not is_keepable(where.prefix[:-1]):
+def _open_parts(location: locations.RepositoryLocation) -> _OpenRepository:
+    if location.prefix and not is_keepable(location.prefix[:-1]):
         raise HistoryUnavailable("git cannot keep the name of the vault's folder")
-    objects = ObjectStore(where.common / "objects")
-    return _OpenRepository(objects, Trees(objects), Refs(where.private, where.common), where.prefix)
+    objects = ObjectStore(location.common / "objects")
+    return _OpenRepository(objects, Trees(objects), Refs(location.private, location.common), location.prefix)
 
 
 class GitHistory:
@@ -106,7 +106,7 @@ class GitHistory:
                 for path, data in files.items()
             }
             for _ in range(_ATTEMPTS):
-                commit = self._committed(blobs, message, author, when)
+                commit = self._try_commit(blobs, message, author, when)
                 if commit is not None:
                     return commit
             raise HistoryUnavailable("others are writing to it")
@@ -169,16 +169,18 @@ class GitHistory:
             raise InvalidArgument("path", "cannot be kept in a git history")
         return self._kept.prefix + path
 
-    def _committed(self, blobs: Mapping[str, str | None], message: str, author: str, when: int) -> str | None:
+    def _try_commit(self, blobs: Mapping[str, str | None], message: str, author: str, when: int) -> str | None:
         """One attempt on top of the current tip; None when another process moved it meanwhile."""
         kept = self._kept
         tip = kept.refs.read(self._ref)
         base = commit_objects.decode(kept.objects.get(tip, "commit")).tree if tip else EMPTY_TREE
-        tree, touched = kept.trees.updated(base, blobs)
+        tree, touched = kept.trees.update(base, blobs)
         if tip and tree == base:
             return tip
         paths = tuple(path.removeprefix(kept.prefix) for path in touched)
-        record = CommitRecord(tree, (tip,) if tip else (), author, when, message, paths)
+        record = CommitRecord(
+            tree=tree, parents=(tip,) if tip else (), author=author, at=when, message=message, paths=paths
+        )
         commit = kept.objects.write("commit", commit_objects.encode(record))
         kept.objects.settle()
         return commit if kept.refs.move(self._ref, tip, commit) else None

@@ -52,7 +52,7 @@ class ObjectStore:
 
     def find(self, oid: str) -> GitObject | None:
         """The object, or None when this repository does not hold it. Raises HistoryUnavailable when it is damaged."""
-        return self._loose(oid) or self._packed(oid)
+        return self._loose(oid) or self._read_packed(oid)
 
     def get(self, oid: str, kind: str) -> bytes:
         """The object's bytes; raises HistoryUnavailable when it is absent, damaged or of another kind."""
@@ -153,7 +153,7 @@ class ObjectStore:
             raise HistoryUnavailable("an object of the history is damaged")
         return GitObject(kind, whole[start:])
 
-    def _packed(self, oid: str) -> GitObject | None:
+    def _read_packed(self, oid: str) -> GitObject | None:
         """The object from a pack. Looks twice: git may have packed objects or replaced packs since the last listing."""
         before = self._packs
         with suppress(LookupError):

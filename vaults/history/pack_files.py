@@ -96,7 +96,7 @@ def _collect(trees: Trees, tree: str, before: str | None, found: dict[str, None]
     found[tree] = None
     old = trees.folders(before) if before else {}
     new = {oid: name for name, oid in trees.folders(tree).items()}
-    for oid, is_folder in trees.added(tree, before):
+    for oid, is_folder in trees.list_added(tree, before):
         if is_folder:
             _collect(trees, oid, old.get(new[oid]), found)
         else:

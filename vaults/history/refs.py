@@ -53,20 +53,20 @@ class Refs:
             if not _SAFE_REF.fullmatch(name) or b".." in name:
                 raise HistoryUnavailable("the repository is damaged")
             path = self._common / os.fsdecode(name)
-            self._contained(path)
+            self._require_contained(path)
             value = read_small_file(path)
             if value is None:
-                return self._packed(name)
+                return self._read_packed(name)
         raise HistoryUnavailable("the repository is damaged")
 
     def read(self, ref: str) -> str | None:
         """The commit that one of strongroom's references points to; None when there is none yet."""
         path = self._common / ref
-        self._contained(path)
+        self._require_contained(path)
         value = read_small_file(path)
         if value is not None:
             return _parse_commit_id(value)
-        found = self._packed(ref.encode())
+        found = self._read_packed(ref.encode())
         if found is None and read_small_file(self._private / "HEAD") is None:
             raise HistoryUnavailable("the repository is gone")
         return found
@@ -77,7 +77,7 @@ class Refs:
         Durable when it returns. Raises HistoryUnavailable when somebody else holds the lock for too long.
         """
         path = self._common / ref
-        self._contained(path)
+        self._require_contained(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with _lock_ref(path, new) as lock:
             if self.read(ref) != expected:
@@ -88,12 +88,12 @@ class Refs:
             # A process that was stopped for longer than a lock lives may have renamed another one's lock.
             return path.lstat().st_ino == inode
 
-    def _contained(self, path: Path) -> None:
+    def _require_contained(self, path: Path) -> None:
         """Raises HistoryUnavailable if a folder on the way is a link, which would lead into another repository."""
         if path.parent.resolve() != self._common.resolve() / path.parent.relative_to(self._common):
             raise HistoryUnavailable("the repository is damaged")
 
-    def _packed(self, name: bytes) -> str | None:
+    def _read_packed(self, name: bytes) -> str | None:
         data = read_small_file(self._common / "packed-refs", _LARGEST_PACKED_REFS)
         found = re.search(rb"^([0-9a-f]{40}) %s$" % re.escape(name), data, re.MULTILINE) if data else None
         return found[1].decode() if found else None

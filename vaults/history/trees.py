@@ -67,7 +67,7 @@ class Trees:
         entry = self._folder(oid).entry(name)
         return entry[-20:].hex() if entry is not None and entry[:6] in _NOTES else None
 
-    def updated(self, tree: str, files: Mapping[str, str | None]) -> tuple[str, list[str]]:
+    def update(self, tree: str, files: Mapping[str, str | None]) -> tuple[str, list[str]]:
         """``tree`` with the blobs of ``files`` (None: gone), and the paths that really differ.
 
         Folders left empty vanish, as git has none. A note may replace a folder of its name, and a folder a note.
@@ -76,7 +76,7 @@ class Trees:
         oid = self._apply(tree, plan_changes(files), b"", touched)
         return oid or self._objects.write("tree", b""), sorted(path.decode("utf-8") for path in touched)
 
-    def added(self, tree: str, base: str | None) -> list[tuple[str, bool]]:
+    def list_added(self, tree: str, base: str | None) -> list[tuple[str, bool]]:
         """The direct entries of ``tree`` that ``base`` lacks: the id of each, and whether it is a folder."""
         known = set(self._folder(base).entries) if base else set()
         fresh = [entry for entry in self._folder(tree).entries if entry not in known]

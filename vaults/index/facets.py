@@ -10,17 +10,27 @@ from vaults.db.sql import Reader, Writer
 def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
     """Replace the item's tags and fields."""
     for table in ("item_tags", "item_fields"):
-        tx.run(f"DELETE FROM {table} WHERE kind = ? AND item = ?", (kind, item))
-    rows = [(kind, item, tag) for tag in dict.fromkeys(tags)]
-    tx.many("INSERT INTO item_tags (kind, item, tag) VALUES (?, ?, ?)", rows)
-    pairs = [(kind, item, field, value) for field, value in to_fields(fields)]
-    tx.many("INSERT INTO item_fields (kind, item, field, value) VALUES (?, ?, ?, ?)", pairs)
+        tx.run(f"DELETE FROM {table} WHERE kind = :kind AND item = :item", {"kind": kind, "item": item})
+    add(tx, kind, item, tags, fields)
+
+
+def add(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
+    """Write the tags and fields of an item that has none."""
+    tx.many(
+        "INSERT INTO item_tags (kind, item, tag) VALUES (:kind, :item, :tag)",
+        [{"kind": kind, "item": item, "tag": tag} for tag in dict.fromkeys(tags)],
+    )
+    tx.many(
+        "INSERT INTO item_fields (kind, item, field, value) VALUES (:kind, :item, :field, :value)",
+        [{"kind": kind, "item": item, "field": field, "value": value} for field, value in to_fields(fields)],
+    )
 
 
 def has_changed(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
     """Whether the item has other tags or fields than these."""
-    stored = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = ? AND item = ?", (kind, item))}
-    pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = ? AND item = ?", (kind, item)))
+    key = {"kind": kind, "item": item}
+    stored = {tag for (tag,) in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", key)}
+    pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", key))
     return stored != set(tags) or pairs != set(to_fields(fields))
 
 

@@ -45,8 +45,8 @@ class SearchItem:
             "source_hash": self.source_hash, "hidden": int(self.hidden), "owner": self.owner,
             "expires_at": self.expires_at, "workspace": self.workspace, "type": self.type, "tier": self.tier,
             "thread": self.thread, "applies_to": self.applies_to, "collection": self.collection,
-            "folder": self.folder, "parent": self.parent, "author": name_key(self.author),
-            "entity": name_key(self.entity), "at": self.at, "modified_at": self.modified_at,
+            "folder": self.folder, "parent": self.parent, "author": name_words(self.author),
+            "entity": name_words(self.entity), "at": self.at, "modified_at": self.modified_at,
         }  # fmt: skip
 
     def sequence(self, passages: int) -> str | None:
@@ -61,6 +61,6 @@ class SearchItem:
         return f"{whose}:{self.number}" if passages > 1 else None
 
 
-def name_key(name: str | None) -> str | None:
+def name_words(name: str | None) -> str | None:
     """A name in the form it is compared in: lower-case words, one space between. None if there are none."""
     return " ".join(_WORD.findall((name or "").lower()))[:MAX_NAME].strip() or None

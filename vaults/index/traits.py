@@ -16,6 +16,7 @@ hold an answer more often than other turns do (.36 to .25), those with a larger 
 _LEAD = re.compile(r"\s*(?:\[[^\[\]\n]{1,40}\]\s*)?(?:[^\W\d_][^:\n?!\[\]]{0,40}:\s+)?")
 _SMILEY = re.compile(r"\s[:;=]-?[()DP]\Z")
 _ENDS = "?？؟‽⁇⁈⁉՞፧"
+_END = re.compile(f"[{_ENDS}]")
 _ASKED = re.compile(rf"[^.!。！{_ENDS}\n]*[{_ENDS}][!！{_ENDS}]*")
 _NO_END = re.compile(r"[\w.!。！…]")
 
@@ -25,7 +26,7 @@ def is_question(body: str) -> bool:
 
     A bracketed date or tag and a ``Speaker:`` before it, and quotes, emoji and bracketed tags after it, do not count.
     """
-    if not any(mark in body for mark in _ENDS):
+    if _END.search(body) is None:
         return False
     lead = _LEAD.match(body)
     text = _strip_ornament(body[lead.end() if lead else 0 :])
@@ -197,13 +198,24 @@ def is_adversarial(text: str) -> bool:
     hide a phrase. A text that only quotes such a phrase counts as well: it is as dangerous to a careless reader.
     """
     folded = text.lower() if text.isascii() else _fold(text)
-    if any(pattern.search(folded) for keys, pattern in _MARKERS if any(key in folded for key in keys)):
+    if any(pattern.search(folded) for pattern in _due(_MARKERS, folded)):
         return True
-    due = [pattern for keys, pattern in _PHRASES if any(key in folded for key in keys)]
+    due = _due(_PHRASES, folded)
     if not due:
         return False
     words = " ".join(_WORD.findall(folded))
     return any(pattern.search(words) for pattern in due)
+
+
+def _due(families: tuple[_Family, ...], folded: str) -> list[re.Pattern[str]]:
+    """The patterns worth running. Every text that is stored comes by here: plain loops take a third of the time."""
+    due = []
+    for keys, pattern in families:
+        for key in keys:
+            if key in folded:
+                due.append(pattern)
+                break
+    return due
 
 
 def _fold(text: str) -> str:

@@ -91,7 +91,7 @@ class _BlockReader:
         depth, last = len(self._open.stack), len(self._text) - 1
         while position < last:
             line = self._open.line(position)
-            matched, at = self._open.matched(line)
+            matched, at = self._open.match_open(line)
             if matched < depth:
                 break
             position = self._line_end(position)

@@ -69,8 +69,8 @@ class Containers:
         """
         self.read_to(position)
         line = self.line(position)
-        matched, at = self.matched(line)
-        at, opened = self._opened(line, at, matched)
+        matched, at = self.match_open(line)
+        at, opened = self._open_new(line, at, matched)
         indent = _indent_width(line, at)
         if indent > 3 or not line.startswith(mark, at + indent):
             self._leaf(opened=opened, matched=matched, paragraph=None if indent > 3 else position)
@@ -87,10 +87,10 @@ class Containers:
         if self.paragraph is None:
             return False
         line = self.line(position)
-        _, at = self.matched(line)
+        _, at = self.match_open(line)
         return line.startswith(mark, at + _indent_width(line, at))
 
-    def matched(self, line: str) -> tuple[int, int]:
+    def match_open(self, line: str) -> tuple[int, int]:
         """How many of the open containers the line continues, and where what follows them starts."""
         at = 0
         for count, width in enumerate(self.stack):
@@ -107,7 +107,7 @@ class Containers:
                 at += width
         return len(self.stack), at
 
-    def _opened(self, line: str, at: int, matched: int) -> tuple[int, bool]:
+    def _open_new(self, line: str, at: int, matched: int) -> tuple[int, bool]:
         """Open the containers that begin on this line; the first closes those the line does not continue."""
         opened, paragraph = False, self.paragraph is not None and matched == len(self.stack)
         while len(self.stack) < MAX_DEPTH:
@@ -131,7 +131,7 @@ class Containers:
 
     def _read(self, line: str, position: int) -> None:
         bare, self._bare = self._bare, 0
-        matched, at = self.matched(line)
+        matched, at = self.match_open(line)
         indent = _indent_width(line, at)
         if at + indent >= len(line):
             self._blank(matched, bare)
@@ -144,7 +144,7 @@ class Containers:
         ):
             self.paragraph = None
             return
-        at, opened = self._opened(line, at, matched)
+        at, opened = self._open_new(line, at, matched)
         indent = _indent_width(line, at)
         if indent > 3:
             self._leaf(opened=opened, matched=matched, paragraph=None)

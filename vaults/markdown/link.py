@@ -14,19 +14,19 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as written, with offsets in the note."""
+    """A link as written, with offsets in the note. One that is only asked what it means has kind and target alone."""
 
     kind: LinkKind
-    line: int  # from 1
-    start: int  # of all of it, an embed's ``!`` included
-    end: int
     target: str  # what a rename replaces; empty in a link to the note itself
-    target_start: int
-    target_end: int
-    heading: str  # what follows ``#``
-    block: str  # what follows ``#^``
-    alias: str
-    embed: bool
+    line: int = 0  # from 1
+    start: int = 0  # of all of it, an embed's ``!`` included
+    end: int = 0
+    target_start: int = 0
+    target_end: int = 0
+    heading: str = ""  # what follows ``#``
+    block: str = ""  # what follows ``#^``
+    alias: str = ""
+    embed: bool = False
 
     @property
     def page(self) -> str:

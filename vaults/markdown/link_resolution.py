@@ -35,7 +35,7 @@ def fold_name(name: str) -> str:
 
 
 def name_key(target: str) -> str:
-    """The last part of a path or name without ``.md``, folded.
+    """The last part of a path or name without ``.md``, folded. Unlike a title in a text, it keeps its punctuation.
 
     A link's candidates are the notes whose file name, title or alias has the key of its target.
     """
@@ -61,7 +61,7 @@ class TargetResolver:
         if not name:
             return source
         found = self._at(_root_paths(name)) or self._at(_relative_paths(name, source))
-        return found or self._called(_strip_suffix(fold_name(name)))
+        return found or self._find_by_name(_strip_suffix(fold_name(name)))
 
     def resolve_link(self, link: Link, source: str) -> str | None:
         """The path of the note that ``link`` in the note ``source`` means."""
@@ -76,7 +76,7 @@ class TargetResolver:
             return None
         return self._places.get(place) or self._places.get(fold_name(place))
 
-    def _called(self, wanted: str) -> str | None:
+    def _find_by_name(self, wanted: str) -> str | None:
         if wanted not in self._unique:
             self._unique[wanted] = _only_match(wanted, self._candidates)
         return self._unique[wanted]

@@ -62,8 +62,8 @@ def _wiki_links(readable: str, lines: str, text: str, kind: LinkKind) -> list[Li
         embed = readable[start] == "!"
         found.append(
             Link(
-                kind, line, start - embed, match.end() - 1, target, target_start, target_start + len(target),
-                heading, block, alias or "", embed,
+                kind, target, line=line, start=start - embed, end=match.end() - 1, target_start=target_start,
+                target_end=target_start + len(target), heading=heading, block=block, alias=alias or "", embed=embed,
             )
         )  # fmt: skip
     return found

@@ -123,8 +123,9 @@ def _to_links(found: list[tuple[TextSpan, TextSpan, TextSpan]], scan: Scan, text
         alias = text[label[0] - 1 : min(label[1], label[0] + MAX_ALIAS) - 1].strip()
         links.append(
             Link(
-                "markdown", counter.line(start - 1), start - 1, end - 1, target, first - 1, first - 1 + len(target),
-                "" if block else anchor, block, alias, scan.lines[start] == "!",
+                "markdown", target, line=counter.line(start - 1), start=start - 1, end=end - 1, target_start=first - 1,
+                target_end=first - 1 + len(target), heading="" if block else anchor, block=block, alias=alias,
+                embed=scan.lines[start] == "!",
             )
         )  # fmt: skip
     return links

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vaults import heap
@@ -19,7 +19,7 @@ from vaults.markdown.scan import Scan, scan
 from vaults.markdown.tags import drop_case_duplicates, find_inline_tags, parse_names, parse_tags
 from vaults.markdown.tasks import Task, find_tasks
 
-__all__ = ["BlockAnchor", "Callout", "Heading", "Link", "ParsedNote", "Task", "parse"]
+__all__ = ["BlockAnchor", "Heading", "Link", "ParsedNote", "Task", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +44,27 @@ class BlockAnchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Callout:
-    """``> [!kind] title``; offsets are of that line."""
-
-    kind: str
-    title: str
-    line: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedNote:
     """The parts of a note."""
 
-    title: str | None
+    title: str | None = None
     """The frontmatter's, else the only heading of level 1 if the body begins with it."""
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    frontmatter: dict[str, Any]
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    frontmatter: dict[str, Any] = field(default_factory=dict)
     """Values that JSON can hold."""
-    frontmatter_error: str | None
+    frontmatter_error: str | None = None
     """Why the frontmatter could not be read (it is empty then), or which of its keys are repeated."""
-    body_start: int
-    headings: tuple[Heading, ...]
-    links: tuple[Link, ...]
-    tasks: tuple[Task, ...]
-    blocks: tuple[BlockAnchor, ...]
-    callouts: tuple[Callout, ...]
-    created: str | None
+    body_start: int = 0
+    headings: tuple[Heading, ...] = ()
+    links: tuple[Link, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    blocks: tuple[BlockAnchor, ...] = ()
+    created: str | None = None
     """The frontmatter's ``created`` or ``date``, as written."""
 
 
 _BLOCK = re.compile(r"\^(?<=\s\^)([A-Za-z0-9-]++)[ \t]*+(?=\n)")
-_CALLOUT = re.compile(r"\n[ \t]*+>[ \t>]*+\[!([^\]\n\0]++)\][-+]?+([^\n]*+)")
 
 
 def parse(text: str) -> ParsedNote:
@@ -96,7 +83,6 @@ def _parse(text: str) -> ParsedNote:
         links=linked,
         tasks=tuple(find_tasks(found, text, note.headings)),
         blocks=tuple(_find_anchors(found)),
-        callouts=tuple(_find_callouts(found, text)),
     )
 
 
@@ -107,25 +93,24 @@ def parse_outline(text: str) -> ParsedNote:
     body_start = find_body_start(text, lines)
     with heap.pause_full_collections(len(text)):
         headings = [(level, start, end - 1) for level, start, end in find_blocks(lines, body_start).headings]
-        return _parse_outline(Scan(lines, "", "", body_start, headings, [], []), text)
+        return _parse_outline(
+            Scan(lines=lines, linked="", visible="", body_start=body_start, headings=headings, code=[], comments=[]),
+            text,
+        )
 
 
-def _parse_outline(found: Scan, text: str) -> ParsedNote:
-    loaded = parse_frontmatter(text[: found.body_start]) if found.body_start else ParsedFrontmatter()
+def _parse_outline(scan: Scan, text: str) -> ParsedNote:
+    loaded = parse_frontmatter(text[: scan.body_start]) if scan.body_start else ParsedFrontmatter()
     values = loaded.values
-    headings = tuple(_headings(found, text))
+    headings = tuple(_headings(scan, text))
     return ParsedNote(
-        title=_text(values.get("title")) or _first_title(found, headings),
+        title=_text(values.get("title")) or _first_title(scan, headings),
         aliases=drop_case_duplicates(parse_names(values.get("aliases", values.get("alias")))),
         tags=drop_case_duplicates(parse_tags(values.get("tags", values.get("tag")))),
         frontmatter=values,
         frontmatter_error=loaded.error,
-        body_start=found.body_start,
+        body_start=scan.body_start,
         headings=headings,
-        links=(),
-        tasks=(),
-        blocks=(),
-        callouts=(),
         created=_text(values.get("created")) or _text(values.get("date")),
     )
 
@@ -137,11 +122,11 @@ def _text(value: Any) -> str | None:
     return str(value).strip() or None
 
 
-def _headings(found: Scan, text: str) -> Iterator[Heading]:
-    counter = LineCounter(found.lines)
-    for level, start, end in found.headings:
+def _headings(scan: Scan, text: str) -> Iterator[Heading]:
+    counter = LineCounter(scan.lines)
+    for level, start, end in scan.headings:
         yield Heading(
-            level, heading_text(found.lines[start + 1 : end + 1]), counter.line(start), start, _end(text, start, end)
+            level, heading_text(scan.lines[start + 1 : end + 1]), counter.line(start), start, _end(text, start, end)
         )
 
 
@@ -160,25 +145,15 @@ def heading_text(written: str) -> str:
     return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else words
 
 
-def _first_title(found: Scan, headings: tuple[Heading, ...]) -> str | None:
+def _first_title(scan: Scan, headings: tuple[Heading, ...]) -> str | None:
     if not headings or headings[0].level != 1 or any(each.level == 1 for each in headings[1:]):
         return None  # with several, each is a section, and the note is named by its file
-    before = found.lines[found.body_start + 1 : headings[0].start + 1]
+    before = scan.lines[scan.body_start + 1 : headings[0].start + 1]
     return headings[0].text or None if not before.strip() else None
 
 
-def _find_anchors(found: Scan) -> Iterator[BlockAnchor]:
-    counter = LineCounter(found.lines)
-    for match in iter_matches(_BLOCK, found.visible):
+def _find_anchors(scan: Scan) -> Iterator[BlockAnchor]:
+    counter = LineCounter(scan.lines)
+    for match in iter_matches(_BLOCK, scan.visible):
         start = match.start() - 1
         yield BlockAnchor(match[1], counter.line(start), start, match.end(1) - 1)
-
-
-def _find_callouts(found: Scan, text: str) -> Iterator[Callout]:
-    if "[!" not in found.visible:
-        return
-    counter = LineCounter(found.lines)
-    for match in iter_matches(_CALLOUT, found.visible):
-        start, end = match.start(), match.end() - 1
-        title = text[match.start(2) - 1 : end].strip()
-        yield Callout(match[1].strip().lower(), title, counter.line(start), start, _end(text, start, end))

@@ -61,14 +61,14 @@ def find_protected(text: str) -> list[TextSpan]:
     return find_protected_in_scan(scan(text), text)
 
 
-def find_protected_in_scan(found: Scan, text: str) -> list[TextSpan]:
+def find_protected_in_scan(scan: Scan, text: str) -> list[TextSpan]:
     """As ``find_protected``, for a text already scanned."""
-    spans = [(each.start, each.end) for each in found.stretches()]
-    spans += [(start, end) for _, start, end in found.headings]
-    spans += [(each.start, each.end) for each in find_links(found, text)]
-    if "](" in found.linked:
-        spans += [(start - 1, end - 1) for start, end in find_inline_link_spans(found)]
-    seen = found.visible
+    spans = [(each.start, each.end) for each in scan.stretches()]
+    spans += [(start, end) for _, start, end in scan.headings]
+    spans += [(each.start, each.end) for each in find_links(scan, text)]
+    if "](" in scan.linked:
+        spans += [(start - 1, end - 1) for start, end in find_inline_link_spans(scan)]
+    seen = scan.visible
     for mark, pattern in _PATTERNS:
         if mark in seen:
             spans += [(match.start() - 1, match.end() - 1) for match in iter_matches(pattern, seen)]
@@ -84,9 +84,9 @@ def find_protected_in_scan(found: Scan, text: str) -> list[TextSpan]:
     return merge_spans(spans, len(text))
 
 
-def find_tables(found: Scan) -> list[TextSpan]:
+def find_tables(scan: Scan) -> list[TextSpan]:
     r"""Spans of tables, in order: in them a ``|`` within a link is written ``\|``."""
-    seen, spans, last = found.visible, [], -1
+    seen, spans, last = scan.visible, [], -1
     for match in iter_matches(_TABLE, seen) if "|" in seen else ():
         if match.start() > last:
             end = _EMPTY_LINE.search(seen, match.end())

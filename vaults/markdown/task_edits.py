@@ -61,13 +61,13 @@ def _parse_status(status: str) -> str:
     return character
 
 
-def _find_by_line(known: Sequence[Task], line: int, match: str | None) -> Task:
-    task = next((task for task in known if task.line == line), None)
+def _find_by_line(tasks: Sequence[Task], line: int, match: str | None) -> Task:
+    task = next((task for task in tasks if task.line == line), None)
     if task is None:
-        near = sorted(known, key=lambda task: abs(task.line - line))[:MAX_LISTED]
+        near = sorted(tasks, key=lambda task: abs(task.line - line))[:MAX_LISTED]
         raise NotFound(f"Line {line} holds no task.", hint=_hint(near), closest=_to_details(near))
     if match and match.strip() and _normalize(match) not in _normalize(task.text):
-        now = [other for other in known if _normalize(match) in _normalize(other.text)][:MAX_LISTED]
+        now = [other for other in tasks if _normalize(match) in _normalize(other.text)][:MAX_LISTED]
         raise Conflict(
             f"The task in line {line} is another now: {_shorten(task.text)}.",
             hint=_hint(now) if now else "Read the tasks again.",
@@ -77,12 +77,12 @@ def _find_by_line(known: Sequence[Task], line: int, match: str | None) -> Task:
     return task
 
 
-def _find_by_words(known: Sequence[Task], match: str) -> Task:
+def _find_by_words(tasks: Sequence[Task], match: str) -> Task:
     words = _normalize(match)
-    found = [task for task in known if _normalize(task.text) == words]
-    found = found or [task for task in known if words in _normalize(task.text)]
+    found = [task for task in tasks if _normalize(task.text) == words]
+    found = found or [task for task in tasks if words in _normalize(task.text)]
     if not found:
-        near = _find_closest(known, words)
+        near = _find_closest(tasks, words)
         raise NotFound("No task has this text.", hint=_hint(near), closest=_to_details(near))
     if len(found) > 1:
         raise Conflict(
@@ -93,12 +93,12 @@ def _find_by_words(known: Sequence[Task], match: str) -> Task:
     return found[0]
 
 
-def _find_closest(known: Sequence[Task], words: str) -> list[Task]:
+def _find_closest(tasks: Sequence[Task], words: str) -> list[Task]:
     from rapidfuzz import fuzz
 
-    choices = [_normalize(task.text)[:300] for task in known[:5_000]]
+    choices = [_normalize(task.text)[:300] for task in tasks[:5_000]]
     best = find_nearest(words[:300], choices, fuzz.ratio, limit=MAX_LISTED, least=50)
-    return [known[place] for _, _, place in best]
+    return [tasks[place] for _, _, place in best]
 
 
 def _normalize(text: str) -> str:
@@ -110,11 +110,11 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 
-def _to_details(known: Sequence[Task]) -> list[dict[str, object]]:
-    return [{"line": task.line, "text": _shorten(task.text)} for task in known]
+def _to_details(tasks: Sequence[Task]) -> list[dict[str, object]]:
+    return [{"line": task.line, "text": _shorten(task.text)} for task in tasks]
 
 
-def _hint(known: Sequence[Task]) -> str:
-    if not known:
+def _hint(tasks: Sequence[Task]) -> str:
+    if not tasks:
         return "List the note's tasks to see what there is."
-    return "Tasks: " + "; ".join(f"line {task.line}: {_shorten(task.text)}" for task in known) + "."
+    return "Tasks: " + "; ".join(f"line {task.line}: {_shorten(task.text)}" for task in tasks) + "."

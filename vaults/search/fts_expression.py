@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from vaults.index import unspaced_scripts
-from vaults.search.spelling import stem
+from vaults.index.stemming import stem_as_indexed
 from vaults.search.stopwords import STOPWORDS
 
 MAX_OPERANDS = 48
@@ -107,10 +107,10 @@ def quote_words(word: str) -> str:
 def prefix_expression(prefix: str) -> str:
     """Words that begin with ``prefix``. The index holds stems and a stem can be shorter than the prefix (generat* →
     generate → gener), so words it may be cut from are looked for as well, one for each such stem."""
-    stems = {stem(prefix): f'"{prefix}"*'}
+    stems = {stem_as_indexed(prefix): f'"{prefix}"*'}
     for ending in _ENDINGS if prefix.isascii() and prefix.isalpha() else ():
-        stems.setdefault(stem(prefix + ending), quote_words(prefix + ending))
-    shorter = [form for cut, form in stems.items() if not cut.startswith(stem(prefix))]
+        stems.setdefault(stem_as_indexed(prefix + ending), quote_words(prefix + ending))
+    shorter = [form for cut, form in stems.items() if not cut.startswith(stem_as_indexed(prefix))]
     return " OR ".join((f'"{prefix}"*', *shorter))
 
 

@@ -2,7 +2,7 @@
 
 A link is one somebody made from a memory, one in a note's text, or a title that stands in a text. Only candidates are
 lifted: on HotpotQA nothing that helps is outside of them. Hubs lift nothing: what everything names says nothing about
-the question.
+the question. A note that the question names is lifted by its name alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vaults.graph.links import adjacency
 from vaults.index.blocks import SEPARATOR
 from vaults.search.lifts import Lift
 from vaults.search.passage_facts import ItemKey, PassageFacts
-from vaults.search.title_mentions import derive_names, find_mentioned, read_mention_text
+from vaults.search.title_mentions import MentionText, derive_names, find_mentioned, read_mention_text
 
 MAX_SEEDS = 4
 """Top items whose links count."""
@@ -146,3 +146,20 @@ def _read_bodies(
 def _longest_word(name: str) -> str:
     """The word of a name to look for first, as a quick check."""
     return max(name.split(), key=len)
+
+
+def lift_named_notes(tx: Reader, known: Mapping[int, PassageFacts], text: str, weight: float) -> Lift:
+    """``weight`` for passages of notes named in the question. No query runs if no candidate is a note."""
+    notes = {facts.item[1] for facts in known.values() if facts.item[0] == "note"}
+    if not weight or not notes or not text.strip():
+        return {}
+    by_name: dict[str, set[int]] = defaultdict(set)
+    for note in adjacency.read_note_names(tx, notes):
+        for name in {name for each in note.names for name in derive_names(each)}:
+            by_name[name].add(note.number)
+    row = read_mention_text(text).row
+    # People type questions without capitals: here a word in lower case counts, too.
+    found = {
+        note for name in find_mentioned(MentionText(row, frozenset(row.split())), by_name) for note in by_name[name]
+    }
+    return {passage: weight for passage, facts in known.items() if facts.item[0] == "note" and facts.item[1] in found}

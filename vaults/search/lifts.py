@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
-from vaults.index.items import name_key
+from vaults.index.items import name_words
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.stopwords import STOPWORDS
 
@@ -43,7 +43,7 @@ def lift_thread(known: KnownFacts, words: Collection[str], weight: float) -> Lif
 
 
 def _stands_in(name: str, words: set[str]) -> bool:
-    parts = set((name_key(name) or "").split())
+    parts = set((name_words(name) or "").split())
     telling = parts - STOPWORDS or parts
     return bool(telling) and telling <= words
 

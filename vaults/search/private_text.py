@@ -9,28 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vaults.db.sql import Reader
+from vaults.index import text_index
+from vaults.index.text_index import TextIndex
 
 _K1, _B, _LEAST = 1.2, 0.75, 1e-6
 """Constants of FTS5's bm25; the last is what a word in more than half of the rows weighs."""
 
 _PHRASE = re.compile(r'(?:\w+ : )?"[^"]*"\*?')
-
-
-@dataclass(frozen=True, slots=True)
-class TextIndex:
-    """Two full-text tables of shared and of private passages, with the same columns, and these columns' weights."""
-
-    shared: str
-    private: str
-    weights: tuple[float, ...]
-
-    def score(self, table: str) -> str:
-        """SQL of a row's score in one of the tables: lower is better."""
-        return f"bm25({', '.join((table, *map(str, self.weights)))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +36,10 @@ def split_phrases(expression: str) -> list[str]:
     return list(dict.fromkeys(_PHRASE.findall(expression)))
 
 
-def has_private_passages(tx: Reader, viewer: str) -> bool:
-    """Whether the caller has any private passage. One step in an index."""
-    return tx.one("SELECT 1 FROM passages WHERE owner = ? LIMIT 1", (viewer,)) is not None
+def has_private_passages(tx: Reader, index: TextIndex, viewer: str) -> bool:
+    """Whether the caller has any private passage in this index. One step in an index."""
+    where = f"owner = :viewer AND kind IN ({index.kinds})"
+    return tx.one(f"SELECT 1 FROM passages WHERE {where} LIMIT 1", {"viewer": viewer}) is not None
 
 
 SMALL_OWN_TEXT = 10
@@ -59,9 +49,9 @@ SMALL_OWN_TEXT = 10
 def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str) -> OwnScores | None:
     """The caller's own passages that hold any of the phrases; None when there are none."""
     own = _OwnText.of(tx, index, viewer)
-    shared, scores = read_text_size(tx, index.shared), dict[int, float]()
+    shared, scores = TextSize.of(tx, index.shared), dict[int, float]()
     times = {phrase: own.times(tx, phrase) for phrase in phrases}
-    lengths = own.lengths(tx, {passage for hits in times.values() for passage in hits})
+    lengths = text_index.count_words(tx, index.private, {passage for hits in times.values() for passage in hits})
     if not lengths:
         return None
     both = shared.with_more(len(own.passages), sum(lengths.values()) / len(lengths))
@@ -69,7 +59,7 @@ def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str)
     for phrase, hits in times.items():
         if not hits and len(own.passages) * SMALL_OWN_TEXT < shared.rows:
             continue
-        among = _count_rows_with(tx, index.shared, phrase)
+        among = text_index.count_rows(tx, index.shared, phrase)
         weight = both.weight(among + len(hits))
         if among:
             alone, together = alone + shared.weight(among), together + weight
@@ -79,12 +69,29 @@ def score_own(tx: Reader, index: TextIndex, phrases: Sequence[str], viewer: str)
     return OwnScores(scores, together / alone if alone else 1.0)
 
 
+def compare_weights(tx: Reader, tables: Sequence[str], phrases: Sequence[str]) -> list[float]:
+    """For each table the factor that makes its scores what they were if all its rows stood in one with the others'."""
+    sizes = [TextSize.of(tx, table) for table in tables]
+    counts = [[text_index.count_rows(tx, table, phrase) for table in tables] for phrase in phrases]
+    whole = TextSize(sum(size.rows for size in sizes), sum(size.words for size in sizes))
+    factors = []
+    for place, size in enumerate(sizes):
+        alone = sum(size.weight(among[place]) for among in counts if among[place])
+        together = sum(whole.weight(sum(among)) for among in counts if among[place])
+        factors.append(together / alone if alone else 1.0)
+    return factors
+
+
 @dataclass(frozen=True, slots=True)
 class TextSize:
     """The amount of text that bm25 computes with."""
 
     rows: int
     words: float
+
+    @classmethod
+    def of(cls, tx: Reader, table: str) -> TextSize:
+        return cls(*text_index.read_size(tx, table))
 
     def with_more(self, rows: int, words: float) -> TextSize:
         """The size with ``rows`` more rows of ``words`` words each."""
@@ -117,40 +124,12 @@ class _OwnText:
 
     @classmethod
     def of(cls, tx: Reader, index: TextIndex, viewer: str) -> _OwnText:
-        rows = tx.all("SELECT seq FROM passages WHERE owner = ?", (viewer,))
-        return cls(index, frozenset(row[0] for row in rows), read_text_size(tx, index.private))
+        where = f"owner = :viewer AND kind IN ({index.kinds})"
+        rows = tx.all(f"SELECT seq FROM passages WHERE {where}", {"viewer": viewer})
+        return cls(index, frozenset(seq for (seq,) in rows), TextSize.of(tx, index.private))
 
     def times(self, tx: Reader, phrase: str) -> dict[int, float]:
         """By own passage: the phrase's score there without the phrase's weight (``grown``)."""
-        table = self.index.private
-        rows = tx.all(f"SELECT rowid, {self.index.score(table)} FROM {table} WHERE {table} MATCH ?", (phrase,))
+        rows = text_index.score_private(tx, self.index, phrase)
         weight = self.everybody.weight(len(rows))
         return {passage: -score / weight for passage, score in rows if passage in self.passages}
-
-    def lengths(self, tx: Reader, passages: Collection[int]) -> dict[int, int]:
-        """Words of each passage, over all columns, as FTS5 counts them."""
-        among = ", ".join(map(str, passages))
-        rows = tx.all(f"SELECT id, sz FROM {self.index.private}_docsize WHERE id IN ({among})")
-        return {int(passage): sum(_decode_varints(size)) for passage, size in rows}
-
-
-def _count_rows_with(tx: Reader, table: str, phrase: str) -> int:
-    """How many rows of a table hold a phrase."""
-    return int(tx.value(f"SELECT COUNT(*) FROM {table} WHERE {table} MATCH ?", (phrase,)))
-
-
-def read_text_size(tx: Reader, table: str) -> TextSize:
-    """A table's rows and words, from the record FTS5 keeps of them for bm25."""
-    rows, *words = _decode_varints(tx.value(f"SELECT block FROM {table}_data WHERE id = 1") or b"") or [0]
-    return TextSize(rows, sum(words))
-
-
-def _decode_varints(packed: bytes) -> list[int]:
-    """SQLite's variable-length integers: seven bits a byte, the highest first, the eighth bit says that more come."""
-    found, number = [], 0
-    for byte in packed:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            found.append(number)
-            number = 0
-    return found

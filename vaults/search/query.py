@@ -78,4 +78,11 @@ def _build_query(
     telling = [word for word in every if word not in STOPWORDS or word in prefixes]
     terms = tuple((telling or every)[:MAX_TERMS])
     unspaced = dict.fromkeys(run for word in every for run in unspaced_scripts.find_runs(word))
-    return Query(text, terms, must, tuple(unspaced), warnings, frozenset(prefixes.intersection(terms)))
+    return Query(
+        text=text,
+        terms=terms,
+        must=must,
+        unspaced=tuple(unspaced),
+        warnings=warnings,
+        prefixes=frozenset(prefixes.intersection(terms)),
+    )

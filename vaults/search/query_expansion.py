@@ -29,6 +29,7 @@ from vaults.settings import ExpansionSettings, SearchSettings
 if TYPE_CHECKING:
     import numpy as np
 
+    from vaults.index.joined_vectors import JoinedVectors
     from vaults.index.vector_index import VectorIndex
 
 VARIANT_WEIGHT = 0.5
@@ -105,7 +106,7 @@ class ExpansionScope:
 
     asked: SearchQuestion
     depth: int
-    index: VectorIndex | None
+    index: VectorIndex | JoinedVectors | None
     vocabulary: Vocabulary
     settings: SearchSettings
 

@@ -9,7 +9,7 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.errors import EmbeddingUnavailable
-from vaults.search import fusion, graph_lifts, item_groups, lifts, name_lift, rerank_blend
+from vaults.search import fusion, graph_lifts, item_groups, lifts, rerank_blend
 from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.lifts import Lift
 from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
@@ -30,7 +30,7 @@ def apply_lifts(tx: Reader, found: SearchRanking, asked: SearchQuestion, setting
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
         "named": lifts.lift_named(known, found.meant.names, settings.named),
-        "entity": name_lift.lift_named_notes(tx, known, asked.text, settings.entity),
+        "entity": graph_lifts.lift_named_notes(tx, known, asked.text, settings.entity),
         "question": lifts.lower_questions(known, settings.question),
         "adversarial": lifts.lower_adversarial(known, settings.adversarial),
         "thread": lifts.lift_thread(known, found.meant.query.terms, settings.thread),

@@ -14,13 +14,16 @@ from vaults.search.candidates import SearchCandidates
 if TYPE_CHECKING:
     import numpy as np
 
+    from vaults.index.joined_vectors import JoinedVectors
     from vaults.index.vector_index import VectorIndex
 
 NEIGHBOUR_SHARES = (0.5, 1.0, 1.0, 0.5)
 """Share of the weight s that neighbours at -2, -1, +1, +2 get."""
 
 
-def smooth_scores(index: VectorIndex, vector: np.ndarray, found: SearchCandidates, weight: float) -> SearchCandidates:
+def smooth_scores(
+    index: VectorIndex | JoinedVectors, vector: np.ndarray, found: SearchCandidates, weight: float
+) -> SearchCandidates:
     """``found`` with the mean of both cosines as scores, best first; passages of no sequence keep theirs."""
     near = {passage: facts.near for passage, facts in found.facts.items() if facts.near is not None}
     if not near or not weight:
@@ -30,7 +33,7 @@ def smooth_scores(index: VectorIndex, vector: np.ndarray, found: SearchCandidate
 
 
 def _scores(
-    index: VectorIndex, vector: np.ndarray, near: Mapping[int, tuple[int, ...]], weight: float
+    index: VectorIndex | JoinedVectors, vector: np.ndarray, near: Mapping[int, tuple[int, ...]], weight: float
 ) -> dict[int, float]:
     import numpy as np
 

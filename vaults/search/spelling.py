@@ -4,8 +4,9 @@ Vocabulary means Porter stems as FTS5's ``porter`` tokenizer stores them: words 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from vaults.index.stemming import stem_as_indexed
 
 MIN_LETTERS = 4
 """Letters a word and its stem need: among shorter ones everything is one slip from everything."""
@@ -14,26 +15,8 @@ _LONG = 8
 """Letters from which two slips are forgiven instead of one."""
 
 
-_SYLLABLE = re.compile("[aeiouy][^aeiouy]")
 _ENDINGS = ("ation", "ations", "ments", "ment", "ness", "ting", "ning", "ring", "able", "ible", "ally", "ance", "ence")
 """Endings that stemming cuts off. With a slip in one the stem comes out wrong, so the ending is mended first."""
-
-
-def stem(word: str) -> str:
-    """The Porter stem of a lower-case word, the one FTS5 computes."""
-    import Stemmer
-
-    # One per call: a stemmer must not be shared between threads, and a new one costs a third of a microsecond.
-    return str(Stemmer.Stemmer("porter", 0).stemWord(_to_fts5_stem(word)))
-
-
-def _to_fts5_stem(word: str) -> str:
-    """Apply two rules that Porter added later: FTS5 has them (analogy → analog, incredibly → incredible), Snowball
-    lacks them."""
-    for ending, instead in (("logy", "log"), ("logies", "log"), ("bly", "ble")):
-        if word.endswith(ending) and _SYLLABLE.search(word[: -len(ending)]):
-            return word[: -len(ending)] + instead
-    return word
 
 
 def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
@@ -44,7 +27,7 @@ def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
     from rapidfuzz.process import extract_iter
 
     typed = word.lower()
-    wanted = stem(typed) if _is_plain(typed) and len(typed) >= MIN_LETTERS else ""
+    wanted = stem_as_indexed(typed) if _is_plain(typed) and len(typed) >= MIN_LETTERS else ""
     if len(wanted) < MIN_LETTERS:
         return None
     known = list(vocabulary)  # rapidfuzz compares a list three times faster than an iterator
@@ -68,7 +51,7 @@ def _mend_ending(typed: str) -> set[str]:
         for length in (len(ending) - 1, len(ending), len(ending) + 1)
         if len(typed) - length >= MIN_LETTERS and OSA.distance(typed[-length:], ending) == 1
     }
-    return {stem(form) for form in forms}
+    return {stem_as_indexed(form) for form in forms}
 
 
 def _is_plain(word: str) -> bool:

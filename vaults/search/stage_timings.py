@@ -26,4 +26,4 @@ class StageTimings:
         finally:
             took = time.perf_counter() - began
             self.seconds[name] = self.seconds.get(name, 0.0) + took
-            self.observer.searched(name, took)
+            self.observer.on_search_stage(name, took)

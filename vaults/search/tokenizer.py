@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -33,11 +33,12 @@ def is_quick_to_count(texts: Sequence[str]) -> bool:
     return _encoding.cache_info().currsize > 0 and sum(map(len, texts)) <= QUICK_BYTES
 
 
-def count_fitting(texts: Sequence[str], max_tokens: int) -> int:
-    """How many of ``texts``, best first, fit into ``max_tokens`` together; at least one. Blocking on first use."""
+def count_fitting(texts: Sequence[str], max_tokens: int, count: Callable[[str], int] = count_tokens) -> int:
+    """How many of ``texts``, best first, fit into ``max_tokens`` together; at least one. ``count`` is another where
+    texts recur: ``TokenCounts.of``. Blocking on first use."""
     used = 0
     for number, text in enumerate(texts):
-        used += count_tokens(text)
+        used += count(text)
         if used > max_tokens:
             return max(1, number)
     return len(texts)

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader
-from vaults.index import embeddings
+from vaults.index import embeddings, text_index
+from vaults.index.stemming import stem_as_indexed
 from vaults.search import languages, spelling
-from vaults.search.candidates import OWN_COLUMNS
 from vaults.search.fts_expression import prefix_expression, quote_words
-from vaults.search.private_text import read_text_size
 from vaults.search.word_forms import fold
 
 EXACT_UP_TO = 2_000
@@ -103,7 +102,7 @@ class Vocabulary:
                 known = self._read(tx, word, correct=correct)
             # Names are looked up each time: they change without any change of a passage's words.
             cached[word] = replace(known, names=_find_names(tx, word))
-            own = known.meant is not None and _is_own(tx, quote_words(word), viewer)
+            own = known.meant is not None and text_index.is_own(tx, quote_words(word), viewer)
             found[word] = replace(cached[word], meant=None) if own else cached[word]
         return found
 
@@ -112,26 +111,27 @@ class Vocabulary:
         self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
 
     def _renew(self, tx: Reader) -> None:
-        size = read_text_size(tx, "passages_fts")
+        passages, words = text_index.read_size(tx, text_index.SHARED_WORDS)
         # The change of vectors stands for changed and purged text, which keeps none. In a bigger vault only shared text
         # renews the shares, so that the time of a renewal does not tell what others store.
-        marks = _CorpusSize(size.rows, int(size.words), embeddings.last_change(tx))
+        marks = _CorpusSize(passages, words, embeddings.last_change(tx))
         if self._marks is None or (
             marks != self._marks if self.passages <= EXACT_UP_TO else marks.has_moved_from(self._marks)
         ):
             self.clear()
             self._marks = marks
-            self.passages = size.rows
+            self.passages = passages
 
     def _read(self, tx: Reader, word: str, *, correct: bool) -> VocabularyWord:
         share = self._share(tx, word)
-        unknown = correct and not languages.is_common(word) and not _is_shared(tx, quote_words(word))
+        # A word that only private passages hold counts as found nowhere: whether it is corrected must not tell of them.
+        unknown = correct and not languages.is_common(word) and not text_index.is_shared(tx, quote_words(word))
         return VocabularyWord(share, meant=self._meant(tx, word) if unknown else None)
 
     def _share(self, tx: Reader, word: str) -> float:
         passages, big = max(1, self.passages), self.passages > BIG_VAULT
         limit = EXACT_SHARE_UP_TO if big else max(1, int(passages * SHARE_CAP))
-        exact = _count_passages_with(tx, quote_words(word), limit) / passages
+        exact = text_index.count_shared(tx, quote_words(word), limit) / passages
         return (
             max(exact, _sample_share(tx, quote_words(word))) if big and exact >= EXACT_SHARE_UP_TO / passages else exact
         )
@@ -139,7 +139,7 @@ class Vocabulary:
     def _meant(self, tx: Reader, word: str) -> str | None:
         """The word a slip was meant to be, of words that anybody may read, because the answer will name it."""
         beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG_VAULT) + (self.passages > 4 * BIG_VAULT)])
-        own = spelling.stem(word)  # if it occurs at all, then in private text
+        own = stem_as_indexed(word)  # if it occurs at all, then in private text
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(MAX_STEMS_TRIED):
             found = spelling.correct_word(word, stems)
@@ -151,47 +151,25 @@ class Vocabulary:
     def _beginning(self, tx: Reader, letters: str) -> tuple[str, ...]:
         stems = self._stems.get(letters)
         if stems is None:
-            rows = tx.all(
-                "SELECT term FROM passages_words WHERE term >= :first AND term < :beyond",
-                {"first": letters, "beyond": letters + "\U0010ffff"},
-            )
-            stems = tuple(row[0] for row in rows)
+            stems = text_index.list_stems(tx, letters)
             self._stems = {**(self._stems if len(self._stems) < MAX_PREFIXES else {}), letters: stems}
         return stems
 
 
 def _sample_share(tx: Reader, expression: str) -> float:
     """The share of passages that match, from the same stretches of numbers each time: to within half a hundredth."""
-    newest = int(tx.value("SELECT MAX(id) FROM passages_fts_docsize"))
-    matched = counted = 0
+    newest, matched, counted = text_index.newest_shared(tx), 0, 0
     for number in range(STRETCHES):
         first = number * (newest - STRETCH) // (STRETCHES - 1)
-        among = {"first": first, "last": first + STRETCH, "match": f"{OWN_COLUMNS} : {expression}"}
-        counted += int(tx.value("SELECT COUNT(*) FROM passages_fts_docsize WHERE id > :first AND id <= :last", among))
-        matched += int(
-            tx.value(
-                "SELECT COUNT(*) FROM passages_fts"
-                " WHERE passages_fts MATCH :match AND rowid > :first AND rowid <= :last",
-                among,
-            )
-        )
+        matching, there = text_index.count_shared_among(tx, expression, first, first + STRETCH)
+        matched, counted = matched + matching, counted + there
     return matched / max(1, counted)
-
-
-def _count_passages_with(tx: Reader, expression: str, limit: int) -> int:
-    """How many passages hold an FTS5 expression in their own text, counted up to ``limit``."""
-    return int(
-        tx.value(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts WHERE passages_fts MATCH :match LIMIT :limit) AS some",
-            {"match": f"{OWN_COLUMNS} : ({expression})", "limit": limit},
-        )
-    )
 
 
 def _is_still_unknown(tx: Reader, word: str, known: VocabularyWord) -> bool:
     """Whether a word found nowhere still is nowhere, and the word it was taken for can still be read by anybody."""
-    return not _is_shared(tx, quote_words(word)) and (
-        known.meant is None or _is_shared(tx, quote_words(known.meant.lower()))
+    return not text_index.is_shared(tx, quote_words(word)) and (
+        known.meant is None or text_index.is_shared(tx, quote_words(known.meant.lower()))
     )
 
 
@@ -200,38 +178,12 @@ def _find_spelling(tx: Reader, found: str, typed: str) -> str | None:
     anybody may read."""
     from rapidfuzz.distance import OSA
 
-    rows = tx.all(
-        "SELECT p.title || ' ' || p.body || ' ' || p.labels FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
-        " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT :some",
-        {"match": f"{OWN_COLUMNS} : ({prefix_expression(found)})", "some": PASSAGES_READ},
-    )
-    words = {word for row in rows for word in _LETTERS.findall(row[0]) if spelling.stem(fold(word)) == found}
+    texts = text_index.read_shared(tx, prefix_expression(found), PASSAGES_READ)
+    words = {word for text in texts for word in _LETTERS.findall(text) if stem_as_indexed(fold(word)) == found}
     return min(words, key=lambda word: (OSA.distance(fold(word), typed), word), default=None)
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-
-
-def _is_shared(tx: Reader, expression: str) -> bool:
-    """Whether a passage that is nobody's own matches. A word that only private passages hold counts as found nowhere:
-    whether it is corrected must not tell of them."""
-    return bool(
-        tx.one(
-            "SELECT 1 FROM passages_fts f JOIN passages p ON p.seq = f.rowid"
-            " WHERE passages_fts MATCH :match AND p.owner IS NULL AND p.hidden = 0 LIMIT 1",
-            {"match": f"{OWN_COLUMNS} : ({expression})"},
-        )
-    )
-
-
-def _is_own(tx: Reader, expression: str, viewer: str) -> bool:
-    return bool(
-        tx.one(
-            "SELECT 1 FROM private_fts f CROSS JOIN passages p ON p.seq = f.rowid"
-            " WHERE private_fts MATCH :match AND p.owner = :viewer LIMIT 1",
-            {"match": f"{OWN_COLUMNS} : ({expression})", "viewer": viewer},
-        )
-    )
 
 
 def _find_names(tx: Reader, word: str) -> tuple[str, ...]:

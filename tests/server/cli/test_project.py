@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from mcp import Client, StdioServerParameters
 
-from server.setup.agent_guides import AGENTS, BEGIN, CLAUDE, END
+from server.setup.agent_guides import AGENTS, BEGIN, CLAUDE, END, SKILL
 from tests.server.cli.command import Strongroom
 from tests.work import PATIENCE_S
 
@@ -59,6 +60,17 @@ def test_init_again_changes_nothing(strongroom: Strongroom, project: Path) -> No
         ]
         == 1
     )
+
+
+def test_init_writes_a_skill_and_leaves_one_of_the_users_alone(strongroom: Strongroom, project: Path) -> None:
+    assert strongroom("init", str(project)).code == 0
+    skill = project / SKILL
+    head = yaml.safe_load(skill.read_text().split("---\n")[1])
+    assert head["name"] == skill.parent.name
+    assert "session_resume" in skill.read_text()
+    skill.write_text("---\nname: mine\n---\nmine\n")
+    assert strongroom("init", str(project)).code == 0
+    assert skill.read_text() == "---\nname: mine\n---\nmine\n"
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,16 @@ def test_rejected_lines_are_kept_to_be_mended(strongroom: Strongroom, tmp_path: 
     assert strongroom("import", "jsonl", str(source), "--vault", "main").code == 1
     report = tmp_path / "in.jsonl.rejected.jsonl"
     told = [json.loads(line) for line in report.read_text("utf-8").splitlines()]
-    assert [each.get("text") for each in told] == [*rejected, None]
+    records = [{"contnt": "tea"}, None, {"content": ""}, None]
+    assert [each.get("record") for each in told] == records
+    assert told[1]["text"] == rejected[1]
     assert base64.b64decode(told[3]["base64"]) == b"bad \xff"
     assert [each["line"] for each in told] == [1, 2, 3, 5]
     assert told[0]["reason"] == "content is required"
     assert not any(each["reason"].startswith("Validation error") for each in told)
     assert report.stat().st_mode & 0o077 == 0
     mended = tmp_path / "mended.jsonl"
-    mended.write_text(told[0]["text"].replace("contnt", "content"))
+    mended.write_text(json.dumps(told[0]["record"]).replace("contnt", "content"))
     assert strongroom("import", "jsonl", str(mended), "--vault", "main").out.startswith("1 stored")
 
 
@@ -156,7 +158,7 @@ def test_import_and_export_reach_another_server(
     assert len(pulled) == 42
     by_id = {line["external_id"]: line for line in pulled}
     assert by_id["o"]["archived_reason"] == "outdated"
-    assert any(line.get("occurred_at") == "2025-05-05T00:00:00.000Z" for line in pulled)
+    assert any(line["created_at"] == "2025-05-05T00:00:00.000Z" for line in pulled)
     assert strongroom("export", "--vault", "main", "--to", str(tmp_path / "near"), "--format", "jsonl").code == 0
     near = (tmp_path / "near" / "memories.jsonl").read_text()
     assert sorted(near.splitlines()) == sorted((tmp_path / "out" / "memories.jsonl").read_text().splitlines())
@@ -199,7 +201,7 @@ def test_an_interrupted_import_ends_with_130_and_says_how_much_is_stored_and_how
     out, err = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, out) == (130, b"")
     last = err.decode().splitlines()[-1]
-    told = re.fullmatch(r"interrupted: (\d+) stored, 0 known already, 0 rejected, after \d+ % of the file; (.+)", last)
+    told = re.fullmatch(r"interrupted: (\d+) stored, 0 known already, 0 rejected, after \d+ % of in\.jsonl; (.+)", last)
     assert told is not None, err
     assert told[2] == "run the same command again to go on: what is stored already is left alone"
     stored = strongroom.memories()

@@ -18,7 +18,7 @@ from tests.server.cli.command import Ran, Strongroom
 
 ONE_LINE = re.compile(r"strongroom: \S.* \(strongroom( [a-z]+)* --help shows .+\)\n")
 DOUBLED = re.compile(r"\b([a-z_.]+(?: [a-z]+)?) \1\b", re.IGNORECASE)
-GIVEN = {"role": "reader", "event": "prompt"}
+GIVEN = {"role": "reader", "event": "prompt", "system": "mempack", "command": "get"}
 """Good values, where not every word is one."""
 
 

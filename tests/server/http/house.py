@@ -75,7 +75,7 @@ class House:
             allowed_hosts=("mem.example", "localhost:*"),
             allowed_origins=("https://app.example",),
             max_body=LIMIT,
-            denied=self._note,
+            on_refusal=self._note,
         )
 
     def _note(self, line: RefusalLine) -> None:
@@ -129,7 +129,7 @@ class House:
 
     @property
     def admission(self) -> Admission:
-        return self.reached[-1]["state"]["strongroom"]
+        return self.reached[-1]["state"]["admission"]
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import Arguments, Effect, tool
+from server.tool_spec import Arguments, tool
 
 SECRET = "/srv/vaults/other/vault.db"
 
@@ -46,7 +46,7 @@ class WriteArguments(Arguments):
     word: Annotated[str, Field(description="what to write")]
 
 
-@tool(role=Role.WRITER, effect=Effect(writes=True), render=lambda said: said.text)
+@tool(role=Role.WRITER, summary="write slowly", render=lambda said: said.text)
 async def write_slowly(call: Call, args: WriteArguments) -> Said:
     """Write two rows in one transaction, the second after the test says so."""
 

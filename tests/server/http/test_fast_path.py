@@ -1,6 +1,6 @@
 """Calls that go round the SDK: they must answer as it does, and whatever is odd must not go that way.
 
-Covers server.http.mcp_route.
+Covers server.http.mcp_route. That every tool answers alike is for test_fast_path_setting.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from auth.roles import Role
 from server.http import mcp_route
 from server.http.fast_path import parse_tool_call
+from server.http.request_body import JsonBody
 from tests.server.http.serving import BOTH, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 from tests.work import PATIENCE_S
 
@@ -188,7 +189,8 @@ async def test_a_role_that_may_not_gets_the_same_answer_by_no_way(site, ways):
 async def test_progress_is_never_promised_on_the_short_way(site):
     headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
     asking = params(_meta={**META, "progressToken": 1})
-    assert parse_tool_call({"headers": headers}, json.dumps(GOOD).encode()) is not None
-    assert parse_tool_call({"headers": headers}, json.dumps(asking).encode()) is None
+    good = JsonBody(json.dumps(GOOD).encode())
+    assert parse_tool_call({"headers": headers}, good) is not None
+    assert parse_tool_call({"headers": headers}, JsonBody(json.dumps(asking).encode())) is None
     for extra in ((b"mcp-name", b"memory_get"), (b"mcp-method", b"tools/call")):
-        assert parse_tool_call({"headers": [*headers, extra]}, json.dumps(GOOD).encode()) is None
+        assert parse_tool_call({"headers": [*headers, extra]}, good) is None

@@ -1,4 +1,7 @@
-"""The gate as a client meets it: raw ASGI calls, real tokens, every refusal by status, header and code."""
+"""The gate as a client meets it: raw ASGI calls, real tokens, every refusal by status, header and code.
+
+Covers server.http.request_head.
+"""
 
 import dataclasses
 from collections.abc import AsyncIterator

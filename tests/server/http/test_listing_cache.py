@@ -8,6 +8,7 @@ import pytest
 
 from auth.roles import Role
 from server.http.listing_cache import ListingCache, parse_listing_request
+from server.http.request_body import JsonBody
 from tests.server.http.serving import BOTH, ERAS, MODERN, enveloped, raw, served
 
 VIEW = (Role.READER, "agent", "auto")
@@ -16,7 +17,7 @@ HEADERS = [(b"host", b"x"), (b"accept", b"application/json"), (b"mcp-method", b"
 
 def asked(number=1, view=VIEW, headers=HEADERS, params=None, method="tools/list"):
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
-    return parse_listing_request({"headers": headers}, view, json.dumps(message).encode())
+    return parse_listing_request({"headers": headers}, view, JsonBody(json.dumps(message).encode()))
 
 
 class Sent(list):
@@ -87,12 +88,12 @@ async def test_a_list_of_prompts_is_kept_beside_the_list_of_tools():
 def test_an_id_that_stands_there_twice_is_left_alone():
     assert asked(7, params={"id": 7}) is None
     assert asked(7, params={"id": 8}) is not None
-    assert parse_listing_request({"headers": HEADERS}, VIEW, b'{"method":"tools/list","id"  :  1}') is None
+    assert parse_listing_request({"headers": HEADERS}, VIEW, JsonBody(b'{"method":"tools/list","id"  :  1}')) is None
 
 
 @pytest.mark.parametrize("body", [b"", b'"tools/list"', b"[]", b'{"method": "tools/list"', b'{"a":"tools/list"}'])
 def test_anything_else_is_no_question(body):
-    assert parse_listing_request({"headers": HEADERS}, VIEW, body) is None
+    assert parse_listing_request({"headers": HEADERS}, VIEW, JsonBody(body)) is None
     assert asked(method="tools/call", params={"name": "tools/list"}) is None
 
 
@@ -123,7 +124,7 @@ async def test_an_answer_in_pieces_is_passed_on_and_not_kept():
 
 
 async def test_what_was_asked_for_least_recently_goes_first():
-    cache = ListingCache(kept=2)
+    cache = ListingCache(size=2)
     first, second, third = (asked(view=(Role.READER, preset, "auto")) for preset in ("agent", "notes", "full"))
     for each in (first, second):
         await fill(cache, each, listing(1))

@@ -38,7 +38,7 @@ class Toy:
             body = await request.body()
         except ClientDisconnect:
             return Response(status_code=400)
-        self._metrics.called("echo", "ok", 0.001)
+        self._metrics.on_call("echo", "ok", 0.001)
         assert request.client is not None
         said = {"pid": os.getpid(), "client": request.client.host, "scheme": request.url.scheme, "bytes": len(body)}
         return JSONResponse(said)
@@ -77,7 +77,7 @@ class Toy:
     async def lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Any]]:
         if FAIL == "lifespan":
             raise StorageFull("no room to start in")
-        self._metrics.open_vaults(1)
+        self._metrics.on_open_vaults(1)
         yield {"drain": self._closing.set}
         if FAIL == "closing":
             await self._never.wait()

@@ -54,12 +54,12 @@ def test_annotations_are_true_for_the_role(role, write_mode):
         writes = spec.writes_for(role) and write_mode != "off"
         hints = tool.annotations
         assert hints.read_only_hint is not writes
-        assert hints.destructive_hint is (writes and spec.destructive)
+        assert hints.destructive_hint is (writes and spec.effect.destructive)
         assert hints.open_world_hint is False
-        if spec.actions:
+        if spec.actions_for(Role.ADMIN):
             shown = tool.input_schema["properties"]["action"]["enum"]
-            mine = [action for action, least in spec.actions.items() if least <= role]
-            assert shown == [action for action in mine if write_mode != "off" or not spec.is_write({"action": action})]
+            mine = [name for name, action in spec.actions.items() if action.role <= role]
+            assert shown == [action for action in mine if write_mode != "off" or not spec.actions[action].writes]
             assert shown
 
 
@@ -87,5 +87,5 @@ async def test_the_end_of_input_waits_for_what_is_owed():
     owed.sent('{"jsonrpc":"2.0","id":1,"result":{}}')
     assert not owed._none.is_set()
     owed.received(parse_message(b'{"method":"notifications/cancelled","params":{"requestId":"b"}}'))
-    await owed.settled()
+    await owed.wait_until_answered()
     assert ended == [True]

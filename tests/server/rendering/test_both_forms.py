@@ -92,7 +92,7 @@ async def test_no_answer_exceeds_its_budget_in_either_form(services: Services, r
     over = {}
     for spec in discover():
         for tool, arguments in EXAMPLES:
-            if tool != spec.name or spec.is_write(arguments) or "{0}" in json.dumps(arguments):
+            if tool != spec.name or spec.action_of(arguments).writes or "{0}" in json.dumps(arguments):
                 continue
             found = await ask(
                 tool, **{**arguments, "max_tokens": room} | ({"budget_tokens": room} if tool == "context" else {})

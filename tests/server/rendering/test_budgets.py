@@ -82,7 +82,7 @@ def _reading() -> list[tuple[str, dict[str, Any]]]:
     for tool, arguments in EXAMPLES:
         spec = registry.get(tool)
         assert spec is not None
-        if not spec.is_write(arguments) and "{" not in json.dumps(list(arguments.values())).replace("{}", ""):
+        if not spec.action_of(arguments).writes and "{" not in json.dumps(list(arguments.values())).replace("{}", ""):
             reads.append((tool, arguments))
     return reads
 

@@ -14,7 +14,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
 from server.services import Services
-from server.tool_spec import ToolRegistry
+from server.tool_registry import ToolRegistry
 from server.tools import doctor as doctoring
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put, until
@@ -75,7 +75,7 @@ async def test_a_folder_that_is_gone_is_said_without_its_place(services: Service
 async def test_an_admin_is_not_told_of_private_memories_of_others(services: Services) -> None:
     ada, bob = await grant(services, "ada", Role.ADMIN), await grant(services, "bob", Role.WRITER)
     assert (await bob("remember", content="mine", visibility="private")).ok
-    await run(services, "INSERT OR REPLACE INTO embedding_queue SELECT seq, 9 FROM passages")
+    await run(services, "INSERT OR REPLACE INTO embedding_queue (passage, attempts) SELECT seq, 9 FROM passages")
     diagnosis = (await ada("doctor", action="diagnosis")).text
     assert is_told(diagnosis, "name holds, status ok", "0 memories, 0 notes, 0 passages")
     assert is_told(diagnosis, "name vectors, status ok", "every passage has its vector")
@@ -193,7 +193,7 @@ async def test_looking_needs_no_consent_and_goes_on_where_writing_is_off(service
     await grant(services, "ada", Role.ADMIN)
     for mode, refusal in (("ask", "confirmation_required"), ("off", "read_only")):
         ada = asker(services, caller("ada", write_mode=mode))
-        for action in doctoring.READ_ACTIONS:
+        for action in doctoring.doctor.actions_for(Role.ADMIN, "off"):
             assert (await ada("doctor", action=action)).ok, (mode, action)
         assert (await ada("doctor", action="repair")).code == refusal
         assert (await ada("reindex")).code == refusal

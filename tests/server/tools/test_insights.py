@@ -1,8 +1,7 @@
 """What became of things, what nobody looked after, what was going on at a time.
 
-Covers vaults.domain.insights.daily_counts_job, vaults.domain.insights.entity_evolution,
-vaults.domain.insights.note_facts, vaults.domain.insights.stale_notes, vaults.domain.insights.vault_growth,
-vaults.graph.daily_counts.
+Covers vaults.domain.insights.entity_evolution, vaults.domain.insights.note_facts,
+vaults.domain.insights.stale_notes, vaults.domain.insights.vault_growth, vaults.graph.daily_counts.
 """
 
 from __future__ import annotations

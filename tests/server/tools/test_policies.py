@@ -203,10 +203,10 @@ async def test_notes_are_deleted_only_when_a_person_agreed(ask: Asking, services
     assert not (root / "plan.md").exists()
     spec = services.registry.get("policies")
     assert spec is not None
-    assert spec.destroys({"action": "execute", "confirmed": True})
-    assert spec.destroys({"action": "delete"})
-    assert not spec.destroys({"action": "execute"})
-    assert not spec.destroys({"action": "execute", "confirm": True, "dry_run": True})
+    assert spec.action_of({"action": "execute", "confirmed": True}).destroys
+    assert spec.action_of({"action": "delete"}).destroys
+    assert not spec.action_of({"action": "execute"}).destroys
+    assert spec.is_dry_run({"action": "execute", "confirmed": True, "dry_run": True})
 
 
 async def test_a_save_outside_has_the_run_begun_again_once(

@@ -26,7 +26,7 @@ class Counting:
     def __init__(self) -> None:
         self.groups: list[int] = []
 
-    def committed(self, writes: int, seconds: float) -> None:
+    def on_commit(self, writes: int, seconds: float) -> None:
         self.groups.append(writes)
 
 

@@ -132,8 +132,8 @@ async def _kept(path: Path) -> list[Row]:
 
 async def _finished(vault: Vault) -> None:
     """Wait for the work in the background."""
-    assert vault._background_work is not None
-    await vault._background_work
+    assert vault.background.due_work is not None
+    await vault.background.due_work
 
 
 async def _seen(services: Services, who: str, query: str, **more: Any) -> set[int]:

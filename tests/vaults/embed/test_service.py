@@ -196,11 +196,11 @@ async def test_batches_and_the_queue_are_reported() -> None:
             self.batches: list[int] = []
             self.depths: list[int] = []
 
-        def embedded(self, texts: int, seconds: float) -> None:
+        def on_embedded(self, texts: int, seconds: float) -> None:
             assert seconds >= 0
             self.batches.append(texts)
 
-        def embedding_queue(self, depth: int) -> None:
+        def on_embedding_queue(self, depth: int) -> None:
             self.depths.append(depth)
 
     seen = Seen()

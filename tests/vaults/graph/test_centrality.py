@@ -1,6 +1,6 @@
 """Scores say how central notes are, whatever the graph looks like, and are kept behind the saves.
 
-Covers vaults.domain.graph.centrality_job, vaults.graph.graph_clock.
+Covers vaults.domain.graph.graph_jobs, vaults.graph.graph_clock.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from tests import noted
 from tests.conftest import Opening
 from vaults.db.sql import Reader
-from vaults.domain.graph import centrality_job
+from vaults.domain.graph import graph_jobs
 from vaults.graph import centrality, graph_clock
 from vaults.graph.centrality import Edge, compute_centrality
 
@@ -47,7 +47,7 @@ def test_no_links_no_scores() -> None:
 
 
 async def test_scores_follow_the_graph_once_it_is_at_rest(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(centrality_job, "IDLE_S", 0.02)
+    monkeypatch.setattr(graph_jobs, "IDLE_S", 0.02)
 
     def scored(tx: Reader) -> bool:
         return centrality.read_scored_change(tx) == graph_clock.read_latest(tx)

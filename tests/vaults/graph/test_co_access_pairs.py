@@ -45,9 +45,9 @@ async def test_pairs_add_up_are_halved_in_a_week_and_follow_a_moved_note(opening
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
 
         def twice(tx: Writer) -> None:
-            co_access_pairs.record_access(tx, "found", ["a.md", "b.md"], NOW)
-            co_access_pairs.record_access(tx, "read", ["b.md", "c.md"], NOW)
-            co_access_pairs.record_access(tx, "found", ["a.md", "b.md"], WEEK_LATER)
+            co_access_pairs.add_weights(tx, co_access_pairs.pair_all("found", ["a.md", "b.md"]), NOW)
+            co_access_pairs.add_weights(tx, co_access_pairs.pair_all("read", ["b.md", "c.md"]), NOW)
+            co_access_pairs.add_weights(tx, co_access_pairs.pair_all("found", ["a.md", "b.md"]), WEEK_LATER)
 
         await vault.db.write_uncounted(twice)
         each = 1 / math.log(2)
@@ -58,7 +58,9 @@ async def test_pairs_add_up_are_halved_in_a_week_and_follow_a_moved_note(opening
         assert moved == pytest.approx({"z.md": 1.5 * each, "c.md": 0.5 * each})
         # A year later what did not meet again is gone, and its rows with it.
         await vault.db.write_uncounted(
-            lambda tx: co_access_pairs.record_access(tx, "found", ["x.md", "y.md"], "2027-11-01T00:00:00.000Z")
+            lambda tx: co_access_pairs.add_weights(
+                tx, co_access_pairs.pair_all("found", ["x.md", "y.md"]), "2027-11-01T00:00:00.000Z"
+            )
         )
         assert await vault.db.read(lambda tx: tx.all("SELECT a, b FROM note_pairs")) == [("x.md", "y.md")]
 
@@ -89,7 +91,7 @@ async def test_searches_and_readings_are_counted_and_nothing_of_a_memory_is(open
 
 async def test_what_waits_is_written_when_the_vault_closes(opening: Opening) -> None:
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        vault.graph_cache.co_access.found(["a.md", "b.md"])
+        vault.graph_cache.co_access.record_found(["a.md", "b.md"])
 
     def all_pairs(tx: Reader) -> list[tuple[str, str]]:
         return [(a, b) for a, b in tx.all("SELECT a, b FROM note_pairs")]
@@ -108,6 +110,6 @@ class Broken:
 async def test_a_flood_of_meetings_takes_bounded_memory() -> None:
     together = CoAccessRecorder(Broken())  # type: ignore[arg-type]
     for number in range(30_000):
-        together.opened(f"session {number}", [f"{number}.md", f"{number + 1}.md", f"{number + 2}.md"])
+        together.record_opened(f"session {number}", [f"{number}.md", f"{number + 1}.md", f"{number + 2}.md"])
     assert len(together._met) < MAX_PENDING + 10
     assert len(together._open) <= 1_000

@@ -27,7 +27,7 @@ from vaults.domain.memories.memory_model import MemoryFields
 from vaults.index import neighbours
 from vaults.index.items import SearchItem
 from vaults.index.neighbours import MAX_SIDE, SequenceMember, surroundings_of
-from vaults.index.passages import WORD_TABLES
+from vaults.index.text_index import WORD_TABLES
 from vaults.vault import Vault
 
 PEOPLE = {name: Actor(f"local|{name}", name) for name in ("ann", "bob")}

@@ -15,7 +15,7 @@ from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.domain.notes.index.extraction import heading_marks
-from vaults.index import embeddings, neighbours, passage_updates, passages
+from vaults.index import embeddings, neighbours, passage_updates, text_index
 from vaults.index.blocks import IndexBlock, split_blocks
 from vaults.index.items import SearchItem
 from vaults.markdown import parser as markdown
@@ -181,7 +181,7 @@ class TestRows:
             fresh = Index(item=index.item, labels=index.labels)
             fresh.splice(text.blocks)
             assert index.told() == fresh.told()
-            assert not passages.is_text_inconsistent(index.tx)
+            assert not text_index.is_inconsistent(index.tx)
             assert neighbours.count_disagreeing(index.tx) == 0
 
     @EDITS

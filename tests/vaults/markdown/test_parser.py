@@ -1,4 +1,4 @@
-"""Bytes and text, headings, tags, tasks, block ids, callouts, sections.
+"""Bytes and text, headings, tags, tasks, block ids, sections.
 
 Covers vaults.markdown.code_spans, vaults.markdown.html_blocks, vaults.markdown.sections, vaults.markdown.tags,
 vaults.markdown.tasks.
@@ -112,15 +112,14 @@ def test_tasks():
     assert text[task.start : task.end] == "- [ ] one #a 📅 2026-01-02"
 
 
-def test_block_ids_and_callouts():
-    text = "text ^one\n- item ^two-2 \n^three\nx^no\n^no here\n`^no`\n> [!Note]- Title\n> text\n> > [!tip]\n"
+def test_block_ids():
+    text = "text ^one\n- item ^two-2 \n^three\nx^no\n^no here\n`^no`\n"
     note = parse(text)
     assert [(b.name, b.line, text[b.start : b.end]) for b in note.blocks] == [
         ("one", 1, "^one"),
         ("two-2", 2, "^two-2"),
         ("three", 3, "^three"),
     ]
-    assert [(c.kind, c.title, c.line) for c in note.callouts] == [("note", "Title", 7), ("tip", "", 9)]
 
 
 def test_stretches():

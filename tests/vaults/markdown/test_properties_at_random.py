@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -122,6 +122,7 @@ def test_frontmatter_that_is_put_on_any_text_comes_off_again(body: str, set_: di
 
 
 @settings(max_examples=300)
+@example({"a": [["0?"]]})
 @given(st.dictionaries(st.sampled_from(["a", "on", "1"]), VALUE, min_size=1, max_size=2))
 def test_other_readers_of_yaml_read_the_same(set_: dict[str, Any]) -> None:
     inner = update_properties("", set_)[0].removeprefix("---\n").removesuffix("---\n")

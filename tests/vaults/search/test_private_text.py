@@ -1,4 +1,7 @@
-"""Private text is weighed as if shared text and the caller's own were all there is, and weighs in nobody else's."""
+"""Private text is weighed as if shared text and the caller's own were all there is, and weighs in nobody else's.
+
+Covers vaults.index.text_index, vaults.search.private_text.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from server.services import Services
 from tests.conftest import Asking, asker, local
 from vaults import clock
 from vaults.db.engine import sqlite
+from vaults.index.text_index import in_own_text
 from vaults.search import candidates
 from vaults.search.filters import SearchFilter
 from vaults.search.query import parse_query
@@ -54,7 +58,7 @@ async def _by_word(vault: Vault, viewer: str, query: str) -> dict[str, float]:
 def _expected(texts: list[tuple[str, str]], query: str) -> dict[str, float]:
     """The same by SQLite's own bm25 over a table that holds nothing but ``texts``, each with its author."""
     read = parse_query(query)
-    match = f"({candidates.OWN_COLUMNS} : ({read.must})) AND ({read.match})" if read.must else str(read.match)
+    match = f"({in_own_text(read.must)}) AND ({read.match})" if read.must else str(read.match)
     with closing(sqlite.connect(":memory:")) as raw:
         columns = "title, body, labels, before, after"
         raw.execute(f'CREATE VIRTUAL TABLE f USING fts5 ({columns}, tokenize = "porter unicode61 remove_diacritics 2")')

@@ -9,7 +9,8 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, asker
-from vaults.search import languages, spelling
+from vaults.index.stemming import stem_as_indexed
+from vaults.search import languages
 from vaults.search.vocabulary import Vocabulary
 from vaults.vault import Vault
 
@@ -61,7 +62,7 @@ def _near(word: str) -> list[str]:
     """Letters that are no word, one slip away."""
     middle = len(word) // 2
     made = (word[:middle] + "x" + word[middle:], word[:middle] + "q" + word[middle + 1 :])
-    return [each for each in made if spelling.stem(each) != spelling.stem(word)]
+    return [each for each in made if stem_as_indexed(each) != stem_as_indexed(word)]
 
 
 async def _hold(services: Services, *texts: str) -> Asking:

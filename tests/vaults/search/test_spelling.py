@@ -1,4 +1,7 @@
-"""Misspelled words are taken for the nearest word of the vault, and only where that is no guess."""
+"""Misspelled words are taken for the nearest word of the vault, and only where that is no guess.
+
+Covers vaults.index.stemming, vaults.search.spelling.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaults.db.engine import sqlite
-from vaults.search.spelling import correct_word, stem
+from vaults.index.stemming import stem_as_indexed
+from vaults.search.spelling import correct_word
 
 WORDS = (
     "database retrieval configuration deployment language receive memory vector embedding kubernetes harbour token "
@@ -30,7 +34,7 @@ def vocabulary() -> list[str]:
 
 
 def test_stems_are_those_of_the_index(vocabulary: list[str]) -> None:
-    assert sorted({stem(word) for word in WORDS.split()}) == vocabulary
+    assert sorted({stem_as_indexed(word) for word in WORDS.split()}) == vocabulary
 
 
 @pytest.mark.parametrize(
@@ -51,8 +55,8 @@ def test_stems_are_those_of_the_index(vocabulary: list[str]) -> None:
     ],
 )
 def test_slips_find_the_word_that_was_meant(vocabulary: list[str], typed: str, meant: str) -> None:
-    assert correct_word(typed, vocabulary) == stem(meant)
-    assert correct_word(typed, iter(vocabulary)) == stem(meant)
+    assert correct_word(typed, vocabulary) == stem_as_indexed(meant)
+    assert correct_word(typed, iter(vocabulary)) == stem_as_indexed(meant)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -25,8 +26,8 @@ NO_TIME = SearchSettings.model_construct(keyword_ms=0)
 
 @pytest.fixture
 async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
-    for number in range(60):
-        await ask("remember", content=f"the common harbour of number{number}, with {'rare' if number == 7 else 'many'}")
+    texts = [f"the common harbour of number{n}, with {'rare' if n == 7 else 'many'}" for n in range(60)]
+    await asyncio.gather(*(ask("remember", content=text) for text in texts))
     monkeypatch.setattr(time_limited, "BIG_VAULT", 0)
     monkeypatch.setattr(sql, "CLOCK_CHECK_STEPS", 1)
     async with services.pool.lease(services.registry_cache.entry("main")) as held:

@@ -12,7 +12,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.activity_log.sessions import Session
 from vaults.context import run_in
-from vaults.db.sql import Reader, Row, Writer
+from vaults.db.sql import Reader, Row, Writer, bind_list
 from vaults.domain.continuity import claims
 from vaults.search import tokenizer
 from vaults.vault import Vault
@@ -28,6 +28,9 @@ MAX_PATHS_SHOWN = 50
 
 EMPTY_TOKENS = 1
 """Tokens of ``{}``, known without loading a vocabulary."""
+
+_NEWEST_FIRST = "created_at DESC, seq DESC"
+"""By their times, because an import may bring older ones later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,14 @@ async def save(vault: Vault, session: Session, draft: CheckpointDraft) -> SavedC
         if last is not None and changed == StateDiff() and last.reason == draft.reason:
             return _to_saved(last, changed)
         new = Checkpoint(
-            str(uuid7()), draft.workspace, draft.thread, draft.reason, draft.state, tokens, session.who, clock.now()
+            id=str(uuid7()),
+            workspace=draft.workspace,
+            thread=draft.thread,
+            reason=draft.reason,
+            state=draft.state,
+            tokens=tokens,
+            who=session.who,
+            created_at=max(clock.now(), read_newest_time(tx)),  # also after the clock was set back
         )
         _insert(tx, new, text, row, session.owner)
         return _to_saved(new, changed)
@@ -114,7 +124,15 @@ async def save(vault: Vault, session: Session, draft: CheckpointDraft) -> SavedC
 
 
 def _to_saved(new: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
-    return SavedCheckpoint(new.id, new.workspace, new.thread, new.reason, new.tokens, new.created_at, changed)
+    return SavedCheckpoint(
+        state_id=new.id,
+        workspace=new.workspace,
+        thread=new.thread,
+        reason=new.reason,
+        tokens=new.tokens,
+        created_at=new.created_at,
+        changed=changed,
+    )
 
 
 def _insert(tx: Writer, new: Checkpoint, text: str, row: int, owner: str) -> None:
@@ -128,10 +146,15 @@ def _insert(tx: Writer, new: Checkpoint, text: str, row: int, owner: str) -> Non
         },
     )  # fmt: skip
     tx.run(
-        "DELETE FROM checkpoints WHERE workspace = :workspace AND thread = :thread AND seq <= (SELECT seq FROM"
-        " checkpoints WHERE workspace = :workspace AND thread = :thread ORDER BY seq DESC LIMIT 1 OFFSET :kept)",
+        "DELETE FROM checkpoints WHERE seq IN (SELECT seq FROM checkpoints WHERE workspace = :workspace"
+        f" AND thread = :thread ORDER BY {_NEWEST_FIRST} LIMIT -1 OFFSET :kept)",
         {**scope, "kept": MAX_VERSIONS_KEPT},
     )
+
+
+def read_newest_time(tx: Reader) -> str:
+    """When the newest checkpoint was made; empty where there is none."""
+    return str(tx.value("SELECT MAX(created_at) FROM checkpoints") or "")
 
 
 _COLUMNS = "id, workspace, thread, reason, state, tokens, who, created_at"
@@ -140,8 +163,9 @@ _COLUMNS = "id, workspace, thread, reason, state, tokens, who, created_at"
 def find_current(tx: Reader, workspace: str, thread: str | None) -> Checkpoint | None:
     """The current state of a workspace (its key) and a thread, or of no thread."""
     row = tx.one(
-        f"SELECT {_COLUMNS} FROM checkpoints WHERE workspace = ? AND thread = ? ORDER BY seq DESC LIMIT 1",
-        (workspace, thread or ""),
+        f"SELECT {_COLUMNS} FROM checkpoints WHERE workspace = :workspace AND thread = :thread"
+        f" ORDER BY {_NEWEST_FIRST} LIMIT 1",
+        {"workspace": workspace, "thread": thread or ""},
     )
     return _from_row(row) if row is not None else None
 
@@ -156,7 +180,7 @@ def find_newest(tx: Reader, workspaces: tuple[str, ...], thread: str | None, lim
     """Like ``find_latest``, but several, newest first."""
     where, params = scope_condition(workspaces, thread)
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM checkpoints c WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM checkpoints c WHERE {where} ORDER BY {_NEWEST_FIRST} LIMIT :limit",
         {**params, "limit": limit},
     )
     return [_from_row(row) for row in rows]
@@ -167,7 +191,7 @@ def list_versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: i
     where, params = scope_condition(workspaces, thread)
     rows = tx.all(
         "SELECT c.id, c.workspace, c.reason, c.tokens, c.who, c.created_at FROM checkpoints c"
-        f" WHERE {where} ORDER BY c.seq DESC LIMIT :limit",
+        f" WHERE {where} ORDER BY {_NEWEST_FIRST} LIMIT :limit",
         {**params, "limit": limit},
     )
     return [CheckpointVersion(*row) for row in rows]
@@ -175,8 +199,8 @@ def list_versions(tx: Reader, workspaces: tuple[str, ...], thread: str, limit: i
 
 def scope_condition(workspaces: tuple[str, ...], thread: str | None) -> tuple[str, dict[str, Any]]:
     """A condition over alias ``c`` of checkpoints, and its parameters."""
-    params: dict[str, Any] = {f"workspace{number}": each for number, each in enumerate(workspaces)}
-    clauses = [f"c.workspace IN ({', '.join(f':{name}' for name in params)})"] if workspaces else []
+    among, params = bind_list("workspace", workspaces)
+    clauses = [f"c.workspace IN ({among})"] if workspaces else []
     if thread is not None:
         clauses.append("c.thread = :thread")
         params["thread"] = thread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Literal
 
@@ -38,21 +38,24 @@ class Feedback:
     call_id: str | None = None
 
 
-async def record_feedback(vault: Vault, actor: Actor, session: Session, said: Feedback) -> str:
+async def record_feedback(vault: Vault, actor: Actor, session: Session, feedback: Feedback) -> str:
     """Store it; returns its id. Raises ``InvalidArgument`` where the tool it needs, or any message, is missing."""
-    if said.type in ("right_tool", "wrong_tool"):
-        if said.tool is None:
-            raise InvalidArgument("tool", f"is required for {said.type}")
-    elif said.message is None:
-        raise InvalidArgument("message", f"is required for {said.type}")
+    if feedback.type in ("right_tool", "wrong_tool"):
+        if feedback.tool is None:
+            raise InvalidArgument("tool", f"is required for {feedback.type}")
+    elif feedback.message is None:
+        raise InvalidArgument("message", f"is required for {feedback.type}")
     vault.check_writable()
-    identity, row = str(uuid7()), await vault.activity_log.row(session)
-    values = (identity, clock.now(), actor.identity, actor.name, row, said.type, said.message, said.tool, said.call_id)
+    identity = str(uuid7())
+    values = {
+        "id": identity, "at": clock.now(), "owner": actor.identity, "who": actor.name,
+        "session": await vault.activity_log.ensure_row(session), **asdict(feedback),
+    }  # fmt: skip
 
     def write(tx: Writer) -> None:
         tx.run(
             "INSERT INTO feedback (id, at, owner, who, session, type, message, tool, call_id)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " VALUES (:id, :at, :owner, :who, :session, :type, :message, :tool, :call_id)",
             values,
         )
 

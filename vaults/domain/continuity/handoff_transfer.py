@@ -40,15 +40,17 @@ async def create(vault: Vault, session: Session, workspace: str, draft: HandoffD
     return await vault.db.write(write)
 
 
-async def load(vault: Vault, taker: HandoffRecipient, handoff_id: str | None) -> Handoff | None:
+async def load(vault: Vault, recipient: HandoffRecipient, handoff_id: str | None) -> Handoff | None:
     """The handoff with this id, or else the newest open one the caller may accept, if any. Raises ``NotFound`` for an
     id that is absent or not for this caller."""
     if handoff_id is None:
-        return await vault.db.read(lambda tx: handoffs.find_open(tx, taker))
-    return (await vault.db.read(lambda tx: handoffs.find_by_id(tx, taker, handoff_id))).handoff
+        return await vault.db.read(lambda tx: handoffs.find_open(tx, recipient))
+    return (await vault.db.read(lambda tx: handoffs.find_by_id(tx, recipient, handoff_id))).handoff
 
 
-async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handoff_id: str | None) -> AcceptedHandoff:
+async def accept(
+    vault: Vault, recipient: HandoffRecipient, session: Session, handoff_id: str | None
+) -> AcceptedHandoff:
     """Accept a handoff, the newest open one where none is named; exactly one caller can, and the same session may
     repeat it. Raises ``NotFound``; ``Forbidden`` when it is addressed to others; ``Conflict`` when it has expired, or
     somebody else accepted it: the details say who and when."""
@@ -57,13 +59,13 @@ async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handof
 
     def write(tx: Writer) -> AcceptedHandoff:
         stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
-        found = handoffs.find_by_id(tx, taker, handoff_id) if handoff_id is not None else _find_next(tx, taker)
+        found = handoffs.find_by_id(tx, recipient, handoff_id) if handoff_id is not None else _find_next(tx, recipient)
         new = found.handoff.receipt is None
         if new:
-            _mark_accepted(tx, found, taker, row)
+            _mark_accepted(tx, found, recipient, row)
             claims.transfer_claims(tx, found.handoff.claims, found.giver, row)
         else:
-            _check_own(found, taker, row)
+            _check_own(found, recipient, row)
         done = handoffs.find_one(tx, "h.seq = :seq", {"seq": found.seq})
         assert done is not None
         return AcceptedHandoff(done.handoff, claims.find_held(tx, found.handoff.claims, row), new)
@@ -74,31 +76,31 @@ async def accept(vault: Vault, taker: HandoffRecipient, session: Session, handof
     return done
 
 
-def _find_next(tx: Reader, taker: HandoffRecipient) -> HandoffRow:
+def _find_next(tx: Reader, recipient: HandoffRecipient) -> HandoffRow:
     """The newest open one, else the newest accepted, so that a second caller learns who came first."""
-    found = handoffs.find_newest(tx, taker) or handoffs.find_newest(tx, taker, taken=True)
+    found = handoffs.find_newest(tx, recipient) or handoffs.find_newest(tx, recipient, taken=True)
     if found is None:
         raise NotFound("no handoff is waiting for you")
     return found
 
 
-def _mark_accepted(tx: Writer, found: HandoffRow, taker: HandoffRecipient, row: int) -> None:
+def _mark_accepted(tx: Writer, found: HandoffRow, recipient: HandoffRecipient, row: int) -> None:
     handoff = found.handoff
-    if handoff.to is not None and handoff.to not in taker.addresses:
+    if handoff.to is not None and handoff.to not in recipient.addresses:
         raise Forbidden(f"the handoff is addressed to {handoff.to}")
     if handoff.status == "expired":
         raise Conflict(f"the handoff expired at {handoff.expires_at}", hint="its author can leave another")
     claims.check_active(tx, row)
     tx.run(
-        "UPDATE handoffs SET accepted_by = ?, accepted_who = ?, accepted_session = ?, accepted_at = ?"
-        " WHERE seq = ? AND accepted_by IS NULL",
-        (taker.identity, taker.name, row, clock.now(), found.seq),
+        "UPDATE handoffs SET accepted_by = :by, accepted_who = :who, accepted_session = :session, accepted_at = :now"
+        " WHERE seq = :seq AND accepted_by IS NULL",
+        {"by": recipient.identity, "who": recipient.name, "session": row, "now": clock.now(), "seq": found.seq},
     )
 
 
-def _check_own(found: HandoffRow, taker: HandoffRecipient, row: int) -> None:
+def _check_own(found: HandoffRow, recipient: HandoffRecipient, row: int) -> None:
     receipt = found.handoff.receipt
-    if receipt is not None and (found.taken_by, found.taken_in) != (taker.identity, row):
+    if receipt is not None and (found.taken_by, found.taken_in) != (recipient.identity, row):
         raise Conflict(
             f"{receipt.accepted_by} has taken this handoff over at {receipt.at}",
             hint="choose other work, or ask them",

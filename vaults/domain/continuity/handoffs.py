@@ -11,7 +11,7 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.activity_log.sessions import Session
-from vaults.db.sql import Params, Reader, Row, Writer
+from vaults.db.sql import Params, Reader, Row, Writer, bind_list
 from vaults.domain.actors import GLOBAL
 from vaults.errors import NotFound
 
@@ -90,6 +90,7 @@ class HandoffRow:
 def insert(tx: Writer, session: Session, row: int, workspace: str, draft: HandoffDraft) -> int:
     """Write a handoff left by a session with this ``row``; returns its ``seq``."""
     lists = ("constraints", "known_unknowns", "artifacts", "stop_conditions", "claims")
+    newest = tx.value("SELECT MAX(created_at) FROM handoffs")  # the clock may have been set back
     return tx.insert(
         "INSERT INTO handoffs (id, session, owner, who, workspace, goal, current_state, next_action, constraints,"
         " known_unknowns, artifacts, stop_conditions, claims, addressed_to, created_at, expires_at) VALUES"
@@ -99,10 +100,14 @@ def insert(tx: Writer, session: Session, row: int, workspace: str, draft: Handof
             "id": str(uuid7()), "session": row, "owner": session.owner, "who": session.who, "workspace": workspace,
             "goal": draft.goal, "current_state": draft.current_state, "next_action": draft.next_action,
             **{name: json.dumps(list(getattr(draft, name)), ensure_ascii=False) for name in lists},
-            "to": draft.to, "created_at": clock.now(), "expires_at": clock.days_from_now(draft.ttl_days),
+            "to": draft.to, "created_at": max(clock.now(), newest or ""),
+            "expires_at": clock.days_from_now(draft.ttl_days),
         },
     )  # fmt: skip
 
+
+_NEWEST_FIRST = "h.created_at DESC, h.seq DESC"
+"""By their times, because an import may bring older ones later."""
 
 _SELECT = (
     "SELECT h.seq, h.session, h.accepted_by, h.accepted_session, h.id, h.who, s.id, h.workspace, h.goal,"
@@ -112,81 +117,83 @@ _SELECT = (
 )
 
 
-def find_by_id(tx: Reader, taker: HandoffRecipient, handoff_id: str) -> HandoffRow:
+def find_by_id(tx: Reader, recipient: HandoffRecipient, handoff_id: str) -> HandoffRow:
     """A handoff by id, for its recipients, its author and whoever accepted it."""
-    addressed, params = _recipient_condition(taker)
+    addressed, params = _recipient_condition(recipient)
     found = find_one(
         tx,
         f"h.id = :id AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity)",
-        {**params, "id": handoff_id, "identity": taker.identity},
+        {**params, "id": handoff_id, "identity": recipient.identity},
     )
     if found is None:
         raise NotFound(f"no handoff {handoff_id[:64]}")
     return found
 
 
-def find_open(tx: Reader, taker: HandoffRecipient) -> Handoff | None:
+def find_open(tx: Reader, recipient: HandoffRecipient) -> Handoff | None:
     """The newest open handoff the caller may accept; None when there is none."""
-    found = find_newest(tx, taker)
+    found = find_newest(tx, recipient)
     return found.handoff if found else None
 
 
-def find_newest(tx: Reader, taker: HandoffRecipient, *, taken: bool = False) -> HandoffRow | None:
+def find_newest(tx: Reader, recipient: HandoffRecipient, *, taken: bool = False) -> HandoffRow | None:
     """The newest one the caller may accept where it works, open or, with ``taken``, accepted already; expired ones are
     neither."""
-    addressed, params = _recipient_condition(taker)
+    addressed, params = _recipient_condition(recipient)
     params["now"] = clock.now()
     state = "h.accepted_by IS NOT NULL" if taken else "h.accepted_by IS NULL"
     where = f"{state} AND {addressed} AND (h.expires_at IS NULL OR h.expires_at > :now)"
-    if taker.workspace is not None:
+    if recipient.workspace is not None:
         where += " AND h.workspace IN (:workspace, 'global')"
-        params["workspace"] = taker.workspace
+        params["workspace"] = recipient.workspace
     return find_one(tx, where, params)
 
 
-def list_between(tx: Reader, taker: HandoffRecipient, span: tuple[str, str], limit: int) -> list[Handoff]:
-    """Those made in ``span`` (from its start, before its end) that are for the caller, by it or accepted by it, newest
+def list_between(tx: Reader, recipient: HandoffRecipient, first: str, end: str, limit: int) -> list[Handoff]:
+    """Those made from ``first`` on and before ``end`` that are for the caller, by it or accepted by it, newest
     first."""
-    addressed, params = _recipient_condition(taker)
+    addressed, params = _recipient_condition(recipient)
     rows = tx.all(
         f"{_SELECT} WHERE h.created_at >= :first AND h.created_at < :end"
-        f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY h.seq DESC LIMIT :limit",
-        {**params, "identity": taker.identity, "first": span[0], "end": span[1], "limit": limit},
+        f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY {_NEWEST_FIRST}"
+        " LIMIT :limit",
+        {**params, "identity": recipient.identity, "first": first, "end": end, "limit": limit},
     )
     return [_from_row(row).handoff for row in rows]
 
 
-def _recipient_condition(taker: HandoffRecipient) -> tuple[str, dict[str, Any]]:
-    params = {f"to{number}": address for number, address in enumerate(taker.addresses)}
-    addresses = ", ".join(f":{name}" for name in params)
+def _recipient_condition(recipient: HandoffRecipient) -> tuple[str, dict[str, Any]]:
+    addresses, params = bind_list("to", recipient.addresses)
     return f"(h.addressed_to IS NULL OR h.addressed_to IN ({addresses}))", params
 
 
 def find_one(tx: Reader, where: str, params: Params) -> HandoffRow | None:
     """The newest that satisfies a condition over alias ``h``."""
-    row = tx.one(f"{_SELECT} WHERE {where} ORDER BY h.seq DESC LIMIT 1", params)
+    row = tx.one(f"{_SELECT} WHERE {where} ORDER BY {_NEWEST_FIRST} LIMIT 1", params)
     return _from_row(row) if row is not None else None
 
 
 def _from_row(row: Row) -> HandoffRow:
-    seq, giver, taken_by, taken_in, *words = row
-    lists = [json.loads(each) for each in words[7:12]]
-    to, created_at, expires_at, accepted_who, accepted_in, accepted_at = words[12:]
+    (
+        seq, giver, taken_by, taken_in, handoff_id, author, session, workspace, goal, current_state, next_action,
+        constraints, known_unknowns, artifacts, stop_conditions, claims, to, created_at, expires_at, accepted_who,
+        accepted_in, accepted_at,
+    ) = row  # fmt: skip
     receipt = HandoffReceipt(accepted_who, accepted_in, accepted_at) if taken_by is not None else None
     handoff = Handoff(
-        id=words[0],
+        id=handoff_id,
         status=_status(receipt, expires_at),
-        author=words[1],
-        session=words[2],
-        workspace=words[3],
-        goal=words[4],
-        current_state=words[5],
-        next_action=words[6],
-        constraints=lists[0],
-        known_unknowns=lists[1],
-        artifacts=lists[2],
-        stop_conditions=lists[3],
-        claims=lists[4],
+        author=author,
+        session=session,
+        workspace=workspace,
+        goal=goal,
+        current_state=current_state,
+        next_action=next_action,
+        constraints=json.loads(constraints),
+        known_unknowns=json.loads(known_unknowns),
+        artifacts=json.loads(artifacts),
+        stop_conditions=json.loads(stop_conditions),
+        claims=json.loads(claims),
         to=to,
         created_at=created_at,
         expires_at=expires_at,

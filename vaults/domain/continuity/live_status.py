@@ -113,8 +113,7 @@ def measure_health(tx: Reader, least: int = 1) -> float | None:
 def _sessions(tx: Reader, cutoffs: SessionCutoffs) -> SessionsSummary:
     rows = tx.all(
         f"SELECT s.who, s.client, s.started_at, s.seen_at FROM sessions s WHERE {IS_LIVE}"
-        " ORDER BY s.seen_at DESC, s.seq"
-        " DESC LIMIT :most",
+        " ORDER BY s.seen_at DESC, s.seq DESC LIMIT :most",
         {**cutoffs.params, "most": MAX_PRESENT},
     )
     return SessionsSummary(_count_active(tx, cutoffs), [Presence(*row) for row in rows])

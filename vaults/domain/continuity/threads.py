@@ -84,7 +84,8 @@ def list_threads(tx: Reader, only: SearchFilter, limit: int) -> ThreadPage:
     """Threads visible to the caller, in the workspaces of ``only``."""
     query, params = _counting_query(only)
     rows = tx.all(f"{query} ORDER BY MAX(at) DESC, name LIMIT :limit", {**params, "limit": limit})
-    return ThreadPage([_thread(tx, row) for row in rows], int(rows[0][5]) if rows else 0)
+    *_, total = rows[0] if rows else (0,)
+    return ThreadPage([_thread(tx, row) for row in rows], int(total))
 
 
 def read_thread(tx: Reader, only: SearchFilter, name: str, limit: int) -> ThreadContents:
@@ -129,9 +130,11 @@ def _counting_query(only: SearchFilter, name: str | None = None) -> tuple[str, d
 
 
 def _thread(tx: Reader, row: Row) -> Thread:
-    name, memories, passages, saved, at = row[:5]
-    sessions = int(tx.value("SELECT COUNT(*) FROM session_threads WHERE thread = ?", (name,)))
-    return Thread(name, int(memories), int(passages), int(saved), sessions, at)
+    name, memories, passages, saved, at, _ = row
+    sessions = int(tx.value("SELECT COUNT(*) FROM session_threads WHERE thread = :name", {"name": name}))
+    return Thread(
+        name=name, memories=int(memories), passages=int(passages), checkpoints=int(saved), sessions=sessions, last_at=at
+    )
 
 
 def _memories(tx: Reader, only: SearchFilter, name: str, limit: int) -> list[ThreadMemory]:
@@ -158,7 +161,7 @@ def _parts(tx: Reader, only: SearchFilter, name: str, limit: int) -> list[Thread
 def _visits(tx: Reader, name: str, limit: int) -> list[ThreadVisit]:
     rows = tx.all(
         "SELECT s.who, s.client, s.status, s.goal, t.at FROM session_threads t JOIN sessions s ON s.seq = t.session"
-        " WHERE t.thread = ? ORDER BY s.seq DESC LIMIT ?",
-        (name, limit),
+        " WHERE t.thread = :name ORDER BY s.started_at DESC, s.seq DESC LIMIT :limit",
+        {"name": name, "limit": limit},
     )
     return [ThreadVisit(*row) for row in rows]

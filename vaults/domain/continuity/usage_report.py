@@ -73,19 +73,25 @@ async def read_usage(vault: Vault, since: str, *, by_caller: bool, owner: str | 
 def count_usage(tx: Reader, since: str, *, by_caller: bool, owner: str | None = None) -> UsageReport:
     """Like ``read_usage``, from the events already written."""
     floor = int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM events")) - MAX_EVENTS + 1
-    earlier = tx.one("SELECT 1 FROM events WHERE seq < ? AND at >= ? LIMIT 1", (floor, since)) if floor > 1 else None
-    if earlier:
-        since = max(since, str(tx.value("SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1", (floor,))))
     span = {"floor": floor, "since": since, "most": MAX_EVENTS, "owner": owner}
+    earlier = floor > 1 and tx.one("SELECT 1 FROM events WHERE seq < :floor AND at >= :since LIMIT 1", span)
+    if earlier:
+        first = str(tx.value("SELECT at FROM events WHERE seq >= :floor ORDER BY seq LIMIT 1", span))
+        span["since"] = since = max(since, first)
     sessions, resumed, saved = tx.one(
         "SELECT COUNT(DISTINCT session), SUM(CASE WHEN type IN ('session_resumed', 'handoff_read', 'handoff_accepted')"
         f" THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
         span,
     ) or (0, 0, 0)
     return UsageReport(
-        since, bool(earlier), int(sessions), int(resumed or 0), int(saved or 0), _count_tools(tx, span),
-        _count_callers(tx, span) if by_caller else [],
-    )  # fmt: skip
+        since=since,
+        truncated=bool(earlier),
+        sessions=int(sessions),
+        resumed=int(resumed or 0),
+        saved=int(saved or 0),
+        tools=_count_tools(tx, span),
+        callers=_count_callers(tx, span) if by_caller else [],
+    )
 
 
 _SPAN = (
@@ -117,7 +123,16 @@ def _count_tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUsage]:
 def _to_tool_usage(tool: str, steps: list[Row], right: float | None) -> ToolUsage:
     calls, errors, tokens_in, tokens_out = (sum(int(step[part]) for step in steps) for part in range(1, 5))
     p50, p95 = (_quantile(steps, calls, share) for share in (0.50, 0.95))
-    return ToolUsage(tool, calls, errors, p50, p95, tokens_in, tokens_out, right)
+    return ToolUsage(
+        tool=tool,
+        calls=calls,
+        errors=errors,
+        p50_ms=p50,
+        p95_ms=p95,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        right=right,
+    )
 
 
 def _quantile(steps: list[Row], calls: int, share: float) -> float:
@@ -155,10 +170,18 @@ class Savings:
     measured: int
 
 
-def estimate_savings(found: UsageReport, schemas: int) -> Savings:
+def estimate_savings(report: UsageReport, schemas: int) -> Savings:
     """What resumed sessions saved of what was spent, where every session is shown tools of ``schemas`` tokens."""
-    gross = found.resumed * (COLD_START - RESUME_TOKENS)
-    overhead, responses = found.sessions * schemas, sum(use.tokens_out for use in found.tools)
-    net, cold = gross - overhead - responses, found.resumed * COLD_START
+    gross = report.resumed * (COLD_START - RESUME_TOKENS)
+    overhead, responses = report.sessions * schemas, sum(use.tokens_out for use in report.tools)
+    net, cold = gross - overhead - responses, report.resumed * COLD_START
     percent = round(100 * net / cold, 1) if cold else None
-    return Savings(found.resumed, gross, overhead, responses, net, percent, found.saved)
+    return Savings(
+        cold_starts_avoided=report.resumed,
+        estimated=gross,
+        overhead=overhead,
+        responses=responses,
+        net=net,
+        percent=percent,
+        measured=report.saved,
+    )

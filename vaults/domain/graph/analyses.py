@@ -43,17 +43,17 @@ class AnalysisScope:
 
 async def analyse(vault: Vault, analysis: Analysis, scope: AnalysisScope, page: GraphPageRequest) -> GraphAnswer:
     """One analysis, page by page. Raises ``InvalidArgument`` for a cursor of another list."""
-    sight = await (_read_fresh_graph(vault) if analysis in _SCORED else read_graph(vault))
-    inside = frozenset(number for number, node in sight.graph.nodes.items() if is_within(node.path, scope.folder))
+    scored = await (_read_fresh_graph(vault) if analysis in _SCORED else read_graph(vault))
+    inside = frozenset(number for number, node in scored.graph.nodes.items() if is_within(node.path, scope.folder))
     if analysis == "summary":
-        return await _summary(vault, sight, inside)
+        return await _summary(vault, scored, inside)
     if analysis == "cycles":
-        return await _cycles(vault, sight, inside, page, scope)
+        return await _cycles(vault, scored, inside, page, scope)
     listing = f"{analysis} {scope.folder or ''} {scope.days or ''}"
     if analysis in _BY_SHAPE:
-        nodes = await run_in(vault.shared.pool, _BY_SHAPE[analysis], sight, inside)
+        nodes = await run_in(vault.shared.pool, _BY_SHAPE[analysis], scored, inside)
     else:
-        nodes = await _BY_ROWS[analysis](vault, sight, inside, scope)
+        nodes = await _BY_ROWS[analysis](vault, scored, inside, scope)
     return to_page(nodes, listing, page)
 
 
@@ -62,11 +62,11 @@ _SCORED = ("summary", "hubs", "centrality")
 
 async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
     """The graph with current scores: those of the last background job, or computed now if it has changed since."""
-    sight = await read_graph(vault)
+    scored = await read_graph(vault)
     if await vault.db.read(centrality.is_due):
-        hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(list_edges(sight.graph)))
-        sight = ScoredGraph(sight.graph, hubs)
-    return sight
+        hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(list_edges(scored.graph)))
+        scored = ScoredGraph(scored.graph, hubs)
+    return scored
 
 
 async def read_graph(vault: Vault) -> ScoredGraph:
@@ -95,9 +95,9 @@ def is_source(graph: Graph, number: int) -> bool:
 
 
 def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph, frozenset[int]], list[GraphNode]]:
-    def listed(sight: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
-        found = [number for number in inside if holds(sight.graph, number)]
-        return [sight.node(number) for number in sorted(found, key=sight.path)]
+    def listed(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
+        found = [number for number in inside if holds(scored.graph, number)]
+        return [scored.node(number) for number in sorted(found, key=scored.path)]
 
     return listed
 
@@ -107,19 +107,19 @@ def count_neighbours(graph: Graph, number: int) -> int:
     return len(graph.into.get(number, NO_NOTES) | graph.out.get(number, NO_NOTES))
 
 
-def _hubs(sight: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
-    found = [(count_neighbours(sight.graph, number), number) for number in inside]
+def _hubs(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
+    found = [(count_neighbours(scored.graph, number), number) for number in inside]
     mean = sum(many for many, _ in found) / max(1, len(found))
     least = max(MIN_HUB_LINKS, 2 * mean)
-    hubs = sorted(((-many, sight.path(number), number) for many, number in found if many >= least))
+    hubs = sorted(((-many, scored.path(number), number) for many, number in found if many >= least))
     return [
-        replace(sight.node(number), score=float(-many), why=f"linked with {-many} notes") for many, _, number in hubs
+        replace(scored.node(number), score=float(-many), why=f"linked with {-many} notes") for many, _, number in hubs
     ]
 
 
-def _central(sight: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
-    found = [(-hub, sight.path(number), number) for number, hub in sight.hubs.items() if number in inside and hub > 0]
-    return [replace(sight.node(number), score=-hub) for hub, _, number in sorted(found)]
+def _central(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
+    found = [(-hub, scored.path(number), number) for number, hub in scored.hubs.items() if number in inside and hub > 0]
+    return [replace(scored.node(number), score=-hub) for hub, _, number in sorted(found)]
 
 
 _BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[GraphNode]]] = {
@@ -131,48 +131,48 @@ _BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[GraphNode]]
 }
 
 
-async def _stale(vault: Vault, sight: ScoredGraph, inside: frozenset[int], scope: AnalysisScope) -> list[GraphNode]:
+async def _stale(vault: Vault, scored: ScoredGraph, inside: frozenset[int], scope: AnalysisScope) -> list[GraphNode]:
     before = clock.days_from_now(-float(scope.days or STALE_DAYS))
     rows = await vault.db.read(lambda tx: note_maturity.read_unchanged(tx, before))
-    kept = [(number, at) for number, at in rows if number in inside and sight.graph.into.get(number)]
+    kept = [(number, at) for number, at in rows if number in inside and scored.graph.into.get(number)]
     nodes = [
-        replace(sight.node(number), score=float(len(sight.graph.into[number])), why=f"last changed {at[:10]}")
+        replace(scored.node(number), score=float(len(scored.graph.into[number])), why=f"last changed {at[:10]}")
         for number, at in kept
     ]
     return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.why or "", node.path or ""))
 
 
-async def _immature(vault: Vault, sight: ScoredGraph, inside: frozenset[int], _: AnalysisScope) -> list[GraphNode]:
+async def _immature(vault: Vault, scored: ScoredGraph, inside: frozenset[int], _: AnalysisScope) -> list[GraphNode]:
     found = await vault.db.read(note_maturity.read_all)
-    return await run_in(vault.shared.pool, _select_grown, sight, inside, found)
+    return await run_in(vault.shared.pool, _select_grown, scored, inside, found)
 
 
-def _select_grown(sight: ScoredGraph, inside: frozenset[int], found: Mapping[int, NoteMaturity]) -> list[GraphNode]:
+def _select_grown(scored: ScoredGraph, inside: frozenset[int], found: Mapping[int, NoteMaturity]) -> list[GraphNode]:
     nodes = []
     for number in inside & found.keys():
         parts = found[number].parts(
-            len(sight.graph.out.get(number, NO_NOTES)), len(sight.graph.into.get(number, NO_NOTES))
+            len(scored.graph.out.get(number, NO_NOTES)), len(scored.graph.into.get(number, NO_NOTES))
         )
         grown = sum(parts.values()) / len(parts)
         if grown < IMMATURE:
             rounded = {name: round(value, 2) for name, value in parts.items()}
-            nodes.append(replace(sight.node(number), score=round(grown, 2), parts=rounded))
+            nodes.append(replace(scored.node(number), score=round(grown, 2), parts=rounded))
     return sorted(nodes, key=lambda node: (node.score or 0.0, -(node.links_in or 0), node.path or ""))
 
 
-async def _emerging(vault: Vault, sight: ScoredGraph, inside: frozenset[int], scope: AnalysisScope) -> list[GraphNode]:
+async def _emerging(vault: Vault, scored: ScoredGraph, inside: frozenset[int], scope: AnalysisScope) -> list[GraphNode]:
     days = scope.days or EMERGING_DAYS
     since = clock.days_from_now(-float(days))
     gained = await vault.db.read(lambda tx: note_maturity.read_gained_links(tx, since))
     nodes = []
     for number, by in gained.items():
         fresh = (
-            by & {sight.path(each) for each in sight.graph.into.get(number, NO_NOTES)} if number in inside else set()
+            by & {scored.path(each) for each in scored.graph.into.get(number, NO_NOTES)} if number in inside else set()
         )
         if len(fresh) >= MIN_NEW_LINKS:
-            share = len(fresh) / len(sight.graph.into[number])
-            why = f"{len(fresh)} of {len(sight.graph.into[number])} notes link to it since {since[:10]}"
-            nodes.append(replace(sight.node(number), score=round(len(fresh) * share, 2), why=why))
+            share = len(fresh) / len(scored.graph.into[number])
+            why = f"{len(fresh)} of {len(scored.graph.into[number])} notes link to it since {since[:10]}"
+            nodes.append(replace(scored.node(number), score=round(len(fresh) * share, 2), why=why))
     return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.path or ""))
 
 
@@ -180,31 +180,31 @@ _BY_ROWS = {"stale": _stale, "immature": _immature, "emerging_hubs": _emerging}
 
 
 async def _cycles(
-    vault: Vault, sight: ScoredGraph, inside: frozenset[int], page: GraphPageRequest, scope: AnalysisScope
+    vault: Vault, scored: ScoredGraph, inside: frozenset[int], page: GraphPageRequest, scope: AnalysisScope
 ) -> GraphAnswer:
     listing = f"cycles {scope.folder or ''}"
     start = parse_offset(page.cursor, listing)
-    groups = await run_in(vault.shared.pool, components.find_strong_components, sight.graph, inside)
+    groups = await run_in(vault.shared.pool, components.find_strong_components, scored.graph, inside)
     kept = groups[start : start + page.limit]
-    circles = await run_in(vault.shared.pool, components.find_cycles, sight.graph, kept)
+    circles = await run_in(vault.shared.pool, components.find_cycles, scored.graph, kept)
     more = start + len(kept) < len(groups)
     cursor = cursors.encode(listing, "", start + len(kept)) if more else None
     shown = [
-        GraphCycle(len(group), [sight.path(each) for each in way]) for group, way in zip(kept, circles, strict=True)
+        GraphCycle(len(group), [scored.path(each) for each in way]) for group, way in zip(kept, circles, strict=True)
     ]
     return GraphAnswer(total=len(groups), truncated=more, cursor=cursor, circles=shown)
 
 
-async def _summary(vault: Vault, sight: ScoredGraph, inside: frozenset[int]) -> GraphAnswer:
-    figures = await run_in(vault.shared.pool, _count_figures, sight, inside)
+async def _summary(vault: Vault, scored: ScoredGraph, inside: frozenset[int]) -> GraphAnswer:
+    figures = await run_in(vault.shared.pool, _count_figures, scored, inside)
     counted = await vault.db.read(lambda tx: note_maturity.count_links(tx, inside))
-    top = sorted(inside, key=lambda number: (-sight.hubs.get(number, 0.0), sight.path(number)))[:5]
-    nodes = [sight.node(number) for number in top if sight.hubs.get(number)]
+    top = sorted(inside, key=lambda number: (-scored.hubs.get(number, 0.0), scored.path(number)))[:5]
+    nodes = [scored.node(number) for number in top if scored.hubs.get(number)]
     return GraphAnswer(nodes, total=len(inside), summary={**figures, **counted})
 
 
-def _count_figures(sight: ScoredGraph, inside: frozenset[int]) -> dict[str, float]:
-    graph = sight.graph
+def _count_figures(scored: ScoredGraph, inside: frozenset[int]) -> dict[str, float]:
+    graph = scored.graph
     out = sum(len(graph.out.get(number, NO_NOTES) & inside) for number in inside)
     counted = {name: sum(holds(graph, number) for number in inside) for name, holds in _SHAPES.items()}
     parts = components.find_components(graph, inside)

@@ -34,26 +34,26 @@ class ExportParts:
     """Parts of a document, note by note, each with its links to and from those before it. ``whole``: no link was left
     out."""
 
-    dots: list[str]
-    arrows: list[list[str]]
+    nodes: list[str]
+    edges: list[list[str]]
     whole: bool
 
 
-async def export_graph(vault: Vault, which: NoteReference | None, wanted: GraphExportRequest) -> GraphAnswer:
+async def export_graph(vault: Vault, reference: NoteReference | None, request: GraphExportRequest) -> GraphAnswer:
     """Export a document in one of ``FORMATS``. ``truncated``: something was cut; ``total``: the number of notes."""
-    sight, numbers = await neighbourhoods.read_graph_and_notes(vault, *([which] if which is not None else []))
-    chosen = await run_in(vault.shared.pool, _choose_notes, sight, numbers[0] if numbers else None, wanted)
-    kept = chosen[: wanted.limit]
+    scored, numbers = await neighbourhoods.read_graph_and_notes(vault, *([reference] if reference is not None else []))
+    chosen = await run_in(vault.shared.pool, _choose_notes, scored, numbers[0] if numbers else None, request)
+    kept = chosen[: request.limit]
     times = await vault.db.read(lambda tx: link_queries.count_links_among(tx, kept))
-    how = FORMATS[wanted.format]
-    drawn = await run_in(vault.shared.pool, _write_parts, sight, kept, times, how)
-    chunks = ["\n".join([dot, *arrows]) for dot, arrows in zip(drawn.dots, drawn.arrows, strict=True)]
-    room = max(1, wanted.max_tokens - FRAME_TOKENS)
+    export_format = FORMATS[request.format]
+    drawn = await run_in(vault.shared.pool, _write_parts, scored, kept, times, export_format)
+    chunks = ["\n".join([node, *edges]) for node, edges in zip(drawn.nodes, drawn.edges, strict=True)]
+    room = max(1, request.max_tokens - FRAME_TOKENS)
     fits = await token_budget.count_fitting(vault, chunks, room) if chunks else 0
-    arrows = [arrow for several in drawn.arrows[:fits] for arrow in several]
+    edges = [edge for several in drawn.edges[:fits] for edge in several]
     cut = fits < len(chosen) or not drawn.whole
     return GraphAnswer(
-        total=len(chosen), truncated=cut, format=wanted.format, export=how.whole(drawn.dots[:fits], arrows)
+        total=len(chosen), truncated=cut, format=request.format, export=export_format.whole(drawn.nodes[:fits], edges)
     )
 
 
@@ -61,38 +61,42 @@ FRAME_TOKENS = 200
 """Max tokens of a document in addition to its parts."""
 
 
-def _choose_notes(sight: ScoredGraph, start: int | None, wanted: GraphExportRequest) -> list[int]:
+def _choose_notes(scored: ScoredGraph, start: int | None, request: GraphExportRequest) -> list[int]:
     if start is None:
         rings: Sequence[set[int]] = [
-            {number for number, node in sight.graph.nodes.items() if is_within(node.path, wanted.folder)}
+            {number for number, node in scored.graph.nodes.items() if is_within(node.path, request.folder)}
         ]
     else:
-        rings = traversal.find_rings(sight.graph, start, wanted.depth, "both")
+        rings = traversal.find_rings(scored.graph, start, request.depth, "both")
     return [
         number
         for ring in rings
-        for number in sorted(ring, key=lambda each: (-sight.hubs.get(each, 0.0), sight.path(each)))
+        for number in sorted(ring, key=lambda each: (-scored.hubs.get(each, 0.0), scored.path(each)))
     ]
 
 
 def _write_parts(
-    sight: ScoredGraph, kept: Sequence[int], times: Mapping[tuple[int, int], int], how: ExportFormat
+    scored: ScoredGraph, kept: Sequence[int], times: Mapping[tuple[int, int], int], export_format: ExportFormat
 ) -> ExportParts:
     place = {number: index for index, number in enumerate(kept, 1)}
-    dots, arrows, left, whole = [], [], how.arrows, True
+    nodes, edges, left, whole = [], [], export_format.max_edges, True
     for number, n in place.items():
-        node = sight.graph.nodes[number]
-        dots.append(how.dot(ExportNode(n, node.path, node.title, node.category, sight.hubs.get(number, 0.0))))
-        links = _find_links_before(sight, place, number)
+        node = scored.graph.nodes[number]
+        nodes.append(
+            export_format.node(ExportNode(n, node.path, node.title, node.category, scored.hubs.get(number, 0.0)))
+        )
+        links = _find_links_before(scored, place, number)
         whole = whole and len(links) <= left
-        arrows.append([how.arrow(ExportEdge(place[a], place[b], times.get((a, b), 1))) for a, b in links[:left]])
-        left -= len(arrows[-1])
-    return ExportParts(dots, arrows, whole)
+        edges.append(
+            [export_format.edge(ExportEdge(place[a], place[b], times.get((a, b), 1))) for a, b in links[:left]]
+        )
+        left -= len(edges[-1])
+    return ExportParts(nodes, edges, whole)
 
 
-def _find_links_before(sight: ScoredGraph, place: Mapping[int, int], number: int) -> list[tuple[int, int]]:
+def _find_links_before(scored: ScoredGraph, place: Mapping[int, int], number: int) -> list[tuple[int, int]]:
     """Links between a note and those before it."""
     here, beyond = place[number], len(place) + 1
-    out = ((number, other) for other in sight.graph.out.get(number, NO_NOTES) if place.get(other, beyond) < here)
-    into = ((other, number) for other in sight.graph.into.get(number, NO_NOTES) if place.get(other, beyond) < here)
+    out = ((number, other) for other in scored.graph.out.get(number, NO_NOTES) if place.get(other, beyond) < here)
+    into = ((other, number) for other in scored.graph.into.get(number, NO_NOTES) if place.get(other, beyond) < here)
     return sorted([*out, *into], key=lambda pair: (place[pair[0]], place[pair[1]]))

@@ -31,10 +31,10 @@ class _LinkPage:
     memories: list[GraphMemory] | None = None
 
 
-async def backlinks(vault: Vault, actor: Actor, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
+async def backlinks(vault: Vault, actor: Actor, reference: NoteReference, page: GraphPageRequest) -> GraphAnswer:
     """Links from other notes to a note, by path and line, or to a name without a note; and the memories that mention
     it. Raises ``NotFound``, ``Conflict``, and ``InvalidArgument`` for a cursor of another list."""
-    wanted = await note_references.resolve_dated_path(vault, which)
+    wanted = await note_references.resolve_dated_path(vault, reference)
 
     def read(tx: Reader) -> _LinkPage:
         found = note_references.find_note_or_name(tx, wanted)
@@ -48,14 +48,21 @@ async def backlinks(vault: Vault, actor: Actor, which: NoteReference, page: Grap
         about = read_node(tx, found.number)
         memories = memory_mentions.read_memories_about(tx, about, actor) if after == FIRST_POSITION else None
         total = link_queries.count_links_to(tx, found.number)
-        return _LinkPage(listing, _read_graph_node(tx, about), rows, _to_links(tx, rows), total, memories)
+        return _LinkPage(
+            listing=listing,
+            node=_read_graph_node(tx, about),
+            rows=rows,
+            links=_to_links(tx, rows),
+            total=total,
+            memories=memories,
+        )
 
     return await _to_answer(vault, await vault.db.read(read), page)
 
 
-async def forward_links(vault: Vault, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
+async def forward_links(vault: Vault, reference: NoteReference, page: GraphPageRequest) -> GraphAnswer:
     """All links in a note in order, to notes and to names without one. Raises the errors of ``backlinks``."""
-    wanted = await note_references.resolve_dated_path(vault, which)
+    wanted = await note_references.resolve_dated_path(vault, reference)
 
     def read(tx: Reader) -> _LinkPage:
         number = note_references.find_note(tx, wanted)

@@ -11,7 +11,7 @@ from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.graph.graph_answers import GraphMemory
 from vaults.graph.note_graph import Node
-from vaults.index import passages
+from vaults.index import text_index
 from vaults.search.filters import SearchFilter
 from vaults.search.fts_expression import quote_words, split_words
 from vaults.search.stopwords import STOPWORDS
@@ -62,12 +62,12 @@ def _read_mentioning(tx: Reader, note: Node, actor: Actor) -> list[GraphMemory]:
     where, params = SearchFilter(actor.identity, clock.now(), kinds=("memory",)).over_passages()
     asked = " OR ".join(quote_words(" ".join(split_words(name))) for name in names)
     rows = []
-    for table in passages.WORD_TABLES:
+    for table in text_index.WORD_TABLES:
         rows += tx.all(
-            f"SELECT f.rowid, {_COLUMNS}, p.title, p.body FROM {table} f JOIN passages p ON p.seq = f.rowid"
+            f"SELECT {table}.rowid, {_COLUMNS}, p.title, p.body FROM {text_index.from_passages(table)}"
             " JOIN memories m ON m.seq = p.item"
-            f" WHERE {table} MATCH :asked AND {where} ORDER BY f.rowid DESC LIMIT :most",
-            {**params, "asked": f"{{title body}} : ({asked})", "most": MAX_PASSAGES},
+            f" WHERE {text_index.matches(table)} AND {where} ORDER BY {table}.rowid DESC LIMIT :most",
+            {**params, "match": f"{{title body}} : ({asked})", "most": MAX_PASSAGES},
         )
     found = {}
     for _, each, title, kind, author, heading, body in sorted(rows, reverse=True)[:MAX_PASSAGES]:

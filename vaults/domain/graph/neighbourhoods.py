@@ -42,30 +42,30 @@ async def read_graph_and_notes(vault: Vault, *several: NoteReference) -> tuple[S
     return await vault.db.read(read)
 
 
-async def find_neighbors(vault: Vault, which: NoteReference, around: NeighbourOptions) -> GraphAnswer:
+async def find_neighbors(vault: Vault, reference: NoteReference, options: NeighbourOptions) -> GraphAnswer:
     """The notes within some steps of one, nearest and most central first, and the links between them."""
-    sight, (start,) = await read_graph_and_notes(vault, which)
-    places = await run_in(vault.shared.pool, _rank_by_distance, sight, start, around)
-    kept = places[: around.limit + 1]
+    scored, (start,) = await read_graph_and_notes(vault, reference)
+    places = await run_in(vault.shared.pool, _rank_by_distance, scored, start, options)
+    kept = places[: options.limit + 1]
     numbers = [number for number, _ in kept]
 
     def read(tx: Reader) -> list[GraphLink]:
         return link_weights.to_graph_links(
-            tx, link_queries.read_links_among(tx, numbers, MAX_LINKS_PER_NOTE * around.limit), clock.now()
+            tx, link_queries.read_links_among(tx, numbers, MAX_LINKS_PER_NOTE * options.limit), clock.now()
         )
 
     links = await vault.db.read(read)
-    nodes = [replace(sight.node(number), depth=depth) for number, depth in kept]
+    nodes = [replace(scored.node(number), depth=depth) for number, depth in kept]
     return GraphAnswer(nodes, links, len(places) - 1, len(kept) < len(places))
 
 
-def _rank_by_distance(sight: ScoredGraph, start: int, around: NeighbourOptions) -> list[tuple[int, int]]:
+def _rank_by_distance(scored: ScoredGraph, start: int, options: NeighbourOptions) -> list[tuple[int, int]]:
     """Notes with their distance, starting with the note itself."""
-    rings = traversal.find_rings(sight.graph, start, around.depth, around.direction)
+    rings = traversal.find_rings(scored.graph, start, options.depth, options.direction)
     return [
         (number, depth)
         for depth, ring in enumerate(rings)
-        for number in sorted(ring, key=lambda each: (-sight.hubs.get(each, 0.0), sight.path(each)))
+        for number in sorted(ring, key=lambda each: (-scored.hubs.get(each, 0.0), scored.path(each)))
     ]
 
 
@@ -73,18 +73,18 @@ async def trace_path(
     vault: Vault, ends: tuple[NoteReference, NoteReference], depth: int, direction: Direction
 ) -> GraphAnswer:
     """The shortest path from one note to another, and its links. If there is none, ``note`` in the answer says so."""
-    sight, (start, end) = await read_graph_and_notes(vault, *ends)
-    way = await run_in(vault.shared.pool, traversal.find_shortest_path, sight.graph, start, end, depth, direction)
+    scored, (start, end) = await read_graph_and_notes(vault, *ends)
+    way = await run_in(vault.shared.pool, traversal.find_shortest_path, scored.graph, start, end, depth, direction)
     if way is None:
         along = {"out": "along links", "in": "against links", "both": "by links either way"}[direction]
         more = "" if direction == "both" else "; direction both takes links either way"
-        note = f"no path from {sight.path(start)} to {sight.path(end)} in {depth} steps {along}{more}"
-        return GraphAnswer([sight.node(start), sight.node(end)], total=0, note=note)
-    pairs = [_order_by_link(sight.graph, one, other) for one, other in pairwise(way)]
+        note = f"no path from {scored.path(start)} to {scored.path(end)} in {depth} steps {along}{more}"
+        return GraphAnswer([scored.node(start), scored.node(end)], total=0, note=note)
+    pairs = [_order_by_link(scored.graph, one, other) for one, other in pairwise(way)]
     links = await vault.db.read(
         lambda tx: link_weights.to_graph_links(tx, link_queries.read_links_between(tx, pairs), clock.now())
     )
-    nodes = [replace(sight.node(number), depth=step) for step, number in enumerate(way)]
+    nodes = [replace(scored.node(number), depth=step) for step, number in enumerate(way)]
     return GraphAnswer(nodes, await link_lines.add_lines(vault, links), len(pairs))
 
 
@@ -93,10 +93,11 @@ def _order_by_link(graph: Graph, one: int, other: int) -> tuple[int, int]:
     return (one, other) if other in graph.out.get(one, frozenset()) else (other, one)
 
 
-def rank_nodes(sight: ScoredGraph, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
+def rank_nodes(scored: ScoredGraph, found: Mapping[int, Mapping[str, float]]) -> list[GraphNode]:
     """Notes ranked by the sum of their score parts."""
     nodes = [
-        replace(sight.node(number), score=sum_parts(parts), parts=round_parts(parts)) for number, parts in found.items()
+        replace(scored.node(number), score=sum_parts(parts), parts=round_parts(parts))
+        for number, parts in found.items()
     ]
     return sorted(nodes, key=lambda node: (-(node.score or 0.0), node.path or ""))
 

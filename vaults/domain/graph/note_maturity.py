@@ -42,7 +42,8 @@ def _count_fields(frontmatter: str) -> int:
 
 def read_unchanged(tx: Reader, before: str) -> list[tuple[int, str]]:
     """Notes last changed before a moment, and when."""
-    rows = tx.all("SELECT seq, modified_at FROM notes WHERE modified_at < ? ORDER BY modified_at", (before,))
+    older = "SELECT seq, modified_at FROM notes WHERE modified_at < :before ORDER BY modified_at"
+    rows = tx.all(older, {"before": before})
     return [(int(seq), str(at)) for seq, at in rows]
 
 
@@ -50,8 +51,8 @@ def read_gained_links(tx: Reader, since: str) -> dict[int, set[str]]:
     """Paths of the notes that began to link to each note since a moment. A link whose name fits several notes counts
     for none."""
     rows = tx.all(
-        "SELECT path, target FROM link_history WHERE at >= ? AND added = 1 ORDER BY seq DESC LIMIT ?",
-        (since, MAX_ROWS),
+        "SELECT path, target FROM link_history WHERE at >= :since AND added = 1 ORDER BY seq DESC LIMIT :limit",
+        {"since": since, "limit": MAX_ROWS},
     )
     by: dict[str, set[str]] = defaultdict(set)
     for path, target in rows:

@@ -33,24 +33,28 @@ class NoteReference:
     entity: str | None = None
 
     @property
-    def said(self) -> str:
+    def path_or_name(self) -> str:
         """The one that is given. Raises ``InvalidArgument`` if none or both are."""
         if (self.path is None) == (self.entity is None):
             raise InvalidArgument("path", "or entity must be given, one of them")
         return self.path if self.path is not None else self.entity or ""
 
 
-async def resolve_dated_path(vault: Vault, which: NoteReference) -> NoteReference:
+async def resolve_dated_path(vault: Vault, reference: NoteReference) -> NoteReference:
     """Resolve an alias of a dated note or an address to its path. Raises ``InvalidArgument``."""
-    which.said  # noqa: B018  raises unless exactly one is given
-    return which if which.path is None else NoteReference(path=await dated_notes.resolve_path(vault, which.path))
+    reference.path_or_name  # noqa: B018  raises unless exactly one is given
+    return (
+        reference
+        if reference.path is None
+        else NoteReference(path=await dated_notes.resolve_path(vault, reference.path))
+    )
 
 
-def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
+def find_note_or_name(tx: Reader, reference: NoteReference) -> NoteOrName:
     """The note, or the name if only links use it. Raises ``Conflict`` if several notes have the name, ``NotFound`` if
     neither notes nor links do."""
-    name = which.said
-    number = _find_by_path(tx, name) if which.path is not None else None
+    name = reference.path_or_name
+    number = _find_by_path(tx, name) if reference.path is not None else None
     number = _find_by_name(tx, name) if number is None else number
     if number is not None:
         return NoteOrName(name, "", number)
@@ -60,9 +64,9 @@ def find_note_or_name(tx: Reader, which: NoteReference) -> NoteOrName:
     raise no_such_note(f"no note {to_one_line(name)}", find_closest(tx, name))
 
 
-def find_note(tx: Reader, which: NoteReference) -> int:
+def find_note(tx: Reader, reference: NoteReference) -> int:
     """The number of an existing note. Raises ``Conflict`` and ``NotFound``."""
-    found = find_note_or_name(tx, which)
+    found = find_note_or_name(tx, reference)
     if found.number is None:
         raise NotFound(
             f"no note is called {to_one_line(found.name)}", hint="it is only linked to; action backlinks shows by what"
@@ -72,12 +76,13 @@ def find_note(tx: Reader, which: NoteReference) -> int:
 
 def _find_by_path(tx: Reader, path: str) -> int | None:
     wanted = to_note_path(path)
-    row = tx.one("SELECT seq FROM notes WHERE path = ?", (wanted,))
-    rows = [row] if row else tx.all("SELECT seq FROM notes WHERE path_key = ? LIMIT 2", (collision_key(wanted),))
+    rows = tx.all("SELECT seq FROM notes WHERE path = :path", {"path": wanted}) or tx.all(
+        "SELECT seq FROM notes WHERE path_key = :key LIMIT 2", {"key": collision_key(wanted)}
+    )
     if len(rows) == 1:
         return int(rows[0][0])
     target = note_names.resolve_to_path(tx, path.removesuffix(".md"), "") if not rows else None
-    return int(tx.value("SELECT seq FROM notes WHERE path = ?", (target,))) if target else None
+    return int(tx.value("SELECT seq FROM notes WHERE path = :path", {"path": target})) if target else None
 
 
 def _find_by_name(tx: Reader, name: str) -> int | None:

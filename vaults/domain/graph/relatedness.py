@@ -21,9 +21,9 @@ from vaults.domain.graph import graph_answers, link_lines, link_weights
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphLink, GraphNode, GraphPageRequest, LinkGap, ScoredGraph
 from vaults.domain.graph.neighbourhoods import rank_nodes, read_graph_and_notes, round_parts, sum_parts
 from vaults.domain.graph.note_references import NoteReference
-from vaults.domain.notes.index.extraction import folder_of
 from vaults.domain.paging import cursors
 from vaults.errors import InvalidArgument
+from vaults.files.paths import parent_folder
 from vaults.graph import co_access_pairs, shared_neighbours
 from vaults.graph.links import link_queries
 from vaults.graph.note_graph import NO_NOTES, Graph
@@ -52,12 +52,12 @@ def _read_rows(tx: Reader, note: int, path: str) -> _NoteRows:
     return _NoteRows(link_queries.read_survival(tx, note), co_access_pairs.read_weights_by_kind(tx, path, clock.now()))
 
 
-def _score_parts(sight: ScoredGraph, one: int, other: int, known: _NoteRows, shared: float) -> ScoreParts:
+def _score_parts(scored: ScoredGraph, one: int, other: int, known: _NoteRows, shared: float) -> ScoreParts:
     outlived = 1.0 + math.log1p(max(0, known.survived.get(other, 0)))
-    path = sight.path(other)
+    path = scored.path(other)
     return {
-        "forward": outlived if other in sight.graph.out.get(one, NO_NOTES) else 0.0,
-        "back": outlived if one in sight.graph.out.get(other, NO_NOTES) else 0.0,
+        "forward": outlived if other in scored.graph.out.get(one, NO_NOTES) else 0.0,
+        "back": outlived if one in scored.graph.out.get(other, NO_NOTES) else 0.0,
         "shared": shared,
         "read": math.log1p(known.used["read"].get(path, 0.0)),
         "found": math.log1p(known.used["found"].get(path, 0.0)),
@@ -67,20 +67,20 @@ def _score_parts(sight: ScoredGraph, one: int, other: int, known: _NoteRows, sha
 async def measure_strength(vault: Vault, ends: tuple[NoteReference, NoteReference]) -> GraphAnswer:
     """How strongly two notes are related, part by part, with the links between them and the neighbours they share.
     Raises ``InvalidArgument`` if both are the same note."""
-    sight, (one, other) = await read_graph_and_notes(vault, *ends)
+    scored, (one, other) = await read_graph_and_notes(vault, *ends)
     if one == other:
         raise InvalidArgument("to", "must be another note")
-    shared = shared_neighbours.find_shared_neighbours(sight.graph, one, other)
+    shared = shared_neighbours.find_shared_neighbours(scored.graph, one, other)
 
     def read(tx: Reader) -> tuple[_NoteRows, list[GraphLink]]:
         links = link_queries.read_links_between(tx, ((one, other), (other, one)), MAX_LINKS_EACH_WAY)
-        return _read_rows(tx, one, sight.path(one)), link_weights.to_graph_links(tx, links, clock.now())
+        return _read_rows(tx, one, scored.path(one)), link_weights.to_graph_links(tx, links, clock.now())
 
     known, links = await vault.db.read(read)
-    parts = _score_parts(sight, one, other, known, sum(shared.values()))
-    between = [replace(sight.node(each), score=round(worth, 2), why="shared") for each, worth in shared.items()]
+    parts = _score_parts(scored, one, other, known, sum(shared.values()))
+    between = [replace(scored.node(each), score=round(worth, 2), why="shared") for each, worth in shared.items()]
     between.sort(key=lambda node: (-(node.score or 0.0), node.path or ""))
-    nodes = [sight.node(one), sight.node(other), *between[: MAX_LINKS_EACH_WAY * 2]]
+    nodes = [scored.node(one), scored.node(other), *between[: MAX_LINKS_EACH_WAY * 2]]
     shown = await link_lines.add_lines(vault, links)
     return GraphAnswer(
         nodes,
@@ -92,19 +92,21 @@ async def measure_strength(vault: Vault, ends: tuple[NoteReference, NoteReferenc
     )
 
 
-async def find_strong_connections(vault: Vault, which: NoteReference, page: GraphPageRequest) -> GraphAnswer:
+async def find_strong_connections(vault: Vault, reference: NoteReference, page: GraphPageRequest) -> GraphAnswer:
     """The notes most strongly related to one, by links, shared neighbours and use."""
-    sight, (start,) = await read_graph_and_notes(vault, which)
-    known = await vault.db.read(lambda tx: _read_rows(tx, start, sight.path(start)))
-    nodes = await run_in(vault.shared.pool, _rank_connections, sight, start, known)
+    scored, (start,) = await read_graph_and_notes(vault, reference)
+    known = await vault.db.read(lambda tx: _read_rows(tx, start, scored.path(start)))
+    nodes = await run_in(vault.shared.pool, _rank_connections, scored, start, known)
     return to_page(nodes, f"strong {start}", page)
 
 
-def _rank_connections(sight: ScoredGraph, start: int, known: _NoteRows) -> list[GraphNode]:
-    shared = shared_neighbours.score_near_notes(sight.graph, start)
-    others = set(shared) | find_neighbours(sight.graph, start) | set(_numbers(sight.graph, _used_paths(known)))
+def _rank_connections(scored: ScoredGraph, start: int, known: _NoteRows) -> list[GraphNode]:
+    shared = shared_neighbours.score_near_notes(scored.graph, start)
+    others = set(shared) | find_neighbours(scored.graph, start) | set(_numbers(scored.graph, _used_paths(known)))
     others.discard(start)
-    return rank_nodes(sight, {each: _score_parts(sight, start, each, known, shared.get(each, 0.0)) for each in others})
+    return rank_nodes(
+        scored, {each: _score_parts(scored, start, each, known, shared.get(each, 0.0)) for each in others}
+    )
 
 
 def _used_paths(known: _NoteRows) -> set[str]:
@@ -130,14 +132,14 @@ def parse_offset(cursor: str | None, listing: str) -> int:
 
 
 async def find_gaps(
-    vault: Vault, which: NoteReference | None, folder: str | None, page: GraphPageRequest
+    vault: Vault, reference: NoteReference | None, folder: str | None, page: GraphPageRequest
 ) -> GraphAnswer:
     """Pairs of notes that share neighbours or are used together but do not link each other, strongest first: one note
     with all others, or all pairs in a folder or the vault."""
-    listing = f"gaps {which.said if which else ''}\n{folder or ''}"
+    listing = f"gaps {reference.path_or_name if reference else ''}\n{folder or ''}"
     start = parse_offset(page.cursor, listing)
-    if which is not None:
-        found = await _gaps_of(vault, which, folder)
+    if reference is not None:
+        found = await _gaps_of(vault, reference, folder)
     else:
         found = await _gaps_within(vault, folder)
     kept = found[start : start + page.limit]
@@ -146,13 +148,13 @@ async def find_gaps(
     return GraphAnswer(total=len(found), truncated=more, cursor=cursor, gaps=kept)
 
 
-async def _gaps_of(vault: Vault, which: NoteReference, folder: str | None) -> list[LinkGap]:
-    sight, (start,) = await read_graph_and_notes(vault, which)
-    known = await vault.db.read(lambda tx: _read_rows(tx, start, sight.path(start)))
-    nodes = await run_in(vault.shared.pool, _rank_connections, sight, start, known)
-    linked = {sight.path(each) for each in find_neighbours(sight.graph, start)}
+async def _gaps_of(vault: Vault, reference: NoteReference, folder: str | None) -> list[LinkGap]:
+    scored, (start,) = await read_graph_and_notes(vault, reference)
+    known = await vault.db.read(lambda tx: _read_rows(tx, start, scored.path(start)))
+    nodes = await run_in(vault.shared.pool, _rank_connections, scored, start, known)
+    linked = {scored.path(each) for each in find_neighbours(scored.graph, start)}
     return [
-        LinkGap(sight.path(start), node.path or "", node.score or 0.0, node.parts or {})
+        LinkGap(scored.path(start), node.path or "", node.score or 0.0, node.parts or {})
         for node in nodes
         if node.path not in linked and is_within(node.path or "", folder)
     ]
@@ -164,17 +166,17 @@ async def _gaps_within(vault: Vault, folder: str | None) -> list[LinkGap]:
             tx, clock.now(), MAX_PAIRS
         )
 
-    sight, used = await vault.db.read(read)
-    return await run_in(vault.shared.pool, _all_gaps, sight, used, folder)
+    scored, used = await vault.db.read(read)
+    return await run_in(vault.shared.pool, _all_gaps, scored, used, folder)
 
 
-def _all_gaps(sight: ScoredGraph, used: Mapping[tuple[str, str], float], folder: str | None) -> list[LinkGap]:
-    graph = sight.graph
+def _all_gaps(scored: ScoredGraph, used: Mapping[tuple[str, str], float], folder: str | None) -> list[LinkGap]:
+    graph = scored.graph
     inside = {number for number, node in graph.nodes.items() if is_within(node.path, folder)}
     numbers = {graph.nodes[number].path: number for number in inside}
     found: dict[tuple[str, str], ScoreParts] = defaultdict(dict)
     for one, other, shared in shared_neighbours.find_nearest_pairs(graph, inside, MAX_PAIRS):
-        found[_order_pair(sight.path(one), sight.path(other))]["shared"] = shared
+        found[_order_pair(scored.path(one), scored.path(other))]["shared"] = shared
     for (one_path, other_path), weight in used.items():
         ends = numbers.get(one_path), numbers.get(other_path)
         if ends[0] is not None and ends[1] is not None and ends[1] not in find_neighbours(graph, ends[0]):
@@ -192,4 +194,4 @@ def _sort_by_score(found: Iterable[LinkGap]) -> list[LinkGap]:
 
 def is_within(path: str, folder: str | None) -> bool:
     """Whether a note lies in a folder or below it; always true without a folder."""
-    return not folder or f"{folder_of(path)}/".startswith(f"{folder.strip('/')}/")
+    return not folder or f"{parent_folder(path)}/".startswith(f"{folder.strip('/')}/")

@@ -54,6 +54,11 @@ class DateWindow:
         """The end, exclusive."""
         return self._moved(self.days + 1)
 
+    @property
+    def bounds(self) -> dict[str, str | int]:
+        """Parameters of a query for what is in the window, ``MAX_ROWS`` at most."""
+        return {"first": self.first, "end": self.end, "most": MAX_ROWS}
+
     def _moved(self, days: int) -> str:
         try:
             return (self.day + timedelta(days=days)).isoformat()
@@ -77,10 +82,10 @@ class DateContext:
 
 
 async def read_date_context(
-    vault: Vault, actor: Actor, taker: HandoffRecipient, when: DateWindow, limit: int
+    vault: Vault, actor: Actor, recipient: HandoffRecipient, window: DateWindow, limit: int
 ) -> DateContext:
     """Read the context of a date, as far as the caller may see it."""
-    span = sessions.SessionFilter(None, when.first, when.end)
+    span = sessions.SessionFilter(None, window.first, window.end)
     visited, _ = await sessions.history(vault, actor, span, MAX_ROWS)
     worked = [
         ContextItem(
@@ -91,15 +96,17 @@ async def read_date_context(
     ]
 
     def read(tx: Reader) -> list[ContextItem]:
-        files = [*_read_notes(tx, when), *_read_changes(tx, when), *_read_tasks(tx, when)]
-        return [*files, *_read_memories(tx, when, actor), *_read_handoffs(tx, when, taker)]
+        files = [*_read_notes(tx, window), *_read_changes(tx, window), *_read_tasks(tx, window)]
+        return [*files, *_read_memories(tx, window, actor), *_read_handoffs(tx, window, recipient)]
 
     found = [*await vault.db.read(read), *worked]
     counts = Counter(each.what for each in found)
-    nearest = sorted(found, key=lambda each: (_days_apart(each, when.day), _RANK.get(each.what, 1), each.at, each.ref))
+    nearest = sorted(
+        found, key=lambda each: (_days_apart(each, window.day), _RANK.get(each.what, 1), each.at, each.ref)
+    )
     chosen = sorted(nearest[:limit], key=lambda each: (each.at, each.what, each.ref))
-    last = (date.fromisoformat(when.end) - timedelta(days=1)).isoformat()
-    return DateContext(when.first, last, dict(counts.most_common()), chosen)
+    last = (date.fromisoformat(window.end) - timedelta(days=1)).isoformat()
+    return DateContext(window.first, last, dict(counts.most_common()), chosen)
 
 
 _RANK = {"decision": 0, "daily": 0, "handoff": 0, "modified": 2, "changed": 2, "session": 3}
@@ -112,11 +119,10 @@ def _days_apart(item: ContextItem, day: date) -> int:
         return MAX_ROWS
 
 
-def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
-    bounds = {"first": when.first, "end": when.end, "most": MAX_ROWS}
+def _read_notes(tx: Reader, window: DateWindow) -> Iterator[ContextItem]:
     seen: set[str] = set()
     for path, title in tx.all("SELECT path, title FROM notes WHERE path LIKE '%____-__-__%' ORDER BY path DESC"):
-        day = next((each for each in _DAY.findall(path.rpartition("/")[2]) if when.first <= each < when.end), None)
+        day = next((each for each in _DAY.findall(path.rpartition("/")[2]) if window.first <= each < window.end), None)
         if day is not None and len(seen) < MAX_ROWS:
             seen.add(path)
             yield ContextItem(day, "daily", path, title)
@@ -124,7 +130,7 @@ def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
         rows = tx.all(
             f"SELECT {column}, path, title FROM notes WHERE {column} >= :first AND {column} < :end"
             f" ORDER BY {column} DESC LIMIT :most",
-            bounds,
+            window.bounds,
         )
         for at, path, title in rows:
             if path not in seen:
@@ -132,28 +138,28 @@ def _read_notes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
                 yield ContextItem(at, what, path, title)
 
 
-def _read_changes(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
+def _read_changes(tx: Reader, window: DateWindow) -> Iterator[ContextItem]:
     rows = tx.all(
-        "SELECT at, id, summary, author FROM note_changes WHERE state = 'done' AND at >= ? AND at < ?"
-        " ORDER BY seq DESC LIMIT ?",
-        (when.first, when.end, MAX_ROWS),
+        "SELECT at, id, summary, author FROM note_changes WHERE state = 'done' AND at >= :first AND at < :end"
+        " ORDER BY seq DESC LIMIT :most",
+        window.bounds,
     )
     for at, change, summary, author in rows:
         yield ContextItem(at, "changed", change, summary, author)
 
 
-def _read_tasks(tx: Reader, when: DateWindow) -> Iterator[ContextItem]:
+def _read_tasks(tx: Reader, window: DateWindow) -> Iterator[ContextItem]:
     rows = tx.all(
         "SELECT t.due, n.path, t.line, t.text FROM note_tasks t JOIN notes n ON n.seq = t.note"
-        " WHERE t.due >= ? AND t.due < ? ORDER BY t.due, n.path LIMIT ?",
-        (when.first, when.end, MAX_ROWS),
+        " WHERE t.due >= :first AND t.due < :end ORDER BY t.due, n.path LIMIT :most",
+        window.bounds,
     )
     for due, path, line, text in rows:
         yield ContextItem(due, "task", f"{path}:{line}", text[:MAX_CHARACTERS])
 
 
-def _read_memories(tx: Reader, when: DateWindow, actor: Actor) -> Iterator[ContextItem]:
-    where, params = SearchFilter(actor.identity, clock.now(), since=when.first, until=when.end).over_memories()
+def _read_memories(tx: Reader, window: DateWindow, actor: Actor) -> Iterator[ContextItem]:
+    where, params = SearchFilter(actor.identity, clock.now(), since=window.first, until=window.end).over_memories()
     rows = tx.all(
         "SELECT COALESCE(m.occurred_at, m.created_at), m.type, m.id, m.title, m.author FROM memories m"
         f" WHERE {where} ORDER BY m.seq DESC LIMIT :most",
@@ -163,6 +169,6 @@ def _read_memories(tx: Reader, when: DateWindow, actor: Actor) -> Iterator[Conte
         yield ContextItem(at, kind, memory, title, author)
 
 
-def _read_handoffs(tx: Reader, when: DateWindow, taker: HandoffRecipient) -> Iterator[ContextItem]:
-    for each in handoffs.list_between(tx, taker, (when.first, when.end), MAX_ROWS):
+def _read_handoffs(tx: Reader, window: DateWindow, recipient: HandoffRecipient) -> Iterator[ContextItem]:
+    for each in handoffs.list_between(tx, recipient, window.first, window.end, MAX_ROWS):
         yield ContextItem(each.created_at, "handoff", each.id, each.goal[:MAX_CHARACTERS], each.author)

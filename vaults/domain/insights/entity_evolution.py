@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from vaults import clock
 from vaults.advice import Advice, tool_clause
-from vaults.db.sql import Reader
+from vaults.db.sql import Reader, bind_list
 from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.insights import periods
@@ -79,7 +79,7 @@ class EntityEvolution:
     happenings: list[EvolutionEvent] = field(default_factory=list)
 
 
-async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit, limit: int) -> EntityEvolution:
+async def read_evolution(vault: Vault, actor: Actor, entity: str, unit: PeriodUnit, limit: int) -> EntityEvolution:
     """The evolution of a note by its path or any of its names, or of a name that memories carry or notes link to.
     Raises ``NotFound`` and ``Conflict``."""
     path = await entity_lookup.find_note_path(vault, entity)
@@ -99,7 +99,7 @@ async def read_evolution(vault: Vault, actor: Actor, entity: str, by: PeriodUnit
                 f"no entity {to_one_line(entity)}",
                 hint=Advice(tool_clause("entities action=list shows what there is", "entities list")),
             )
-        return _to_evolution(tx, subject, [*changed, *links, *memories], by, limit)
+        return _to_evolution(tx, subject, [*changed, *links, *memories], unit, limit)
 
     return await vault.db.read(read)
 
@@ -134,13 +134,19 @@ class _EvolvingSubject:
 
 
 def _find_subject(tx: Reader, path: str) -> _EvolvingSubject | None:
-    row = tx.one("SELECT seq, title, created_at, modified_at FROM notes WHERE path = ?", (path,))
+    row = tx.one("SELECT seq, title, created_at, modified_at FROM notes WHERE path = :path", {"path": path})
     if row is None:
         return None
-    number = int(row[0])
-    keys = {key for key in note_names.read_keys(tx, number) if len(note_names.find_notes(tx, key)) == 1}
-    names = note_names.read_names(tx, number)
-    return _EvolvingSubject(str(row[1]), keys, names, path, number, str(row[2]), str(row[3]))
+    number, title, created_at, modified_at = row
+    return _EvolvingSubject(
+        name=title,
+        keys={key for key in note_names.read_keys(tx, number) if len(note_names.find_notes(tx, key)) == 1},
+        names=note_names.read_names(tx, number),
+        path=path,
+        number=number,
+        created_at=created_at,
+        modified_at=modified_at,
+    )
 
 
 def _read_links(tx: Reader, subject: _EvolvingSubject) -> list[EvolutionEvent]:
@@ -148,14 +154,15 @@ def _read_links(tx: Reader, subject: _EvolvingSubject) -> list[EvolutionEvent]:
     found = []
     for key in sorted(subject.keys):
         rows = tx.all(
-            "SELECT at, path, added FROM link_history WHERE target = ? AND path <> ? ORDER BY seq DESC LIMIT ?",
-            (key, subject.path or "", MAX_ROWS),
+            "SELECT at, path, added FROM link_history WHERE target = :key AND path <> :path"
+            " ORDER BY seq DESC LIMIT :most",
+            {"key": key, "path": subject.path or "", "most": MAX_ROWS},
         )
         found += [EvolutionEvent(at, "linked" if added else "unlinked", path) for at, path, added in rows]
     if subject.path is not None:
         rows = tx.all(
-            "SELECT at, target, added FROM link_history WHERE path = ? ORDER BY seq DESC LIMIT ?",
-            (subject.path, MAX_ROWS),
+            "SELECT at, target, added FROM link_history WHERE path = :path ORDER BY seq DESC LIMIT :most",
+            {"path": subject.path, "most": MAX_ROWS},
         )
         found += [EvolutionEvent(at, "links" if added else "drops", target) for at, target, added in rows]
     return found
@@ -164,8 +171,7 @@ def _read_links(tx: Reader, subject: _EvolvingSubject) -> list[EvolutionEvent]:
 def _read_memories(tx: Reader, subject: _EvolvingSubject, actor: Actor) -> list[EvolutionEvent]:
     """Memories that carry one of its names or are linked to it, as far as the caller may see them."""
     where, params = SearchFilter(actor.identity, clock.now()).over_memories()
-    names = {f"name{place}": _lower_ascii(each) for place, each in enumerate(subject.names[:50])}
-    among = ", ".join(f":{each}" for each in names) or "NULL"
+    among, names = bind_list("name", map(_lower_ascii, subject.names[:50]))
     rows = tx.all(
         "SELECT COALESCE(m.occurred_at, m.created_at), m.id, m.author, m.title FROM memories m WHERE m.seq IN"
         f" (SELECT seq FROM memories WHERE entity IS NOT NULL AND lower(entity) IN ({among})"
@@ -186,12 +192,12 @@ _COUNTED = {"linked": "linked", "unlinked": "unlinked", "changed": "changes", "r
 
 
 def _to_evolution(
-    tx: Reader, subject: _EvolvingSubject, happenings: list[EvolutionEvent], by: PeriodUnit, limit: int
+    tx: Reader, subject: _EvolvingSubject, happenings: list[EvolutionEvent], unit: PeriodUnit, limit: int
 ) -> EntityEvolution:
     spans: dict[str, Counter[str]] = defaultdict(Counter)
     for each in happenings:
         if each.what in _COUNTED:
-            spans[periods.to_period(each.at, by)][_COUNTED[each.what]] += 1
+            spans[periods.to_period(each.at, unit)][_COUNTED[each.what]] += 1
     happenings.sort(key=lambda each: (each.at, each.what, each.ref), reverse=True)
     return EntityEvolution(
         name=subject.name,

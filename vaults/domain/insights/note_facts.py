@@ -120,7 +120,7 @@ async def find_semantic_links(vault: Vault, entity: str, limit: int) -> tuple[st
     path = await entity_lookup.require_note_path(vault, entity)
 
     def read(tx: Reader) -> tuple[Graph, VectorMatrix, int]:
-        number = int(tx.value("SELECT seq FROM notes WHERE path = ?", (path,)) or 0)
+        number = int(tx.value("SELECT seq FROM notes WHERE path = :path", {"path": path}) or 0)
         return vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx), number
 
     graph, matrix, number = await vault.db.read(read)
@@ -166,8 +166,8 @@ _ReadNote = tuple[str, str, _ReadText]
 def _read_rows(tx: Reader, vault: Vault, actor: Actor, note: _ReadNote) -> tuple[NoteFacts, Graph, VectorMatrix, int]:
     path, etag, text = note
     graph, matrix = vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx)
-    row = tx.one("SELECT seq, created_at, modified_at FROM notes WHERE path = ?", (path,))
-    number, created, modified = (int(row[0]), str(row[1]), str(row[2])) if row else (0, clock.now(), clock.now())
+    row = tx.one("SELECT seq, created_at, modified_at FROM notes WHERE path = :path", {"path": path})
+    number, created, modified = row or (0, clock.now(), clock.now())
     node = graph.nodes.get(number)
     today = clock.now()[:10]
     unfinished = [task for task in text.note.tasks if task.status == " "]
@@ -197,9 +197,9 @@ def _read_rows(tx: Reader, vault: Vault, actor: Actor, note: _ReadNote) -> tuple
 
 def _read_broken(tx: Reader, number: int) -> list[str]:
     rows = tx.all(
-        "SELECT DISTINCT target FROM note_links WHERE note = ? AND meant IS NULL AND target_key <> ''"
+        "SELECT DISTINCT target FROM note_links WHERE note = :note AND meant IS NULL AND target_key <> ''"
         " ORDER BY target LIMIT 50",
-        (number,),
+        {"note": number},
     )
     return [str(target) for (target,) in rows if name_key(target)]
 

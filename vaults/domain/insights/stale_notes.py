@@ -79,13 +79,15 @@ def _read_facts(tx: Reader, vault: Vault) -> _StalenessFacts:
         for path in two:
             met[path] = met.get(path, 0.0) + weight
     changed = {int(seq): str(at) for seq, at in tx.all("SELECT seq, modified_at FROM notes")}
-    late = tx.all("SELECT note, COUNT(*) FROM note_tasks WHERE status = ' ' AND due < ? GROUP BY note", (now[:10],))
+    late = tx.all(
+        "SELECT note, COUNT(*) FROM note_tasks WHERE status = ' ' AND due < :today GROUP BY note", {"today": now[:10]}
+    )
     return _StalenessFacts(
-        vault.graph_cache.at(tx),
-        centrality.read_scores(tx),
-        changed,
-        {int(note): int(many) for note, many in late},
-        met,
+        graph=vault.graph_cache.at(tx),
+        hubs=centrality.read_scores(tx),
+        changed=changed,
+        overdue={int(note): int(many) for note, many in late},
+        met=met,
     )
 
 
@@ -127,4 +129,12 @@ def _judge_note(facts: _StalenessFacts, number: int, ages: Mapping[int, int]) ->
     ]
     rounded = {name: round(value, 2) for name, value in parts.items() if value}
     reasons = [each for each in because if each]
-    return StaleNote(node.path, node.title, facts.changed[number], days, round(score, 1), reasons, rounded)
+    return StaleNote(
+        path=node.path,
+        title=node.title,
+        modified_at=facts.changed[number],
+        days=days,
+        score=round(score, 1),
+        because=reasons,
+        parts=rounded,
+    )

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from vaults import clock
 from vaults.db.sql import Reader, Row
 from vaults.domain.actors import Actor
 from vaults.domain.insights import periods
 from vaults.domain.insights.periods import PeriodUnit
+from vaults.domain.memories.memory_model import ID_START, day_of_id, id_start
 from vaults.graph import daily_counts
 from vaults.graph.daily_counts import DailyCounts
 from vaults.vault import Vault
@@ -31,61 +31,66 @@ class GrowthPeriod:
     totals: DailyCounts | None = None
 
 
-async def read_growth(vault: Vault, actor: Actor, by: PeriodUnit, number: int) -> list[GrowthPeriod]:
+async def read_growth(vault: Vault, actor: Actor, unit: PeriodUnit, number: int) -> list[GrowthPeriod]:
     """The last ``number`` periods up to today, UTC, oldest first."""
-    starts = periods.list_first_days(datetime.now(UTC).date(), by, number)
-    return await vault.db.read(lambda tx: _read_periods(tx, actor.identity, by, starts))
+    starts = periods.list_first_days(datetime.now(UTC).date(), unit, number)
+    return await vault.db.read(lambda tx: _read_periods(tx, actor.identity, unit, starts))
 
 
-def _read_periods(tx: Reader, viewer: str, by: PeriodUnit, starts: list[date]) -> list[GrowthPeriod]:
+def _read_periods(tx: Reader, viewer: str, unit: PeriodUnit, starts: list[date]) -> list[GrowthPeriod]:
     first = starts[0].isoformat()
-    notes = _count_by_period(_count_by_day(tx, "notes", "created_at", first), by)
-    edits = _count_by_period(_count_by_day(tx, "note_changes", "at", first, "state = 'done'"), by)
-    added = _count_by_period(_count_by_day(tx, "link_history", "at", first, "added = 1"), by)
-    removed = _count_by_period(_count_by_day(tx, "link_history", "at", first, "added = 0"), by)
-    memories = _count_by_period(_count_memories(tx, viewer, starts[0]), by)
-    totals = _make_totals(daily_counts.read_since(tx, first), by)
-    names = [periods.to_period(start.isoformat(), by) for start in starts]
+    notes = _count_by_period(_count_by_day(tx, "notes", "created_at", first), unit)
+    edits = _count_by_period(_count_by_day(tx, "note_changes", "at", first, "state = 'done'"), unit)
+    added = _count_by_period(_count_by_day(tx, "link_history", "at", first, "added = 1"), unit)
+    removed = _count_by_period(_count_by_day(tx, "link_history", "at", first, "added = 0"), unit)
+    memories = _count_by_period(_count_memories(tx, viewer, starts[0]), unit)
+    totals = _make_totals(daily_counts.read_since(tx, first), unit)
+    names = [periods.to_period(start.isoformat(), unit) for start in starts]
     return [
-        GrowthPeriod(each, notes[each], memories[each], edits[each], added[each], removed[each], totals(each))
+        GrowthPeriod(
+            period=each,
+            notes=notes[each],
+            memories=memories[each],
+            edits=edits[each],
+            links_added=added[each],
+            links_removed=removed[each],
+            totals=totals(each),
+        )
         for each in names
     ]
 
 
 def _count_by_day(tx: Reader, table: str, column: str, first: str, where: str = "TRUE") -> list[Row]:
     day = f"SUBSTR({column}, 1, 10)"
-    return tx.all(f"SELECT {day}, COUNT(*) FROM {table} WHERE {column} >= ? AND {where} GROUP BY {day}", (first,))
+    return tx.all(
+        f"SELECT {day}, COUNT(*) FROM {table} WHERE {column} >= :first AND {where} GROUP BY {day}", {"first": first}
+    )
 
 
 def _count_memories(tx: Reader, viewer: str, first: date) -> list[tuple[str, int]]:
     """Count memories by the time they were stored, which their ids start with, not by any date they state."""
-    began = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp() * 1000)
     rows = tx.all(
-        "SELECT SUBSTR(id, 1, 8), COUNT(*) FROM memories WHERE id >= :first"
-        " AND (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, 8)",
-        {"first": f"{max(0, began):012x}"[:8], "viewer": viewer},
+        "SELECT SUBSTR(id, 1, :length), COUNT(*) FROM memories WHERE id >= :first"
+        " AND (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, :length)",
+        {
+            "first": id_start(datetime(first.year, first.month, first.day, tzinfo=UTC)),
+            "length": ID_START,
+            "viewer": viewer,
+        },
     )
-    return [(_to_day(str(digits)), int(count)) for digits, count in rows]
+    return [(day_of_id(str(start)), int(count)) for start, count in rows]
 
 
-def _to_day(digits: str) -> str:
-    """The day from the first eight hex digits of an id, which have a resolution of 66 seconds."""
-    try:
-        return clock.to_text(datetime.fromtimestamp((int(digits, 16) << 16) / 1000, UTC))[:10]
-    except (ValueError, OverflowError, OSError):
-        return ""  # an id of another format
-
-
-def _count_by_period(rows: list[Row] | list[tuple[str, int]], by: PeriodUnit) -> Counter[str]:
+def _count_by_period(rows: list[Row] | list[tuple[str, int]], unit: PeriodUnit) -> Counter[str]:
     found: Counter[str] = Counter()
     for day, count in rows:
-        found[periods.to_period(str(day), by)] += int(count)
+        found[periods.to_period(str(day), unit)] += int(count)
     return found
 
 
-def _make_totals(written: Mapping[str, DailyCounts], by: PeriodUnit) -> Callable[[str], DailyCounts | None]:
+def _make_totals(written: Mapping[str, DailyCounts], unit: PeriodUnit) -> Callable[[str], DailyCounts | None]:
     """A lookup of the totals recorded last in a period, or carried over from an earlier one."""
-    last = dict(_iter_last(written, by))
+    last = dict(_iter_last(written, unit))
 
     def of(period: str) -> DailyCounts | None:
         earlier = [name for name in last if name <= period]
@@ -94,9 +99,9 @@ def _make_totals(written: Mapping[str, DailyCounts], by: PeriodUnit) -> Callable
     return of
 
 
-def _iter_last(written: Mapping[str, DailyCounts], by: PeriodUnit) -> Iterator[tuple[str, DailyCounts]]:
+def _iter_last(written: Mapping[str, DailyCounts], unit: PeriodUnit) -> Iterator[tuple[str, DailyCounts]]:
     for day in sorted(written):
-        yield periods.to_period(day, by), written[day]
+        yield periods.to_period(day, unit), written[day]
 
 
 def sum_periods(found: list[GrowthPeriod]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from vaults import clock
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
+from vaults.domain.memories.memory_model import ID_START, day_of_id, id_start
 from vaults.vault import Vault
 
 DAYS = 30
@@ -35,12 +36,11 @@ def count_growth(tx: Reader, viewer: str) -> list[DayGrowth]:
     since = datetime.now(UTC) - timedelta(days=DAYS)
     memories, notes, sizes = Counter[str](), Counter[str](), Counter[str]()
     for moment, count, size in tx.all(
-        # Ids begin with their time of creation, whatever time the memory states itself: 8 digits resolve 66 s.
-        "SELECT SUBSTR(id, 1, 8), COUNT(*), SUM(LENGTH(content)) FROM memories WHERE id >= :first AND"
-        " (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, 8)",
-        {"first": _digits(since), "viewer": viewer},
+        "SELECT SUBSTR(id, 1, :length), COUNT(*), SUM(LENGTH(content)) FROM memories WHERE id >= :first AND"
+        " (visibility = 'shared' OR stored_by = :viewer) GROUP BY SUBSTR(id, 1, :length)",
+        {"first": id_start(since), "length": ID_START, "viewer": viewer},
     ):
-        day = _day(str(moment))
+        day = day_of_id(str(moment))
         memories[day] += int(count)
         sizes[day] += int(size)
     for day, count, size in tx.all(
@@ -51,11 +51,3 @@ def count_growth(tx: Reader, viewer: str) -> list[DayGrowth]:
         notes[str(day)] += int(count)
         sizes[str(day)] += int(size)
     return [DayGrowth(day, memories[day], notes[day], sizes[day]) for day in sorted(sizes)]
-
-
-def _digits(moment: datetime) -> str:
-    return f"{int(moment.timestamp() * 1000):012x}"[:8]
-
-
-def _day(digits: str) -> str:
-    return datetime.fromtimestamp((int(digits, 16) << 16) / 1000, UTC).strftime("%Y-%m-%d")

@@ -16,7 +16,7 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.memories import indexing, lifecycle
 from vaults.durations import parse_duration
 from vaults.errors import StorageFull
-from vaults.index import passages
+from vaults.index import passages, text_index
 from vaults.vault import BackgroundJob, Vault
 
 ACTOR_NAME = "strongroom"
@@ -41,9 +41,8 @@ SweepStep = Callable[[Writer], bool]
 def is_sweep_due(tx: Reader) -> bool:
     """Whether a memory has expired, or the last sweep was long ago, or in the future: the clock was set back."""
     now = CLOCK_CHECK.ago(0)
-    row = tx.one("SELECT value FROM vault_info WHERE key = 'swept'")
-    swept, _, due = str(row[0]).partition(" ") if row else ("", "", "")
-    return not swept <= now < due or tx.one(f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1", (now,)) is not None
+    swept, _, due = str(tx.value("SELECT value FROM vault_info WHERE key = 'swept'") or "").partition(" ")
+    return not swept <= now < due or tx.one(_HAS_EXPIRED, {"now": now}) is not None
 
 
 async def sweep(vault: Vault) -> None:
@@ -80,21 +79,23 @@ SWEEP = BackgroundJob(is_sweep_due, sweep)
 def _has_expired(tx: Reader, called: str) -> bool:
     """Whether there is an expired memory, or a call or session from before ``called``."""
     return (
-        tx.one(f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1", (clock.now(),))
-        or tx.one("SELECT 1 FROM events WHERE at < ? LIMIT 1", (called,))
-        or tx.one("SELECT 1 FROM sessions WHERE status <> 'active' AND seen_at < ? LIMIT 1", (called,))
+        tx.one(_HAS_EXPIRED, {"now": clock.now()})
+        or tx.one("SELECT 1 FROM events WHERE at < :called LIMIT 1", {"called": called})
+        or tx.one("SELECT 1 FROM sessions WHERE status <> 'active' AND seen_at < :called LIMIT 1", {"called": called})
     ) is not None
 
 
-_EXPIRED = "expires_at <= ? AND archived_at IS NULL AND superseded_by IS NULL"
+_EXPIRED = "expires_at <= :now AND archived_at IS NULL AND superseded_by IS NULL"
+_HAS_EXPIRED = f"SELECT 1 FROM memories WHERE {_EXPIRED} LIMIT 1"
 
 
 def _expire(tx: Writer) -> bool:
     until = time.perf_counter() + SLICE_S
-    for row in tx.all(
-        f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", (CLOCK_CHECK.ago(0),)
-    ):
-        lifecycle.archive(tx, int(row[0]), "expired")
+    rows = tx.all(
+        f"SELECT seq FROM memories WHERE {_EXPIRED} ORDER BY expires_at LIMIT {ROWS}", {"now": CLOCK_CHECK.ago(0)}
+    )
+    for (seq,) in rows:
+        lifecycle.archive(tx, int(seq), "expired")
         if time.perf_counter() > until:
             return True
     return False
@@ -102,7 +103,8 @@ def _expire(tx: Writer) -> bool:
 
 def _forget_events(tx: Writer, before: str) -> bool:
     done = tx.run(
-        f"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ? ORDER BY at LIMIT {ROWS})", (before,)
+        f"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < :before ORDER BY at LIMIT {ROWS})",
+        {"before": before},
     )
     return done == ROWS
 
@@ -110,9 +112,10 @@ def _forget_events(tx: Writer, before: str) -> bool:
 def _forget_sessions(tx: Writer, before: str) -> bool:
     """Delete sessions ended before this time that no event refers to; handoffs, states and feedback stay."""
     done = tx.run(
-        "DELETE FROM sessions WHERE seq IN (SELECT s.seq FROM sessions s WHERE s.status <> 'active' AND s.seen_at < ?"
-        f" AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.seq) LIMIT {ROWS // 10})",
-        (before,),
+        "DELETE FROM sessions WHERE seq IN (SELECT s.seq FROM sessions s WHERE s.status <> 'active'"
+        " AND s.seen_at < :before AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.seq)"
+        f" LIMIT {ROWS // 10})",
+        {"before": before},
     )
     return done == ROWS // 10
 
@@ -126,10 +129,10 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
         more = await vault.db.write(lambda tx: _delete_versions(tx, before))
         await asyncio.sleep(PAUSE_S)
     step = 0
-    while await vault.db.write(lambda tx, step=step: passages.erase_traces_in_steps(tx, step)):  # type: ignore[misc]
+    while await vault.db.write(lambda tx, step=step: text_index.erase_traces_in_steps(tx, step)):  # type: ignore[misc]
         step += 1
         await asyncio.sleep(PAUSE_S)
-    await vault.projection.erase_removed()
+    await vault.erase_removed_vectors()
     try:
         await vault.db.checkpoint()
     except StorageFull:  # old bytes stay in the log until the idle vault empties it
@@ -139,25 +142,26 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
 
 def _find_superseded(tx: Reader, before: str, limit: int) -> list[tuple[int, str, str]]:
     rows = tx.all(
-        "SELECT seq, id, superseded_by FROM memories WHERE superseded_by IS NOT NULL AND updated_at < ?"
-        f" ORDER BY updated_at LIMIT {limit}",
-        (before,),
+        "SELECT seq, id, superseded_by FROM memories WHERE superseded_by IS NOT NULL AND updated_at < :before"
+        " ORDER BY updated_at LIMIT :limit",
+        {"before": before, "limit": limit},
     )
-    return [(int(row[0]), row[1], row[2]) for row in rows]
+    return [(int(seq), memory_id, by) for seq, memory_id, by in rows]
 
 
 def _delete_versions(tx: Writer, before: str) -> bool:
     until = time.perf_counter() + SLICE_S
     for seq, memory_id, by in _find_superseded(tx, before, ROWS):
         passages.remove_items(tx, indexing.KIND, [seq])
-        tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
-        tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
+        deleted = {"seq": seq, "id": memory_id, "by": by}
+        tx.run("DELETE FROM idempotency_keys WHERE memory = :id", deleted)
+        tx.run("DELETE FROM memories WHERE seq = :seq", deleted)
         # Unlike after a purge, nothing is found again: what this one superseded is as outdated as before.
-        tx.run("UPDATE memories SET superseded_by = ? WHERE superseded_by = ?", (by, memory_id))
-        tx.run("UPDATE memories SET supersedes = NULL WHERE id = ? AND supersedes = ?", (by, memory_id))
+        tx.run("UPDATE memories SET superseded_by = :by WHERE superseded_by = :id", deleted)
+        tx.run("UPDATE memories SET supersedes = NULL WHERE id = :by AND supersedes = :id", deleted)
         tx.run(
-            "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'retention', ?, ?)",
-            (clock.now(), ACTOR_NAME, memory_id, f"superseded by {by}"),
+            "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'retention', :id, :reason)",
+            {"now": clock.now(), "who": ACTOR_NAME, "id": memory_id, "reason": f"superseded by {by}"},
         )
         if time.perf_counter() > until:
             return True

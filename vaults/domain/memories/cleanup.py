@@ -87,7 +87,7 @@ async def archive(vault: Vault, actor: Actor, kind: CleanupKind) -> list[str]:
         rows = await vault.db.read(
             lambda tx: tx.all(f"SELECT m.seq FROM memories m WHERE {where} LIMIT {MAX_ARCHIVED}", params)
         )
-        reasons = [(int(row[0]), "never read" if kind == "never_read" else "expired") for row in rows]
+        reasons = [(int(seq), "never read" if kind == "never_read" else "expired") for (seq,) in rows]
     done: list[str] = []
     for start in range(0, min(len(reasons), MAX_ARCHIVED), BATCH_SIZE):
         some = reasons[start : start + BATCH_SIZE]
@@ -119,7 +119,7 @@ def _find_matching(tx: Reader, where: str, params: Params) -> MatchingMemories:
         if count
         else []
     )
-    return MatchingMemories(count, [row[0] for row in rows])
+    return MatchingMemories(count, [memory_id for (memory_id,) in rows])
 
 
 async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[ComparedMemory]], bool]:
@@ -135,8 +135,8 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
             f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
         )
         equals: list[ComparedMemory] = []
-        for row in equal:
-            equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": row[0]}, BATCH_SIZE)
+        for (same,) in equal:
+            equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": same}, BATCH_SIZE)
         taken = {each.seq for each in equals}
         return [*equals, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
 
@@ -160,6 +160,6 @@ def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> l
 
 def _archive(tx: Writer, reasons: Sequence[tuple[int, str]]) -> list[str]:
     living: Collection[int] = {
-        seq for seq, _ in reasons if tx.one(f"SELECT 1 FROM memories m WHERE m.seq = ? AND {_KEPT}", (seq,))
+        seq for seq, _ in reasons if tx.one(f"SELECT 1 FROM memories m WHERE m.seq = :seq AND {_KEPT}", {"seq": seq})
     }
     return [lifecycle.archive(tx, seq, reason) for seq, reason in reasons if seq in living]

@@ -52,7 +52,7 @@ def find_last_used(tx: Reader, numbers: Sequence[int]) -> dict[int, str]:
     for start in range(0, len(numbers), 500):
         some = ", ".join(map(str, numbers[start : start + 500]))
         rows = tx.all(f"SELECT memory, accessed_at FROM memory_accesses WHERE memory IN ({some})")
-        found.update((int(row[0]), row[1]) for row in rows)
+        found.update((int(seq), used) for seq, used in rows)
     return found
 
 

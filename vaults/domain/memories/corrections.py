@@ -9,9 +9,9 @@ from typing import Literal
 from uuid_utils import uuid7
 
 from vaults import clock
-from vaults.db.sql import Params, Reader, Row, Writer
+from vaults.db.sql import Params, Reader, Writer, bind_list
 from vaults.domain.actors import GLOBAL, Actor
-from vaults.domain.memories import storage
+from vaults.domain.memories import visibility
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.read.dated_notes import resolve_path
 from vaults.domain.paging import cursors
@@ -70,9 +70,9 @@ class CorrectionPage:
 
 
 _COLUMNS = (
-    "c.id, c.kind, c.wrong, c.instead, c.subject, c.author, c.at, c.status, c.resolved_at, c.resolved_by, c.resolution,"
-    " c.seq, c.who"
+    "c.id, c.kind, c.wrong, c.instead, c.subject, c.author, c.at, c.status, c.resolved_at, c.resolved_by, c.resolution"
 )
+"""The fields of ``Correction``, in order."""
 
 # Whatever its kind, a correction that names a memory is only for those who may see that memory. Who records one of a
 # fact under such a name sees it all the same: otherwise one could probe which memories exist.
@@ -95,14 +95,15 @@ async def record(vault: Vault, actor: Actor, draft: CorrectionDraft) -> Correcti
             "workspace": actor.workspace or GLOBAL, "kind": draft.kind, "subject": subject, "wrong": draft.wrong,
             "instead": draft.right, "status": "open",
         }  # fmt: skip
-        open_ones = tx.all(
-            f"SELECT {_COLUMNS} FROM corrections c WHERE c.status = 'open' AND c.who = :who ORDER BY c.seq DESC", row
+        from_open = "FROM corrections c WHERE c.status = 'open' AND c.who = :who"
+        known = tx.one(
+            f"SELECT {_COLUMNS} {from_open} AND c.kind = :kind AND c.wrong = :wrong AND c.instead = :instead"
+            " AND c.subject IS NOT DISTINCT FROM :subject ORDER BY c.seq DESC LIMIT 1",
+            row,
         )
-        same = (draft.kind, draft.wrong, draft.right, subject)
-        known = next((each for each in open_ones if tuple(each[1:5]) == same), None)
         if known is not None:
-            return _from_row(known)
-        if len(open_ones) >= MAX_OPEN:
+            return Correction(*known)
+        if int(tx.value(f"SELECT COUNT(*) {from_open}", row)) >= MAX_OPEN:
             raise QuotaExceeded(
                 f"you have {MAX_OPEN} open corrections", hint="resolve what is put right", limit=MAX_OPEN
             )
@@ -118,7 +119,7 @@ def _subject(tx: Reader, actor: Actor, draft: CorrectionDraft, path: str | None)
     if draft.kind in ("note", "memory") and draft.subject is None:
         raise InvalidArgument("subject", f"is needed: the {draft.kind} that is wrong")
     if draft.kind == "memory" and draft.subject is not None:
-        storage.find_visible(tx, draft.subject, actor)
+        visibility.find_visible(tx, draft.subject, actor)
     return draft.subject
 
 
@@ -150,8 +151,9 @@ async def undo(vault: Vault, actor: Actor, correction: str) -> Correction:
 def _close(tx: Writer, actor: Actor, found: Correction, status: CorrectionStatus, resolution: str | None) -> Correction:
     at, who = (clock.now(), actor.name) if status != "open" else (None, None)
     tx.run(
-        "UPDATE corrections SET status = ?, resolved_at = ?, resolved_by = ?, resolution = ? WHERE id = ?",
-        (status, at, who, resolution, found.id),
+        "UPDATE corrections SET status = :status, resolved_at = :at, resolved_by = :who, resolution = :resolution"
+        " WHERE id = :id",
+        {"status": status, "at": at, "who": who, "resolution": resolution, "id": found.id},
     )
     return _find(tx, actor, found.id)
 
@@ -160,7 +162,7 @@ def _find(tx: Reader, actor: Actor, correction: str) -> Correction:
     row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM_VISIBLE} AND c.id = :id", {"viewer": actor.identity, "id": correction})
     if row is None:
         raise NotFound(f"no correction {correction[:64]}")
-    return _from_row(row)
+    return Correction(*row)
 
 
 async def list_corrections(
@@ -187,20 +189,20 @@ async def list_corrections(
         total = int(tx.value(f"SELECT COUNT(*) FROM {where}", params))
         older = "" if before is None else " AND c.seq < :before"
         rows = tx.all(
-            f"SELECT {_COLUMNS} FROM {where}{older} ORDER BY c.seq DESC LIMIT :limit",
+            f"SELECT c.seq, {_COLUMNS} FROM {where}{older} ORDER BY c.seq DESC LIMIT :limit",
             {**params, "before": before, "limit": limit + 1},
         )
-        shown = rows[:limit]
-        following = cursors.encode(listing, "", int(shown[-1][11])) if len(rows) > limit else None
-        return CorrectionPage([_from_row(row) for row in shown], total, following)
+        shown = {int(seq): Correction(*columns) for seq, *columns in rows[:limit]}
+        following = cursors.encode(listing, "", min(shown)) if len(rows) > limit else None
+        return CorrectionPage(list(shown.values()), total, following)
 
     return await vault.db.read(read)
 
 
 def _scope_condition(viewer: str, workspaces: Sequence[str]) -> tuple[str, dict[str, object]]:
-    params: dict[str, object] = {"viewer": viewer, **{f"w{n}": name for n, name in enumerate(workspaces)}}
-    some = f" AND c.workspace IN ({', '.join(f':w{n}' for n, _ in enumerate(workspaces))})" if workspaces else ""
-    return f"{_FROM_VISIBLE}{some}", params
+    among, params = bind_list("workspace", workspaces)
+    some = f" AND c.workspace IN ({among})" if workspaces else ""
+    return f"{_FROM_VISIBLE}{some}", {"viewer": viewer, **params}
 
 
 def list_open(tx: Reader, viewer: str, workspaces: Sequence[str], most: int) -> list[Correction]:
@@ -213,24 +215,18 @@ def find_about(tx: Reader, viewer: str, subjects: Sequence[str], most: int = MAX
     """Open ones about notes, by path, and memories, by id; principals in turn."""
     if not subjects:
         return []
-    some = ", ".join(f":s{number}" for number, _ in enumerate(subjects))
-    params = {"viewer": viewer, **{f"s{number}": each for number, each in enumerate(subjects)}}
-    where = f"{_FROM_VISIBLE} AND c.kind IN ('note', 'memory') AND c.subject IN ({some}) AND c.status = 'open'"
-    return _take_turns(tx, where, params, most)
+    among, params = bind_list("subject", subjects)
+    where = f"{_FROM_VISIBLE} AND c.kind IN ('note', 'memory') AND c.subject IN ({among}) AND c.status = 'open'"
+    return _take_turns(tx, where, {"viewer": viewer, **params}, most)
 
 
 def _take_turns(tx: Reader, where: str, params: Params, most: int) -> list[Correction]:
     rows = tx.all(
-        "SELECT * FROM (SELECT"
-        f" {_COLUMNS}, ROW_NUMBER() OVER (PARTITION BY c.who ORDER BY c.seq DESC) AS turn FROM {where}) AS one"
-        f" ORDER BY turn, seq DESC LIMIT {most:d}",
+        "SELECT * FROM (SELECT ROW_NUMBER() OVER (PARTITION BY c.who ORDER BY c.seq DESC) AS turn, c.seq,"
+        f" {_COLUMNS} FROM {where}) AS one ORDER BY turn, seq DESC LIMIT {most:d}",
         params,
     )
-    return [_from_row(row) for row in rows]
-
-
-def _from_row(row: Row) -> Correction:
-    return Correction(*row[:11])
+    return [Correction(*columns) for _, _, *columns in rows]
 
 
 def describe_correction(each: Correction) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.memories import storage
-from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, from_row
+from vaults.domain.memories.memory_model import COLUMNS, Memory, from_row
 from vaults.domain.memories.storage import PreparedMemory, StoreResult
 from vaults.domain.text.fields import check_json_size
 
@@ -59,13 +59,14 @@ def find_known(tx: Reader, actor: Actor, new: PreparedMemory) -> KnownMemory | N
         f"SELECT {COLUMNS}, m.title_derived, m.stored_by, m.seq FROM memories m WHERE m.id = :id", {"id": stored.id}
     )
     assert row is not None
-    existing, derived, own = from_row(row), bool(row[COLUMN_COUNT]), row[COLUMN_COUNT + 1] == actor.identity
+    *columns, derived, stored_by, seq = row
+    existing = from_row(columns)
     addition = _find_addition(existing, new, titled=not derived)
-    if own and existing.author == new.author:
+    if stored_by == actor.identity and existing.author == new.author:
         answer = replace(stored, added=addition.added or None, kept=addition.kept or None)
-        return KnownMemory(answer, int(row[COLUMN_COUNT + 2]), addition.fields, addition.tags)
+        return KnownMemory(answer, int(seq), addition.fields, addition.tags)
     left = {name: getattr(existing, name) for name in addition.added} | addition.kept
-    return KnownMemory(replace(stored, kept=left or None), int(row[COLUMN_COUNT + 2]), {}, [])
+    return KnownMemory(replace(stored, kept=left or None), int(seq), {}, [])
 
 
 def _find_addition(existing: Memory, new: PreparedMemory, *, titled: bool) -> _Addition:

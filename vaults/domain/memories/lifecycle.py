@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from vaults import clock
+from vaults.activity_log import access_counts
 from vaults.advice import Advice, tool_clause
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
@@ -24,18 +25,21 @@ from vaults.domain.memories import (
     indexing,
     relations,
     storage,
+    visibility,
 )
 from vaults.domain.memories.corrections import Correction
 from vaults.domain.memories.duplicate_merge import KnownMemory
-from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, MemoryFields, from_row
+from vaults.domain.memories.memory_model import COLUMNS, Memory, MemoryFields, from_row
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.relations import MemoryRelation
 from vaults.domain.memories.storage import StoreResult
 from vaults.domain.secrets import redaction
 from vaults.domain.text.titles import derive_title
 from vaults.errors import AlreadyExists, Conflict, Forbidden, InvalidArgument, NotFound, StorageFull
-from vaults.index import passages
+from vaults.index import passages, text_index
 from vaults.vault import BackgroundJob, Vault
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,14 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
         for memory_id in ids:
             row = tx.one(
                 f"SELECT {COLUMNS}, m.seq FROM memories m"
-                " WHERE m.id = ? AND (m.visibility = 'shared' OR m.stored_by = ?)",
-                (memory_id, actor.identity),
+                " WHERE m.id = :id AND (m.visibility = 'shared' OR m.stored_by = :viewer)",
+                {"id": memory_id, "viewer": actor.identity},
             )
             if row is not None:
-                found[memory_id] = (int(row[COLUMN_COUNT]), from_row(row))
+                *columns, seq = row
+                found[memory_id] = (int(seq), from_row(columns))
         faded = confidence_decay.with_current_confidence(tx, list(found.values()), vault.shared.hygiene)
+        faded = _with_access_counts(tx, vault, faded)
         links = relations.find_relations(tx, [seq for seq, _ in faded], actor)
         return dict(zip(found, faded, strict=True)), links, corrections.find_about(tx, actor.identity, list(found))
 
@@ -74,16 +80,27 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
     return MemoryLookup(ordered, links, missing, list(map(corrections.describe_correction, wrong)))
 
 
+def _with_access_counts(tx: Reader, vault: Vault, found: list[tuple[int, Memory]]) -> list[tuple[int, Memory]]:
+    counts = access_counts.read_access_counts(tx, [seq for seq, _ in found])
+    read = []
+    for seq, memory in found:
+        times, accessed_at = counts.get(seq, (0, None))
+        if waiting := vault.access_counts.get(seq, 0):  # read within the last seconds, and not written yet
+            times, accessed_at = times + waiting, clock.now()
+        read.append((seq, replace(memory, access_count=times, accessed_at=accessed_at)))
+    return read
+
+
 async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Archive memories: they are kept, but found only with ``include_archived``. Raises ``NotFound`` for an id that is
     not there, and then archives none."""
     reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
-    await vault.make_room()
+    await vault.disk.make_room()
 
     def write(tx: Writer) -> list[str]:
         done = []
         for memory_id in dict.fromkeys(ids):
-            archive(tx, storage.find_visible(tx, memory_id, actor), reason)
+            archive(tx, visibility.find_visible(tx, memory_id, actor), reason)
             done.append(memory_id)
         return done
 
@@ -92,58 +109,85 @@ async def forget(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | N
 
 def archive(tx: Writer, seq: int, reason: str | None) -> str:
     """Archive the memory with this ``seq``, which must exist; returns its id."""
-    now = clock.now()
     tx.run(
-        "UPDATE memories SET archived_at = ?, archived_reason = ?, updated_at = ?, version = version + 1"
-        " WHERE seq = ? AND archived_at IS NULL",
-        (now, reason, now, seq),
+        "UPDATE memories SET archived_at = :now, archived_reason = :reason, updated_at = :now, version = version + 1"
+        " WHERE seq = :seq AND archived_at IS NULL",
+        {"now": clock.now(), "reason": reason, "seq": seq},
     )
     indexing.refresh_passages(tx, seq)
-    return str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
+    return str(tx.value("SELECT id FROM memories WHERE seq = :seq", {"seq": seq}))
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     """Delete memories for good: rows, passages, vectors, words in the text index, and their bytes in the file. An audit
     row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
     reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
-    await vault.make_room()
+    return await delete_for_good(vault, lambda tx: _purge(tx, actor, list(dict.fromkeys(ids)), reason))
+
+
+async def purge_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """``purge`` as one of many: their bytes in the files stay until ``erase_purged``, or until the vault is opened
+    again."""
+    reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
+    await vault.disk.make_room()
+
+    def delete(tx: Writer) -> list[str]:
+        done = _purge(tx, actor, list(dict.fromkeys(ids)), reason)
+        request_erasure(tx)
+        return done
+
+    return await vault.db.write(delete)
+
+
+async def delete_for_good(vault: Vault, deletion: Callable[[Writer], T]) -> T:
+    """Run a deletion in one transaction, and erase what it leaves in text index, vectors and file."""
+    await vault.disk.make_room()
     # Merging the text index at once takes as much room again as it has now.
-    at_once = vault.has_room_for(2 * vault.db.path.stat().st_size)
-    tidy = passages.erase_traces if at_once else _request_erasure
-    deletion = partial(_purge, actor=actor, ids=list(dict.fromkeys(ids)), reason=reason, tidy=tidy)
-    done = await vault.db.write(deletion)
-    await vault.projection.erase_removed()
+    at_once = vault.disk.has_room_for(2 * vault.db.path.stat().st_size)
+    tidy = text_index.erase_traces if at_once else request_erasure
+
+    def delete(tx: Writer) -> T:
+        done = deletion(tx)
+        tidy(tx)
+        return done
+
+    done = await vault.db.write(delete)
+    await erase_purged(vault)
+    return done
+
+
+async def erase_purged(vault: Vault) -> None:
+    """Overwrite what was deleted where it still stands in the files, which takes as long for one as for many."""
+    await vault.erase_removed_vectors()
     # The deletion is committed. On a full disk the old bytes stay until there is room to overwrite them.
     with contextlib.suppress(StorageFull):
         await vault.db.checkpoint()
         await _erase(vault)
-    return done
 
 
-def _purge(
-    tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None, tidy: Callable[[Writer], None]
-) -> list[str]:
-    seqs = {memory_id: storage.find_visible(tx, memory_id, actor) for memory_id in ids}
+def _purge(tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    seqs = {memory_id: visibility.find_visible(tx, memory_id, actor) for memory_id in ids}
     passages.remove_items(tx, indexing.KIND, list(seqs.values()))
     for memory_id, seq in seqs.items():
-        tx.run("DELETE FROM idempotency_keys WHERE memory = ?", (memory_id,))
-        tx.run("DELETE FROM corrections WHERE subject = ?", (memory_id,))
-        tx.run("DELETE FROM memories WHERE seq = ?", (seq,))
+        purged = {"id": memory_id, "seq": seq}
+        tx.run("DELETE FROM idempotency_keys WHERE memory = :id", purged)
+        tx.run("DELETE FROM corrections WHERE subject = :id", purged)
+        tx.run("DELETE FROM memories WHERE seq = :seq", purged)
         # Memories it superseded are found again; the one that superseded it stays.
-        back = tx.all("SELECT seq FROM memories WHERE superseded_by = ?", (memory_id,))
-        tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (memory_id,))
-        for row in back:
-            indexing.refresh_passages(tx, int(row[0]))
-        tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (memory_id,))
+        back = tx.all("SELECT seq FROM memories WHERE superseded_by = :id", purged)
+        tx.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = :id", purged)
+        for (earlier,) in back:
+            indexing.refresh_passages(tx, int(earlier))
+        tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = :id", purged)
         tx.run(
-            "INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, 'purge', ?, ?)",
-            (clock.now(), actor.identity, memory_id, reason),
+            "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
+            {"now": clock.now(), "who": actor.identity, "id": memory_id, "reason": reason},
         )
-    tidy(tx)
     return list(seqs)
 
 
-def _request_erasure(tx: Writer) -> None:
+def request_erasure(tx: Writer) -> None:
+    """Have what was deleted overwritten in the background: a new mark, so that an erasure under way runs again."""
     tx.run(
         "INSERT INTO vault_info (key, value) VALUES ('erase', :mark) ON CONFLICT (key) DO UPDATE SET value = :mark",
         {"mark": str(uuid7())},
@@ -166,12 +210,13 @@ async def _erase(vault: Vault) -> None:
     if mark is None:
         return
     vault.check_writable()
-    while await vault.db.write(partial(passages.erase_traces_in_steps, step=step)):
+    while await vault.db.write(partial(text_index.erase_traces_in_steps, step=step)):
         await vault.db.checkpoint()
         vault.check_writable()
         step += 1
     # A purge in the meantime left a new mark, which stays: the job runs again.
-    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = 'erase' AND value = ?", (mark,)))
+    done = "DELETE FROM vault_info WHERE key = 'erase' AND value = :mark"
+    await vault.db.write(lambda tx: tx.run(done, {"mark": mark}))
     await vault.db.checkpoint()
 
 
@@ -196,7 +241,7 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: MemoryChang
     change, warnings = _without_secrets(vault, change)
 
     def write(tx: Writer) -> Memory:
-        seq = storage.find_visible(tx, memory_id, actor)
+        seq = visibility.find_visible(tx, memory_id, actor)
         current = _read_current(tx, seq)
         if change.expected_version is not None and change.expected_version != current.version:
             raise Conflict(
@@ -206,7 +251,7 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: MemoryChang
             _check_own_private(tx, seq, actor)
         elif change.fields.get("visibility") == "shared":
             _check_not_duplicate(tx, seq)
-        changed = _apply(vault, tx, seq, current, change)
+        changed = apply_change(vault, tx, seq, change)
         if set(_IDENTITY_FIELDS) & change.fields.keys() and (same := storage.find_equal(tx, memory_id)):
             changed = replace(changed, warnings=[f"{same} says the same"])
         if change.archived is False and current.archived_at is not None:
@@ -233,7 +278,7 @@ def _without_secrets(vault: Vault, change: MemoryChange) -> tuple[MemoryChange, 
 
 
 def _check_own_private(tx: Reader, seq: int, actor: Actor) -> None:
-    if tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,)) != actor.identity:
+    if _read_storer(tx, seq) != actor.identity:
         raise Forbidden(
             "only who stored a memory can make it private",
             hint=Advice(tool_clause("store your own with remember", "remember")),
@@ -243,9 +288,9 @@ def _check_own_private(tx: Reader, seq: int, actor: Actor) -> None:
 def _check_not_duplicate(tx: Reader, seq: int) -> None:
     taken = (
         "SELECT 1 FROM memories m JOIN memories o ON o.external_id = m.external_id AND o.seq <> m.seq"
-        " WHERE m.seq = ? AND o.visibility = 'shared'"
+        " WHERE m.seq = :seq AND o.visibility = 'shared'"
     )
-    if tx.one(taken, (seq,)):
+    if tx.one(taken, {"seq": seq}):
         raise AlreadyExists("a shared memory has the same external_id", hint="update that one instead")
 
 
@@ -256,11 +301,15 @@ _PLAIN_COLUMNS = (
 )  # fmt: skip
 
 
-def _apply(vault: Vault, tx: Writer, seq: int, current: Memory, change: MemoryChange) -> Memory:
+def apply_change(vault: Vault, tx: Writer, seq: int, change: MemoryChange) -> Memory:
+    """Change fields of the memory with this ``seq`` and queue what is to be embedded anew; returns it as it is then.
+    Raises ``InvalidArgument``."""
+    current = _read_current(tx, seq)
     given = change.fields
     columns: dict[str, Any] = {name: given[name] for name in _PLAIN_COLUMNS if name in given}
     content = given.get("content", current.content)
-    derived = bool(tx.value("SELECT title_derived FROM memories WHERE seq = ?", (seq,))) and "title" not in given
+    was_derived = tx.value("SELECT title_derived FROM memories WHERE seq = :seq", {"seq": seq})
+    derived = bool(was_derived) and "title" not in given
     title = given.get("title") or (derive_title(content) if derived else current.title)
     tags = [tag for tag in given.get("tags", current.tags) if tag not in change.remove_tags]
     tags = list(dict.fromkeys([*tags, *change.add_tags]))
@@ -298,36 +347,49 @@ def _new_duplicate_key(tx: Reader, seq: int, current: Memory, columns: dict[str,
     )
     if parent is not None:
         return None
-    owner = str(tx.value("SELECT stored_by FROM memories WHERE seq = ?", (seq,))) if visibility == "private" else ""
+    owner = _read_storer(tx, seq) if visibility == "private" else ""
     return storage.duplicate_key(columns["content"], workspace, None, None, owner)
+
+
+def _read_storer(tx: Reader, seq: int) -> str:
+    return str(tx.value("SELECT stored_by FROM memories WHERE seq = :seq", {"seq": seq}))
 
 
 def merge_duplicate(vault: Vault, tx: Writer, known: KnownMemory) -> StoreResult:
     """Add to a known memory what is new in the one that repeats it."""
     if not known.stored.added:
         return known.stored
-    changed = _apply(vault, tx, known.seq, _read_current(tx, known.seq), MemoryChange(dict(known.fields), known.tags))
+    changed = apply_change(vault, tx, known.seq, MemoryChange(dict(known.fields), known.tags))
     retitled = "title" in known.fields  # the only part of it that is embedded
     return replace(known.stored, title=changed.title, embedding="pending" if retitled else known.stored.embedding)
 
 
+def find_current(tx: Reader, memory_id: str) -> tuple[int, Memory]:
+    """The ``seq`` of a memory, whoever may see it, and the memory. Raises ``NotFound``."""
+    seq = tx.value("SELECT seq FROM memories WHERE id = :id", {"id": memory_id})
+    if seq is None:
+        raise NotFound(f"no memory {memory_id[:64]}")
+    return int(seq), _read_current(tx, seq)
+
+
 def _read_current(tx: Reader, seq: int) -> Memory:
-    row = tx.one(f"SELECT {COLUMNS} FROM memories m WHERE m.seq = ?", (seq,))
+    row = tx.one(f"SELECT {COLUMNS} FROM memories m WHERE m.seq = :seq", {"seq": seq})
     if row is None:
         raise NotFound("no such memory")
     return from_row(row)
 
 
 def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) -> None:
-    """Record that ``new_id`` supersedes ``old_id``, which is then no longer found."""
-    now = clock.now()
+    """Record that ``new_id`` supersedes ``old_id``, which is then no longer found. A memory that supersedes several
+    names the first of them only: follow a chain by ``superseded_by``."""
+    ids = {"old": old_id, "new": new_id}
     tx.run(
-        "UPDATE memories SET superseded_by = ?, archived_reason = ?, updated_at = ?, version = version + 1"
-        " WHERE id = ?",
-        (new_id, reason, now, old_id),
+        "UPDATE memories SET superseded_by = :new, archived_reason = :reason, updated_at = :now, version = version + 1"
+        " WHERE id = :old",
+        {**ids, "reason": reason, "now": clock.now()},
     )
-    tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, ?) WHERE id = ?", (old_id, new_id))
-    indexing.refresh_passages(tx, int(tx.value("SELECT seq FROM memories WHERE id = ?", (old_id,))))
+    tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, :old) WHERE id = :new", ids)
+    indexing.refresh_passages(tx, int(tx.value("SELECT seq FROM memories WHERE id = :old", ids)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +422,7 @@ async def supersede(
     model = vault.shared.embedder.identity
 
     def write(tx: Writer) -> storage.StoreResult:
-        seq = storage.find_visible(tx, memory_id, actor)
+        seq = visibility.find_visible(tx, memory_id, actor)
         by = _read_current(tx, seq).superseded_by
         if by is not None:
             raise Conflict("the memory was superseded already", hint="supersede the newer one", superseded_by=by)

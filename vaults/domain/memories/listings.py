@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from vaults.db.sql import Reader
 from vaults.domain.memories import confidence_decay
-from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, Memory, from_row
-from vaults.domain.paging import cursors, sealed_cursors, token_budget
+from vaults.domain.memories.memory_model import COLUMNS, Memory, from_row
+from vaults.domain.paging import cursors, token_budget
 from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
@@ -38,7 +38,7 @@ async def list_memories(
     come or go in between neither repeat nor hide others. Raises ``InvalidArgument`` for a cursor of another listing."""
     column, direction = _ORDERS[order]
     where, params = only.over_memories()
-    after = cursors.decode(await sealed_cursors.unseal(vault, cursor), order) if cursor else None
+    after = cursors.decode(await cursors.unseal(vault, cursor), order) if cursor else None
 
     def read(tx: Reader) -> tuple[list[tuple[Any, ...]], list[Memory], int]:
         total = int(tx.value(f"SELECT COUNT(*) FROM memories m WHERE {where}", params))
@@ -52,7 +52,7 @@ async def list_memories(
             f" ORDER BY {column} {direction}, m.seq {direction} LIMIT :limit",
             {**bound, "limit": limit + 1},
         )
-        found = [(int(row[COLUMN_COUNT]), from_row(row)) for row in rows[:limit]]
+        found = [(int(seq), from_row(columns)) for *columns, seq, _ in rows[:limit]]
         return (
             rows,
             [memory for _, memory in confidence_decay.with_current_confidence(tx, found, vault.shared.hygiene)],
@@ -62,10 +62,8 @@ async def list_memories(
     rows, memories, total = await vault.db.read(read)
     count = len(await token_budget.fit_rows(vault, memories, max_tokens))
     vault.shown_texts.note(only.viewer, ((memory.content, memory.id) for memory in memories[:count]))
-    last = rows[count - 1] if count < len(rows) else None
-    following = (
-        await sealed_cursors.seal(vault, cursors.encode(order, last[COLUMN_COUNT + 1], last[COLUMN_COUNT]))
-        if last
-        else None
-    )
+    following = None
+    if count < len(rows):
+        *_, seq, value = rows[count - 1]
+        following = await cursors.seal(vault, cursors.encode(order, value, seq))
     return MemoryPage(memories[:count], total, following)

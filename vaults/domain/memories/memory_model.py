@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from vaults.db.sql import Row
+from vaults import clock
 from vaults.domain.actors import GLOBAL
 from vaults.domain.text.fields import Filled, Label, Tag, check_json_size, clean
+from vaults.memory_types import MemoryType
 
-MemoryType = Literal[
-    "learning",
-    "error",
-    "decision",
-    "plan",
-    "fact",
-    "preference",
-    "observation",
-    "summary",
-    "episodic",
-    "thinking",
-    "raw",
-]
-MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
 Tier = Literal["hot", "warm", "cold"]
 Visibility = Literal["shared", "private"]
 
@@ -92,8 +81,10 @@ class MemoryFields(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stored memory, whole. ``confidence_now``: what is left of ``confidence`` when nobody read it for long;
-    ``warnings``: what was taken out of it just now."""
+    """A stored memory, whole. ``access_count`` and ``accessed_at``: how often it was read before, by anybody, and when
+    last, where that was looked up. ``confidence_now``: what is left of ``confidence`` when nobody read it for long;
+    ``warnings``: what was taken out of it just now. ``supersedes`` names the first of several
+    that it took the place of: follow a chain by ``superseded_by``."""
 
     id: str
     type: str
@@ -123,8 +114,27 @@ class Memory:
     created_at: str = ""
     updated_at: str = ""
     anchor_commit: str | None = None
+    access_count: int = 0
+    accessed_at: str | None = None
     confidence_now: float | None = None
     warnings: list[str] | None = None
+
+
+ID_START = 8
+"""Hex digits at the start of an id that tell when the memory was stored, to 66 seconds, whatever time it states."""
+
+
+def id_start(moment: datetime) -> str:
+    """The start of the ids given out at a time."""
+    return f"{max(0, int(moment.timestamp() * 1000)):012x}"[:ID_START]
+
+
+def day_of_id(start: str) -> str:
+    """The day, UTC, on which an id with this start was given out; empty for an id of another format."""
+    try:
+        return clock.to_text(datetime.fromtimestamp((int(start, 16) << 16) / 1000, UTC))[:10]
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 COLUMNS = (
@@ -135,11 +145,8 @@ COLUMNS = (
 )
 """The columns of ``Memory``, in field order, from alias ``m``."""
 
-COLUMN_COUNT = COLUMNS.count(",") + 1
 
-
-def from_row(row: Row) -> Memory:
-    """The memory in a row that starts with ``COLUMNS``."""
-    values = list(row[:COLUMN_COUNT])
-    values[4:7] = (json.loads(values[4]), json.loads(values[5]), json.loads(values[6]))
-    return Memory(*values)
+def from_row(columns: Sequence[Any]) -> Memory:
+    """The memory from the values of ``COLUMNS``."""
+    identity, kind, title, content, tags, keywords, metadata, *others = columns
+    return Memory(identity, kind, title, content, json.loads(tags), json.loads(keywords), json.loads(metadata), *others)

@@ -41,7 +41,7 @@ class StoreHints:
     similar: list[NearDuplicate] = field(default_factory=list)
     contradicts: list[Contradiction] = field(default_factory=list)
 
-    def told(self, stored: StoreResult) -> StoreResult:
+    def add_to(self, stored: StoreResult) -> StoreResult:
         """The result with these hints, without the memory itself and the one it took the place of."""
         own = (stored.id, stored.duplicate_of)
         return replace(
@@ -100,7 +100,9 @@ def _find_near(tx: Reader, index: VectorIndex, vector: bytes, only: SearchFilter
     """The nearest visible memories, each with the cosine of its best passage."""
     import numpy as np
 
-    sought = VectorQuery(np.frombuffer(vector, dtype=np.float32), MAX_READ, only, None, {}, floor)
+    sought = VectorQuery(
+        vector=np.frombuffer(vector, dtype=np.float32), limit=MAX_READ, only=only, must=None, known={}, floor=floor
+    )
     found, best = candidates.find_by_meaning(tx, index, sought), dict[int, float]()
     for passage, score in found.scores.items():
         best.setdefault(found.facts[passage].item[1], score)
@@ -121,7 +123,7 @@ def _read_near(tx: Reader, numbers: Collection[int]) -> dict[int, _NearMemory]:
         "SELECT seq, id, title, content, title_derived = 0, parent, workspace, applies_to, entity FROM memories"
         f" WHERE seq IN ({', '.join(str(int(number)) for number in numbers)})"
     )
-    return {int(row[0]): _NearMemory(*row[1:]) for row in rows}
+    return {int(seq): _NearMemory(*columns) for seq, *columns in rows}
 
 
 def _contradictions(prepared: PreparedMemory, others: Sequence[_NearMemory]) -> list[Contradiction]:
@@ -130,7 +132,7 @@ def _contradictions(prepared: PreparedMemory, others: Sequence[_NearMemory]) -> 
     olds = (Statement(other.title if other.titled else "", other.content) for other in alike)
     found = zip(alike, find_contradictions(Statement(fields.title or "", fields.content), olds), strict=True)
     named = (
-        Contradiction(other.id, other.title, why.why, why.subject, why.old, why.new)
+        Contradiction(id=other.id, title=other.title, why=why.why, subject=why.subject, old=why.old, new=why.new)
         for other, why in found
         if why is not None
     )

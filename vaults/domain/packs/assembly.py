@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from vaults.domain.packs import rendering
 from vaults.domain.packs.budget_fit import fit_to_budget
@@ -61,24 +62,17 @@ class PackChoice:
     left: list[DroppedItem]
 
 
-@dataclass(frozen=True, slots=True)
-class _CandidateCost:
-    """Computes what candidates cost in one form."""
-
-    frame: PackTarget
-
-    def cost(self, piece: PackCandidate) -> int:
-        each = piece.evidence
-        if self.frame.form == "json":
-            if piece.part == "state":
-                return TOKEN_COUNTS.of(f", {json.dumps(each.title, ensure_ascii=False)}: {each.text}")
-            return TOKEN_COUNTS.of(f", {rendering.to_spaced_json(each)}")
-        if piece.part == "state":
-            return TOKEN_COUNTS.of(_escape_json(f"\n{each.title}: {each.text}"))
-        head = rendering.render_header(each, 1, self.frame.now)
-        return TOKEN_COUNTS.of(_escape_json(f"\n{head}")) + TOKEN_COUNTS.of(
-            _escape_json(f"\n{rendering.render_body(each)}")
-        )
+def _count_item_tokens(candidate: PackCandidate, target: PackTarget) -> int:
+    """Tokens of a candidate as it stands in a pack of this form."""
+    item = candidate.item
+    if target.form == "json":
+        if candidate.part == "state":
+            return TOKEN_COUNTS.of(f", {json.dumps(item.title, ensure_ascii=False)}: {item.text}")
+        return TOKEN_COUNTS.of(f", {rendering.to_spaced_json(item)}")
+    if candidate.part == "state":
+        return TOKEN_COUNTS.of(_escape_json(f"\n{item.title}: {item.text}"))
+    head, body = rendering.render_header(item, 1, target.now), rendering.render_body(item)
+    return TOKEN_COUNTS.of(_escape_json(f"\n{head}")) + TOKEN_COUNTS.of(_escape_json(f"\n{body}"))
 
 
 def _escape_json(text: str) -> str:
@@ -86,43 +80,48 @@ def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], frame: PackTarget) -> PackChoice:
-    """The pack, never more than ``frame.aim`` tokens."""
-    judged, refused = select_candidates(gathered.pieces, orphans)
-    kept, over = fit_to_budget(judged, _tokens_for_candidates(gathered, judged, frame), _CandidateCost(frame))
-    pack, kept, late = _shrink_to_fit(gathered, kept, frame)
-    unfit = sorted([*over, *late], key=lambda piece: piece.rank)
-    left = [*(to_dropped(piece, "instruction-like" if piece.suspect else "budget") for piece in unfit), *refused]
-    pack = _add_dropped(_add_links(pack, gathered, frame), left, frame)
-    return PackChoice(_finish(pack, frame), kept, left)
+def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], target: PackTarget) -> PackChoice:
+    """The pack, never more than ``target.aim`` tokens."""
+    judged, refused = select_candidates(gathered.candidates, orphans)
+    kept, over = fit_to_budget(
+        judged, _tokens_for_candidates(gathered, judged, target), partial(_count_item_tokens, target=target)
+    )
+    pack, kept, late = _shrink_to_fit(gathered, kept, target)
+    unfit = sorted([*over, *late], key=lambda candidate: candidate.rank)
+    left = [
+        *(to_dropped(candidate, "instruction-like" if candidate.suspect else "budget") for candidate in unfit),
+        *refused,
+    ]
+    pack = _add_dropped(_add_links(pack, gathered, target), left, target)
+    return PackChoice(_finish(pack, target), kept, left)
 
 
-def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCandidate], frame: PackTarget) -> int:
+def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCandidate], target: PackTarget) -> int:
     """Tokens left for candidates after the pack's own words."""
-    empty = _make_pack(gathered, [], frame)
-    if frame.form == "json":
+    empty = _make_pack(gathered, [], target)
+    if target.form == "json":
         own = TOKEN_COUNTS.of(rendering.to_spaced_json(replace(empty, checkpoint=gathered.checkpoint)))
     else:
         bare = replace(empty, checkpoint=gathered.checkpoint, state={"": ""}, warnings=None)
-        parts = {piece.part for piece in judged}
-        own = _count_tokens(bare, frame) + 6 * len(parts)
-    apart = int(RESERVED_SHARE * frame.aim)
-    links = min(apart, sum(_link_cost(bond, frame) for bond in gathered.bonds[:MAX_NAMED])) if gathered.bonds else 0
-    dropped = apart if frame.form == "json" and len(judged) > 1 else 0
-    return frame.aim - own - links - dropped
+        parts = {candidate.part for candidate in judged}
+        own = _count_tokens(bare, target) + 6 * len(parts)
+    apart = int(RESERVED_SHARE * target.aim)
+    links = min(apart, sum(_link_cost(link, target) for link in gathered.links[:MAX_NAMED])) if gathered.links else 0
+    dropped = apart if target.form == "json" and len(judged) > 1 else 0
+    return target.aim - own - links - dropped
 
 
 def _shrink_to_fit(
-    gathered: GatheredCandidates, kept: list[PackCandidate], frame: PackTarget
+    gathered: GatheredCandidates, kept: list[PackCandidate], target: PackTarget
 ) -> tuple[Pack, list[PackCandidate], list[PackCandidate]]:
     """The pack of ``kept``, counted as a whole: the candidates' costs add up to it within a few tokens. What exceeds
     the budget goes, last ranked first; warnings go when nothing else is left. JSON is sent with the same in words, for
     clients that show no JSON: that must not be longer either."""
     late: list[PackCandidate] = []
     while True:
-        pack = _make_pack(gathered, kept, frame)
-        used = _count_tokens(pack, frame)
-        if used <= frame.aim and (frame.form == "prompt" or _prompt_fits(pack, kept, frame)):
+        pack = _make_pack(gathered, kept, target)
+        used = _count_tokens(pack, target)
+        if used <= target.aim and (target.form == "prompt" or _prompt_fits(pack, kept, target)):
             return _with_used(pack, used if kept else 0), kept, late
         if not kept:
             return _with_used(replace(pack, warnings=None), 0), kept, late
@@ -130,22 +129,22 @@ def _shrink_to_fit(
         late.append(last)
 
 
-def _prompt_fits(pack: Pack, kept: Sequence[PackCandidate], frame: PackTarget) -> bool:
+def _prompt_fits(pack: Pack, kept: Sequence[PackCandidate], target: PackTarget) -> bool:
     """Whether the words fit: they are shorter than JSON, unless lines of the texts have to be quoted."""
-    marked = any(MARK in (piece.evidence.text or "") for piece in kept)
-    return not marked or _count_prompt_tokens(pack, frame) + AGE_SLACK <= frame.aim
+    marked = any(MARK in (candidate.item.text or "") for candidate in kept)
+    return not marked or _count_prompt_tokens(pack, target) + AGE_SLACK <= target.aim
 
 
 def _with_used(pack: Pack, used: int) -> Pack:
     return replace(pack, budget=replace(pack.budget, used=used))
 
 
-def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], frame: PackTarget) -> Pack:
+def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], target: PackTarget) -> Pack:
     parts: dict[PackPart, list[PackItem]] = {}
     whole = 0
-    for piece in kept:
-        parts.setdefault(piece.part, []).append(piece.evidence)
-        whole += max(0, piece.whole - TOKEN_COUNTS.of(piece.evidence.text or "")) if piece.whole else 0
+    for candidate in kept:
+        parts.setdefault(candidate.part, []).append(candidate.item)
+        whole += max(0, candidate.whole - TOKEN_COUNTS.of(candidate.item.text or "")) if candidate.whole else 0
     state = {each.title or "": json.loads(each.text or "null") for each in parts.get("state", ())}
     return Pack(
         state=state,
@@ -153,7 +152,7 @@ def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], fram
         passages=parts.get("passages", []),
         links=[],
         rules=parts.get("rules", []),
-        budget=PackBudget(TOKENIZER, frame.total, frame.total, whole or None),
+        budget=PackBudget(TOKENIZER, target.total, target.total, whole or None),
         dropped=[],
         brief=parts.get("brief"),
         checkpoint=gathered.checkpoint if state else None,
@@ -161,13 +160,13 @@ def _make_pack(gathered: GatheredCandidates, kept: Iterable[PackCandidate], fram
     )
 
 
-def _count_tokens(pack: Pack, frame: PackTarget) -> int:
+def _count_tokens(pack: Pack, target: PackTarget) -> int:
     """Tokens of a pack in its form. A prompt is sent as text and in JSON, which takes more."""
-    if frame.form == "json":
+    if target.form == "json":
         return tokenizer.count_tokens(rendering.to_spaced_json(pack))
     counted = replace(pack, dropped_total=MAX_CANDIDATES)
     return tokenizer.count_tokens(
-        rendering.to_spaced_json(_only_prompt(counted, rendering.render_prompt(counted, "123456789", frame.now)))
+        rendering.to_spaced_json(_only_prompt(counted, rendering.render_prompt(counted, "123456789", target.now)))
     )
 
 
@@ -177,65 +176,65 @@ def _only_prompt(pack: Pack, prompt: str) -> Pack:
     return replace(bare, brief=None, checkpoint=None, prompt=prompt)
 
 
-def _count_prompt_tokens(pack: Pack, frame: PackTarget) -> int:
-    return tokenizer.count_tokens(rendering.render_prompt(pack, "123456789", frame.now))
+def _count_prompt_tokens(pack: Pack, target: PackTarget) -> int:
+    return tokenizer.count_tokens(rendering.render_prompt(pack, "123456789", target.now))
 
 
-def _add_links(pack: Pack, gathered: GatheredCandidates, frame: PackTarget) -> Pack:
+def _add_links(pack: Pack, gathered: GatheredCandidates, target: PackTarget) -> Pack:
     """The pack with the links of its items, as many as fit."""
     shown = {each.id for each in (*pack.memories, *pack.rules, *(pack.brief or ()))}
-    bonds = [bond for bond in gathered.bonds if bond.from_id in shown or bond.to_id in shown]
+    links = [link for link in gathered.links if link.from_id in shown or link.to_id in shown]
     fitting, used = [], pack.budget.used + LIST_OVERHEAD
-    for bond in (_add_title(bond, gathered, shown) for bond in bonds[:MAX_NAMED]):
-        used += _link_cost(bond, frame)
-        if used > frame.aim:
+    for link in (_add_title(link, gathered, shown) for link in links[:MAX_NAMED]):
+        used += _link_cost(link, target)
+        if used > target.aim:
             break
-        fitting.append(bond)
-    return _keep_if_fits(_with_used(replace(pack, links=fitting), used), pack, frame) if fitting else pack
+        fitting.append(link)
+    return _keep_if_fits(_with_used(replace(pack, links=fitting), used), pack, target) if fitting else pack
 
 
-def _keep_if_fits(more: Pack, less: Pack, frame: PackTarget) -> Pack:
+def _keep_if_fits(more: Pack, less: Pack, target: PackTarget) -> Pack:
     """``more`` with its exact size, or ``less`` where that turns out too large."""
-    used = _count_tokens(more, frame)
-    return _with_used(more, used) if used <= frame.aim else less
+    used = _count_tokens(more, target)
+    return _with_used(more, used) if used <= target.aim else less
 
 
-def _add_title(bond: PackLink, gathered: GatheredCandidates, shown: Collection[str]) -> PackLink:
-    other = next((name for name in (bond.from_id, bond.to_id) if name not in shown), None)
-    return replace(bond, title=gathered.titles.get(other)) if other else bond
+def _add_title(link: PackLink, gathered: GatheredCandidates, shown: Collection[str]) -> PackLink:
+    other = next((name for name in (link.from_id, link.to_id) if name not in shown), None)
+    return replace(link, title=gathered.titles.get(other)) if other else link
 
 
-def _link_cost(bond: PackLink, frame: PackTarget) -> int:
+def _link_cost(link: PackLink, target: PackTarget) -> int:
     return TOKEN_COUNTS.of(
-        f", {rendering.to_spaced_json(bond)}" if frame.form == "json" else f"\n{rendering.render_link_line(bond)}"
+        f", {rendering.to_spaced_json(link)}" if target.form == "json" else f"\n{rendering.render_link_line(link)}"
     )
 
 
-def _add_dropped(pack: Pack, left: Sequence[DroppedItem], frame: PackTarget) -> Pack:
+def _add_dropped(pack: Pack, left: Sequence[DroppedItem], target: PackTarget) -> Pack:
     """The pack with the names of what was dropped, as many as fit; with a prompt only their number."""
     if not left:
         return pack
-    if frame.form == "prompt":
+    if target.form == "prompt":
         return replace(pack, dropped_total=len(left))
     fitting, used = [], pack.budget.used + LIST_OVERHEAD
     for each in left[:MAX_NAMED]:
         used += TOKEN_COUNTS.of(f", {rendering.to_spaced_json(each)}")
-        if used > frame.aim:
+        if used > target.aim:
             break
         fitting.append(each)
     for some in (fitting, []):
         listed = replace(pack, dropped=some, dropped_total=len(left))
         used = _count_sent_tokens(listed)
-        if max(used, tokenizer.count_tokens(rendering.to_spaced_json(listed))) <= frame.aim:
+        if max(used, tokenizer.count_tokens(rendering.to_spaced_json(listed))) <= target.aim:
             return _with_used(listed, used)
     return pack
 
 
-def _finish(pack: Pack, frame: PackTarget) -> Pack:
+def _finish(pack: Pack, target: PackTarget) -> Pack:
     """The pack with its size; a prompt is rendered, and then the text stands there and nowhere else."""
-    if frame.form == "json":
+    if target.form == "json":
         return _with_used(pack, _count_sent_tokens(pack)) if pack.dropped_total is None else pack
-    text = rendering.render_text(pack, frame.now)
+    text = rendering.render_text(pack, target.now)
     return _only_prompt(_with_used(pack, tokenizer.count_tokens(text)), text)
 
 
@@ -250,20 +249,26 @@ def _count_digit_tokens(number: int) -> int:
     return -(-len(str(number)) // 3)
 
 
-def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, frame: PackTarget) -> Iterator[PackDecision]:
+def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, target: PackTarget) -> Iterator[PackDecision]:
     """What became of every candidate, and its cost: best first."""
-    size = _CandidateCost(frame)
-    taken = {(piece.part, piece.evidence.id, piece.evidence.title): piece for piece in chosen.kept}
+    taken = {(candidate.part, candidate.item.id, candidate.item.title): candidate for candidate in chosen.kept}
     reasons = {(each.id, each.title): each for each in chosen.left}
-    for piece in gathered.pieces:
-        each = piece.evidence
-        kept = taken.get((piece.part, each.id, each.title))
+    for candidate in gathered.candidates:
+        item = candidate.item
+        kept = taken.get((candidate.part, item.id, item.title))
         if kept is not None:
-            outcome = "kept" if kept.evidence.text == each.text else "kept, shortened"
+            outcome = "kept" if kept.item.text == item.text else "kept, shortened"
         else:
-            reason = reasons.get((each.id, bounded_title(piece)))
+            reason = reasons.get((item.id, bounded_title(candidate)))
             outcome = f"dropped: {reason.why}" + (f" of {reason.of}" if reason.of else "") if reason else "dropped"
-        tokens = size.cost(kept or piece)
+        tokens = _count_item_tokens(kept or candidate, target)
         yield PackDecision(
-            piece.part, each.id, each.kind, piece.rank + 1, tokens, outcome, piece.score, bounded_title(piece)
+            part=candidate.part,
+            id=item.id,
+            kind=item.kind,
+            rank=candidate.rank + 1,
+            tokens=tokens,
+            outcome=outcome,
+            score=candidate.score,
+            title=bounded_title(candidate),
         )

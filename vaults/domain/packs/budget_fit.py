@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from vaults.domain.packs.pack import PackCandidate, PackPart
 from vaults.search.snippets import make_snippet
@@ -22,11 +21,8 @@ MIN_TEXT_TOKENS = 30
 """Tokens of text below which a shortened item says nothing."""
 
 
-class CandidateCost(Protocol):
-    """Computes what candidates cost in one form."""
-
-    def cost(self, piece: PackCandidate) -> int:
-        """Tokens of a candidate as it stands in the pack."""
+TokenCounter = Callable[[PackCandidate], int]
+"""Counts the tokens of a candidate as it stands in the pack."""
 
 
 @dataclass(slots=True)
@@ -38,72 +34,77 @@ class _RemainingTokens:
     spent: dict[PackPart, int] = field(default_factory=dict)
     shut: set[PackPart] = field(default_factory=set)  # parts that take no more
 
-    def take(self, piece: PackCandidate, cost: int) -> None:
+    def take(self, candidate: PackCandidate, cost: int) -> None:
         self.left -= cost
-        self.spent[piece.part] = self.spent.get(piece.part, 0) + cost
-        self.taken[piece.rank] = piece
+        self.spent[candidate.part] = self.spent.get(candidate.part, 0) + cost
+        self.taken[candidate.rank] = candidate
 
 
 def fit_to_budget(
-    pieces: Sequence[PackCandidate], room: int, size: CandidateCost
+    candidates: Sequence[PackCandidate], room: int, count_tokens: TokenCounter
 ) -> tuple[list[PackCandidate], list[PackCandidate]]:
-    """Those of ``pieces``, given by rank, that fit into ``room``, and the others; both by rank."""
-    costs = {piece.rank: size.cost(piece) for piece in pieces}
-    space = _RemainingTokens(max(0, room))
+    """Those of ``candidates``, given by rank, that fit into ``room``, and the others; both by rank."""
+    costs = {candidate.rank: count_tokens(candidate) for candidate in candidates}
+    remaining = _RemainingTokens(max(0, room))
     for part, share in SHARES.items():
         _fill_share(
-            space, [piece for piece in pieces if piece.part == part], share * room // SHARES_TOTAL, costs.__getitem__
+            remaining,
+            [candidate for candidate in candidates if candidate.part == part],
+            share * room // SHARES_TOTAL,
+            costs.__getitem__,
         )
-    for piece in pieces:
-        if piece.rank not in space.taken and piece.part not in space.shut:
-            _take_shortened(space, piece, costs[piece.rank], size)
-    kept = [space.taken[rank] for rank in sorted(space.taken)]
-    return kept, [piece for piece in pieces if piece.rank not in space.taken]
+    for candidate in candidates:
+        if candidate.rank not in remaining.taken and candidate.part not in remaining.shut:
+            _take_shortened(remaining, candidate, costs[candidate.rank], count_tokens)
+    kept = [remaining.taken[rank] for rank in sorted(remaining.taken)]
+    return kept, [candidate for candidate in candidates if candidate.rank not in remaining.taken]
 
 
 def _fill_share(
-    space: _RemainingTokens, pieces: Sequence[PackCandidate], share: int, cost: Callable[[int], int]
+    remaining: _RemainingTokens, candidates: Sequence[PackCandidate], share: int, cost: Callable[[int], int]
 ) -> None:
-    for piece in pieces:
-        needed = cost(piece.rank)
-        if needed > min(space.left, share - space.spent.get(piece.part, 0)):
-            if piece.part == "state":
+    for candidate in candidates:
+        needed = cost(candidate.rank)
+        if needed > min(remaining.left, share - remaining.spent.get(candidate.part, 0)):
+            if candidate.part == "state":
                 continue  # its entries are unranked: a long one excludes no others
             return
-        space.take(piece, needed)
+        remaining.take(candidate, needed)
 
 
-def _take_shortened(space: _RemainingTokens, piece: PackCandidate, cost: int, size: CandidateCost) -> None:
-    if cost > space.left:
-        shorter = shorten(piece, cost - space.left, size)
-        if piece.part != "state":
-            space.shut.add(piece.part)
+def _take_shortened(
+    remaining: _RemainingTokens, candidate: PackCandidate, cost: int, count_tokens: TokenCounter
+) -> None:
+    if cost > remaining.left:
+        shorter = shorten(candidate, cost - remaining.left, count_tokens)
+        if candidate.part != "state":
+            remaining.shut.add(candidate.part)
         if shorter is None:
             return
-        piece, cost = shorter, size.cost(shorter)
-        if cost > space.left:
+        candidate, cost = shorter, count_tokens(shorter)
+        if cost > remaining.left:
             return
-    space.take(piece, cost)
+    remaining.take(candidate, cost)
 
 
-def shorten(piece: PackCandidate, over: int, size: CandidateCost) -> PackCandidate | None:
+def shorten(candidate: PackCandidate, over: int, count_tokens: TokenCounter) -> PackCandidate | None:
     """The candidate with at least ``over`` tokens less text, cut to where its words stand closest; None where nothing
     worth reading would be left."""
-    text = piece.evidence.text or ""
-    if piece.part in ("state", "links") or not text:
+    text = candidate.item.text or ""
+    if candidate.part in ("state", "links") or not text:
         return None
-    bare = size.cost(replace(piece, evidence=replace(piece.evidence, text="")))
-    full = size.cost(piece) - bare
+    bare = count_tokens(replace(candidate, item=replace(candidate.item, text="")))
+    full = count_tokens(candidate) - bare
     wanted = full - over
     for slack in (0.95, 0.8, 0.6):
         length = int(len(text) * wanted / max(1, full) * slack)
         if wanted < MIN_TEXT_TOKENS or length < MIN_TEXT_TOKENS:
             return None
         cut = replace(
-            piece,
-            evidence=replace(piece.evidence, text=make_snippet(text, piece.words, length)),
-            whole=piece.whole or full,
+            candidate,
+            item=replace(candidate.item, text=make_snippet(text, candidate.words, length)),
+            whole=candidate.whole or full,
         )
-        if size.cost(cut) - bare <= wanted:
+        if count_tokens(cut) - bare <= wanted:
             return cut
     return None

@@ -101,9 +101,9 @@ def render_state_line(name: str, value: Any) -> str:
     return quote_for_prompt(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
 
 
-def render_link_line(bond: PackLink) -> str:
+def render_link_line(link: PackLink) -> str:
     """One link."""
-    return quote_for_prompt(f"{bond.from_id} {bond.relation} {bond.to_id}" + (f" ({bond.title})" if bond.title else ""))
+    return quote_for_prompt(f"{link.from_id} {link.relation} {link.to_id}" + (f" ({link.title})" if link.title else ""))
 
 
 _STEPS = ((60, "s"), (60, "m"), (24, "h"), (365, "d"))

@@ -19,7 +19,7 @@ class PackRequest:
 
     query: str  # blank: the brief at the start of a session
     only: SearchFilter
-    taker: HandoffRecipient  # the caller, as the recipient of handoffs
+    recipient: HandoffRecipient  # the caller, as the recipient of handoffs
     session: Session  # the one the caller is in
     total: int = DEFAULT_TOKENS  # tokens
     form: PackFormat = "json"

@@ -23,45 +23,45 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def select_candidates(
-    pieces: Sequence[PackCandidate], orphans: Collection[str]
+    candidates: Sequence[PackCandidate], orphans: Collection[str]
 ) -> tuple[list[PackCandidate], list[DroppedItem]]:
     """The candidates in the order they are taken, then those excluded for other reasons than the budget: memories of a
     commit outside the history asked about, and repetitions of something better placed. What gives its reader orders
     comes last."""
     left: list[DroppedItem] = []
     sound: list[PackCandidate] = []
-    for piece in pieces:
-        if piece.anchor is not None and piece.anchor in orphans:
-            left.append(to_dropped(piece, "orphan"))
+    for candidate in candidates:
+        if candidate.anchor is not None and candidate.anchor in orphans:
+            left.append(to_dropped(candidate, "orphan"))
         else:
-            sound.append(piece)
-    placed = sorted(sound, key=lambda piece: (piece.suspect, piece.rank))
+            sound.append(candidate)
+    placed = sorted(sound, key=lambda candidate: (candidate.suspect, candidate.rank))
     kept, repeated = _split_duplicates(placed)
-    return [replace(piece, rank=rank) for rank, piece in enumerate(kept)], [*left, *repeated]
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(kept)], [*left, *repeated]
 
 
-def to_dropped(piece: PackCandidate, why: str, of: str | None = None) -> DroppedItem:
+def to_dropped(candidate: PackCandidate, why: str, of: str | None = None) -> DroppedItem:
     """A candidate as an item left out of the pack."""
-    return DroppedItem(piece.evidence.id, piece.evidence.kind, why, bounded_title(piece), of)
+    return DroppedItem(candidate.item.id, candidate.item.kind, why, bounded_title(candidate), of)
 
 
-def bounded_title(piece: PackCandidate) -> str | None:
+def bounded_title(candidate: PackCandidate) -> str | None:
     """The title, cut: that of an entry of the state may be long."""
-    return piece.evidence.title[:LINE_LENGTH] if piece.evidence.title is not None else None
+    return candidate.item.title[:LINE_LENGTH] if candidate.item.title is not None else None
 
 
-def _split_duplicates(pieces: Sequence[PackCandidate]) -> tuple[list[PackCandidate], list[DroppedItem]]:
+def _split_duplicates(candidates: Sequence[PackCandidate]) -> tuple[list[PackCandidate], list[DroppedItem]]:
     kept: list[PackCandidate] = []
     left: list[DroppedItem] = []
     texts = SeenTexts()
-    for piece in pieces:
-        same = texts.find_same(piece.evidence.text or "") if piece.part in _COMPARED_PARTS else None
+    for candidate in candidates:
+        same = texts.find_same(candidate.item.text or "") if candidate.part in _COMPARED_PARTS else None
         if same is None:
-            kept.append(piece)
-            if piece.part in _COMPARED_PARTS:
-                texts.add(piece.evidence.id, piece.evidence.text or "")
+            kept.append(candidate)
+            if candidate.part in _COMPARED_PARTS:
+                texts.add(candidate.item.id, candidate.item.text or "")
         else:
-            left.append(to_dropped(piece, "duplicate", same))
+            left.append(to_dropped(candidate, "duplicate", same))
     return kept, left
 
 

@@ -60,34 +60,36 @@ FIELD_LENGTH = 400
 DAY_S = 86_400.0
 
 
-async def gather_brief(vault: Vault, asked: PackRequest) -> GatheredCandidates:
+async def gather_brief(vault: Vault, request: PackRequest) -> GatheredCandidates:
     """The candidates, by priority."""
     with contextlib.suppress(StrongroomError):  # a vault that cannot be written can still be read
         await sessions.refresh_sessions(vault)
-    own = asked.session.seq or 0
+    own = request.session.seq or 0
     cutoffs = vault.activity_log.cutoffs()
-    return await vault.db.read(lambda tx: _read_brief(tx, asked, own, cutoffs))
+    return await vault.db.read(lambda tx: _read_brief(tx, request, own, cutoffs))
 
 
-def _read_brief(tx: Reader, asked: PackRequest, own: int, cutoffs: SessionCutoffs) -> GatheredCandidates:
-    only = replace(asked.only, kinds=())
+def _read_brief(tx: Reader, request: PackRequest, own: int, cutoffs: SessionCutoffs) -> GatheredCandidates:
+    only = replace(request.only, kinds=())
     state, checkpoint = standing_items.read_state(tx, only.workspaces, only.thread)
-    rules = standing_items.read_rules(tx, replace(only, thread=None), asked.total)
-    handoff = handoffs.find_open(tx, asked.taker)
+    rules = standing_items.read_rules(tx, replace(only, thread=None), request.total)
+    handoff = handoffs.find_open(tx, request.recipient)
     brief = [
-        *_read_sessions(tx, asked, asked.session.id),
+        *_read_sessions(tx, request, request.session.id),
         *([_from_handoff(handoff)] if handoff else []),
         *map(from_correction, corrections.list_open(tx, only.viewer, only.workspaces, MAX_CORRECTIONS)),
         *_read_memories(tx, only),
         *_read_surroundings(tx, only, own, cutoffs),
     ]
-    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *rules, *brief])]
-    bonds, titles = standing_items.read_links(tx, [piece.key for piece in pieces if piece.key is not None], only.viewer)
-    return GatheredCandidates(pieces, bonds, titles, checkpoint)
+    candidates = [replace(candidate, rank=rank) for rank, candidate in enumerate([*state, *rules, *brief])]
+    links, titles = standing_items.read_links(
+        tx, [candidate.key for candidate in candidates if candidate.key is not None], only.viewer
+    )
+    return GatheredCandidates(candidates, links, titles, checkpoint)
 
 
-def _read_sessions(tx: Reader, asked: PackRequest, own: str) -> Iterator[PackCandidate]:
-    for seq, view in sessions.list_latest(tx, asked.only.viewer, asked.taker.workspace, MAX_SESSIONS):
+def _read_sessions(tx: Reader, request: PackRequest, own: str) -> Iterator[PackCandidate]:
+    for seq, view in sessions.list_latest(tx, request.only.viewer, request.recipient.workspace, MAX_SESSIONS):
         lines = [
             _field_line("Goal", view.goal),
             _field_line("Done", view.summary),
@@ -95,12 +97,12 @@ def _read_sessions(tx: Reader, asked: PackRequest, own: str) -> Iterator[PackCan
             _field_line("Left off", view.where_left_off),
         ]
         if not any(lines):
-            log = session_events.find_session_events(tx, seq, asked.only.viewer, MAX_ACTIONS)
+            log = session_events.find_session_events(tx, seq, request.only.viewer, MAX_ACTIONS)
             lines = [_field_line("Did", "; ".join(dict.fromkeys(map(_describe_event, log))))]
         text = "\n".join(line for line in lines if line)
         if text:
             what = "this session" if view.id == own else f"{view.status} session"
-            yield _to_candidate("session", view.id, what, text, view.who, view.seen_at)
+            yield _to_candidate(kind="session", name=view.id, what=what, text=text, author=view.who, at=view.seen_at)
 
 
 def _describe_event(event: SessionEvent) -> str:
@@ -120,14 +122,18 @@ def _from_handoff(handoff: Handoff) -> PackCandidate:
         _field_line("Claims", "; ".join(handoff.claims)),
     )
     text = "\n".join(line for line in lines if line)
-    return _to_candidate("handoff", handoff.id, "open handoff", text, handoff.author, handoff.created_at)
+    return _to_candidate(
+        kind="handoff", name=handoff.id, what="open handoff", text=text, author=handoff.author, at=handoff.created_at
+    )
 
 
 def from_correction(each: Correction) -> PackCandidate:
     """An open correction as a candidate."""
     lines = (_field_line("Wrong", each.wrong), _field_line("Right", each.right), _field_line("About", each.subject))
     text = "\n".join(line for line in lines if line)
-    return _to_candidate("correction", each.id, f"open correction, {each.kind}", text, each.author, each.at)
+    return _to_candidate(
+        kind="correction", name=each.id, what=f"open correction, {each.kind}", text=text, author=each.author, at=each.at
+    )
 
 
 def _field_line(name: str, text: str | None) -> str:
@@ -150,21 +156,23 @@ def _read_newest(tx: Reader, warm: SearchFilter, types: Sequence[str], most: int
     texts, repeated = SeenTexts(), Counter[str]()
     distinct: list[tuple[int, Memory, str]] = []
     for row in found:
-        if texts.find_same(row[1].content) is None:
-            texts.add(row[1].id, row[1].content)
+        _, memory, storer = row
+        if texts.find_same(memory.content) is None:
+            texts.add(memory.id, memory.content)
             distinct.append(row)
         else:
-            repeated[row[2]] += 1
+            repeated[storer] += 1
     if len(found) < most or repeated.total() < most // 2:
         return found
     [(who, _)] = repeated.most_common(1)
-    theirs = [row for row in distinct if row[2] == who][: most // 2]
+    theirs = [(seq, memory, storer) for seq, memory, storer in distinct if storer == who][: most // 2]
     others = sorted(standing_items.read_of_types(tx, replace(warm, without=who), types, most), key=_recency_key)
     return sorted([*others[: most - len(theirs)], *theirs], key=_recency_key)
 
 
 def _recency_key(row: tuple[int, Memory, str]) -> tuple[bool, int]:
-    return row[1].tier != "hot", -row[0]
+    seq, memory, _ = row
+    return memory.tier != "hot", -seq
 
 
 def _read_surroundings(tx: Reader, only: SearchFilter, own: int, cutoffs: SessionCutoffs) -> Iterator[PackCandidate]:
@@ -179,11 +187,12 @@ def _read_surroundings(tx: Reader, only: SearchFilter, own: int, cutoffs: Sessio
         f" ORDER BY m.seq DESC LIMIT {MAX_LOOKED_AT}",
         params,
     )
-    for name, column in (("threads", 0), ("entities", 1)):
-        if names := _count_names([row[column] for row in rows]):
+    threads, entities, times = zip(*rows, strict=True) if rows else ((), (), ())
+    for name, labels in (("threads", threads), ("entities", entities)):
+        if names := _count_names(labels):
             yield _to_candidate(name, name, f"{name} touched lately", names)
     day = clock.ago(DAY_S)
-    new = sum(row[2] >= day for row in rows)
+    new = sum(at >= day for at in times)
     if lines := _describe_last_day(
         tx, day, f"{new}{'+' if new == MAX_LOOKED_AT else ''} memories stored" if new else ""
     ):
@@ -197,18 +206,20 @@ def _count_names(names: Sequence[str | None]) -> str:
 
 def _describe_last_day(tx: Reader, day: str, memories: str) -> str:
     notes = tx.all(
-        "SELECT path FROM notes WHERE modified_at >= ? ORDER BY modified_at DESC LIMIT ?", (day, MAX_LOOKED_AT)
+        "SELECT path FROM notes WHERE modified_at >= :day ORDER BY modified_at DESC LIMIT :most",
+        {"day": day, "most": MAX_LOOKED_AT},
     )
-    paths = ", ".join(to_one_line(row[0]) for row in notes[:3])
+    paths = ", ".join(to_one_line(path) for (path,) in notes[:3])
     people = tx.all(
-        "SELECT DISTINCT who FROM sessions WHERE status IN ('active', 'paused', 'completed') AND seen_at >= ? LIMIT ?",
-        (day, MAX_NAMED),
+        "SELECT DISTINCT who FROM sessions WHERE status IN ('active', 'paused', 'completed') AND seen_at >= :day"
+        " LIMIT :most",
+        {"day": day, "most": MAX_NAMED},
     )
     number = f"{MAX_LOOKED_AT}+ notes" if len(notes) == MAX_LOOKED_AT else pluralize(len(notes), "note")
     parts = (
         memories,
         f"{number} changed ({paths})" if notes else "",
-        f"at work: {', '.join(to_one_line(row[0], 60) for row in people)}" if people else "",
+        f"at work: {', '.join(to_one_line(who, 60) for (who,) in people)}" if people else "",
     )
     # Who is at work is no news where nothing was done.
     return "; ".join(part for part in parts if part) if memories or notes else ""
@@ -219,6 +230,5 @@ def _to_candidate(
 ) -> PackCandidate:
     shown = sanitize(text)
     who = to_one_line(author, 60) if author else None
-    return PackCandidate(
-        "brief", 0, PackItem(name, kind, what, None, shown.text, who, at, flags=list(shown.flags) or None)
-    )
+    item = PackItem(id=name, kind=kind, type=what, text=shown.text, author=who, at=at, flags=list(shown.flags) or None)
+    return PackCandidate("brief", 0, item)

@@ -59,10 +59,10 @@ def read_rules(tx: Reader, only: SearchFilter, total: int) -> list[PackCandidate
     found = read_of_types(tx, only, ("preference",), most)
     for tag in RULE_TAGS:
         found += _read_tagged(tx, only, tag, most)
-    ordered = sorted({seq: (seq, each, who) for seq, each, who in found}.values(), reverse=True, key=lambda row: row[0])
-    applying = [row for row in ordered if row[1].applies_to == GLOBAL]
-    pieces = [to_candidate("rules", rank, *row) for rank, row in enumerate(applying[:most])]
-    return pieces + _read_rule_notes(tx, only, len(pieces), most)
+    applying = {seq: (seq, each, who) for seq, each, who in found if each.applies_to == GLOBAL}
+    newest = [applying[seq] for seq in sorted(applying, reverse=True)[:most]]
+    candidates = [to_candidate("rules", rank, *row) for rank, row in enumerate(newest)]
+    return candidates + _read_rule_notes(tx, only, len(candidates), most)
 
 
 def read_of_types(tx: Reader, only: SearchFilter, types: Sequence[str], most: int) -> list[tuple[int, Memory, str]]:
@@ -84,10 +84,7 @@ def _read_tagged(tx: Reader, only: SearchFilter, tag: str, most: int) -> list[tu
         f" WHERE t.tag = :tag AND t.kind = 'memory' AND {where} ORDER BY m.seq DESC LIMIT :most",
         {**params, "tag": tag, "most": most},
     )
-    return [
-        (int(row[memory_model.COLUMN_COUNT]), memory_model.from_row(row), row[memory_model.COLUMN_COUNT + 1])
-        for row in rows
-    ]
+    return [(int(seq), memory_model.from_row(columns), stored_by) for *columns, seq, stored_by in rows]
 
 
 def _read_rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[int, Memory, str]]:
@@ -96,10 +93,7 @@ def _read_rows(tx: Reader, where: str, params: Params, most: int) -> list[tuple[
         f" ORDER BY m.seq DESC LIMIT {most:d}",
         params,
     )
-    return [
-        (int(row[memory_model.COLUMN_COUNT]), memory_model.from_row(row), row[memory_model.COLUMN_COUNT + 1])
-        for row in rows
-    ]
+    return [(int(seq), memory_model.from_row(columns), stored_by) for *columns, seq, stored_by in rows]
 
 
 def _read_rule_notes(tx: Reader, only: SearchFilter, rank: int, most: int) -> list[PackCandidate]:
@@ -123,9 +117,15 @@ def from_note(path: str, title: str, at: str, text: str, section: str | None = N
     """A note's passage as an item."""
     shown = sanitize(text)
     return PackItem(
-        to_one_line(path, 500), "note", "note", distinct_title(title, shown.text), shown.text, None, at,
-        to_one_line(section) if section else None, flags=list(shown.flags) or None,
-    )  # fmt: skip
+        id=to_one_line(path, 500),
+        kind="note",
+        type="note",
+        title=distinct_title(title, shown.text),
+        text=shown.text,
+        at=at,
+        section=to_one_line(section) if section else None,
+        flags=list(shown.flags) or None,
+    )
 
 
 def to_candidate(
@@ -191,6 +191,9 @@ def read_links(tx: Reader, seqs: Sequence[int], viewer: str) -> tuple[list[PackL
             f" WHERE l.{end} IN ({some}) AND {seen} ORDER BY l.created_at DESC LIMIT 100",
             {"viewer": viewer},
         )
-    found = list(dict.fromkeys(PackLink(row[0], to_one_line(row[1], 60), row[2]) for row in rows))
-    titles = {row[end]: to_one_line(row[end + 3 - end // 2], 80) for row in rows for end in (0, 2)}
-    return found, titles
+    found: dict[PackLink, None] = {}
+    titles: dict[str, str] = {}
+    for from_id, relation, to_id, from_title, to_title in rows:
+        found[PackLink(from_id, to_one_line(relation, 60), to_id)] = None
+        titles |= {from_id: to_one_line(from_title, 80), to_id: to_one_line(to_title, 80)}
+    return list(found), titles

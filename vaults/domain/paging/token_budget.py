@@ -69,14 +69,5 @@ async def count_within(pool: Executor, texts: Sequence[str], room: int) -> int:
     if tokenizer.surely_fits(texts, room):
         return len(texts)
     if tokenizer.is_quick_to_count(texts):
-        return _count_within(texts, room)
-    return await run_in(pool, _count_within, texts, room)
-
-
-def _count_within(texts: Sequence[str], room: int) -> int:
-    used = 0
-    for number, text in enumerate(texts):
-        used += TOKEN_COUNTS.of(text)
-        if used > room:
-            return max(1, number)
-    return len(texts)
+        return tokenizer.count_fitting(texts, room, TOKEN_COUNTS.of)
+    return await run_in(pool, tokenizer.count_fitting, texts, room, TOKEN_COUNTS.of)

@@ -29,20 +29,20 @@ async def is_condition_met(draft: DraftNotes, condition: Condition) -> bool:
     return await run_in(draft.vault.shared.pool, _is_met, note.text, condition)
 
 
-async def collect(draft: DraftNotes, wanted: CollectSpec) -> Any:
+async def collect(draft: DraftNotes, spec: CollectSpec) -> Any:
     """Collect tasks, as mappings of ``text``, ``status``, ``line``, ``due`` and ``section``; the text of a section; or
     the value of a property. An empty list, '' or None for something missing."""
-    note = await _read_note(draft, wanted.path)
+    note = await _read_note(draft, spec.path)
     if note is None:
-        return _empty_value(wanted)
-    return await run_in(draft.vault.shared.pool, _collect_from, note.text, wanted)
+        return _empty_value(spec)
+    return await run_in(draft.vault.shared.pool, _collect_from, note.text, spec)
 
 
 async def _read_note(draft: DraftNotes, name: str) -> OpenNote | None:
     """The note at exactly this path: one with the same name elsewhere does not count."""
     path = to_note_path(await resolve_path(draft.vault, name))
     try:
-        note = await draft.opened(path)
+        note = await draft.open_note(path)
     except NotFound:
         return None
     return note if collision_key(note.path) == collision_key(path) else None
@@ -74,24 +74,24 @@ def _section_text(text: str, parsed: markdown.ParsedNote, wanted: str) -> sectio
         return None
 
 
-def _empty_value(wanted: CollectSpec) -> Any:
-    if wanted.tasks is not None:
+def _empty_value(spec: CollectSpec) -> Any:
+    if spec.tasks is not None:
         return []
-    return "" if wanted.section is not None else None
+    return "" if spec.section is not None else None
 
 
-def _collect_from(text: str, wanted: CollectSpec) -> Any:
+def _collect_from(text: str, spec: CollectSpec) -> Any:
     parsed = markdown.parse(text)
-    if wanted.property is not None:
-        return _to_plain(parsed.frontmatter.get(wanted.property))
-    found = _section_text(text, parsed, wanted.section) if wanted.section is not None else None
-    if wanted.section is not None and found is None:
-        return _empty_value(wanted)
-    if wanted.tasks is None:
+    if spec.property is not None:
+        return _to_plain(parsed.frontmatter.get(spec.property))
+    found = _section_text(text, parsed, spec.section) if spec.section is not None else None
+    if spec.section is not None and found is None:
+        return _empty_value(spec)
+    if spec.tasks is None:
         assert found is not None
         return _check_length(text[found.body_start : found.end].replace("\r\n", "\n").strip())
     start, end = (found.start, found.end) if found is not None else (0, len(text))
-    status = STATUSES.get(wanted.tasks, wanted.tasks).lower()
+    status = STATUSES.get(spec.tasks, spec.tasks).lower()
     tasks = [each for each in parsed.tasks if start <= each.start < end and status in ("all", each.status.lower())]
     if len(tasks) > MAX_TASKS:
         raise InvalidArgument("collect", f"finds {len(tasks):,} tasks; {MAX_TASKS} is the most")

@@ -53,15 +53,15 @@ class PolicyPlan:
     policy: Policy
     templates: Mapping[str, CompiledTemplate]
 
-    def filled(self, value: Any, place: str, values: Mapping[str, Any]) -> Any:
+    def fill(self, value: Any, place: str, values: Mapping[str, Any]) -> Any:
         """Fill in every template in a value of the policy. Blocking for long ones."""
         if isinstance(value, str):
             template = self.templates.get(place)
-            return value if template is None else template.filled(values)
+            return value if template is None else template.render(values)
         if isinstance(value, dict):
-            return {key: self.filled(each, f"{place}.{key}", values) for key, each in value.items()}
+            return {key: self.fill(each, f"{place}.{key}", values) for key, each in value.items()}
         if isinstance(value, list):
-            return [self.filled(each, f"{place}.{at}", values) for at, each in enumerate(value, start=1)]
+            return [self.fill(each, f"{place}.{at}", values) for at, each in enumerate(value, start=1)]
         return value
 
 

@@ -36,9 +36,9 @@ class PolicyRunResult:
     """What a run changed, or would change."""
 
     name: str
-    changed: bool
     steps: list[StepResult]
     paths: list[str]
-    summary: str | None = None  # the policy's own output
-    change: str | None = None  # the id by which ``history`` undoes all of it
-    diff: str | None = None  # of a preview
+    summary: str | None  # the policy's own output
+    diff: str | None  # of a preview
+    change: str | None  # the id by which ``history`` undoes all of it
+    changed: bool

@@ -36,22 +36,22 @@ MAX_NAMED = 20
 
 
 async def run_policy(
-    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+    vault: Vault, actor: Actor, plan: PolicyPlan, request: PolicyRunRequest, tools: PolicyTools
 ) -> PolicyRunResult:
     """Run a policy, or only show what it would change. If another program saves one of the notes meanwhile, everything
     is retried once. Raises ``InvalidArgument`` for a variable, the error of a failing step with its name, ``Conflict``,
     ``ConfirmationRequired`` if notes would be deleted: then nothing is changed."""
-    if order.dry_run:
-        drafted = await _draft_steps(vault, actor, plan, order, tools)
+    if request.dry_run:
+        drafted = await _draft_steps(vault, actor, plan, request, tools)
         diff = await run_in(vault.shared.pool, diff_files, drafted.draft.files)
         return drafted.to_result(plan, changed=False, diff=diff)
     async with vault.notes.writing():
         try:
-            return await _run_once(vault, actor, plan, order, tools)
+            return await _run_once(vault, actor, plan, request, tools)
         except _SavedMeanwhile:
             pass
         try:
-            return await _run_once(vault, actor, plan, order, tools)
+            return await _run_once(vault, actor, plan, request, tools)
         except _SavedMeanwhile as failure:
             raise failure.conflict from None
 
@@ -74,37 +74,47 @@ class _DraftedRun:
         self, plan: PolicyPlan, *, changed: bool, change: str | None = None, diff: str | None = None
     ) -> PolicyRunResult:
         paths = [each.target for each in self.draft.files]
-        return PolicyRunResult(plan.policy.name, changed, self.steps, paths, self.summary, change, diff)
+        return PolicyRunResult(
+            name=plan.policy.name,
+            changed=changed,
+            steps=self.steps,
+            paths=paths,
+            summary=self.summary,
+            change=change,
+            diff=diff,
+        )
 
 
 async def _run_once(
-    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+    vault: Vault, actor: Actor, plan: PolicyPlan, request: PolicyRunRequest, tools: PolicyTools
 ) -> PolicyRunResult:
-    drafted = await _draft_steps(vault, actor, plan, order, tools)
+    drafted = await _draft_steps(vault, actor, plan, request, tools)
     files = drafted.draft.files
     if not files:
         return drafted.to_result(plan, changed=False)
     gone = [each.path for each in files if each.after is None]
-    if gone and not order.confirmed:
+    if gone and not request.confirmed:
         raise ConfirmationRequired(
             f"{plan.policy.name} deletes {len(gone)} of the notes: only with confirmed: true",
             hint="preview shows what would be lost",
             paths=gone[:MAX_NAMED],
         )
     try:
-        done = await commit(vault, actor, NoteChange(TOOL, f"ran the policy {plan.policy.name}", files, order.session))
+        done = await commit(
+            vault, actor, NoteChange(TOOL, f"ran the policy {plan.policy.name}", files, request.session)
+        )
     except (Conflict, AlreadyExists) as failure:
         raise _SavedMeanwhile(failure) from failure
     return drafted.to_result(plan, changed=True, change=done.id)
 
 
 async def _draft_steps(
-    vault: Vault, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest, tools: PolicyTools
+    vault: Vault, actor: Actor, plan: PolicyPlan, request: PolicyRunRequest, tools: PolicyTools
 ) -> _DraftedRun:
     draft = DraftNotes(vault)
     try:
         async with asyncio.timeout(MAX_SECONDS):
-            running = _StepRunner(plan, draft, tools, await _initial_values(draft, actor, plan, order))
+            running = _StepRunner(plan, draft, tools, await _initial_values(draft, actor, plan, request))
             await running.all()
             return _DraftedRun(draft, running.did, await running.summary())
     except TimeoutError:
@@ -113,7 +123,9 @@ async def _draft_steps(
         ) from None
 
 
-async def _initial_values(draft: DraftNotes, actor: Actor, plan: PolicyPlan, order: PolicyRunRequest) -> dict[str, Any]:
+async def _initial_values(
+    draft: DraftNotes, actor: Actor, plan: PolicyPlan, request: PolicyRunRequest
+) -> dict[str, Any]:
     """The values that templates can use before the first step."""
     vault, policy = draft.vault, plan.policy
     now = datetime.now(UTC).astimezone()
@@ -123,11 +135,11 @@ async def _initial_values(draft: DraftNotes, actor: Actor, plan: PolicyPlan, ord
         "caller": actor.name,
         "vault": vault.name,
     }
-    known |= await run_in(vault.shared.pool, variables.resolve_variables, policy, order.given, known)
+    known |= await run_in(vault.shared.pool, variables.resolve_variables, policy, request.given, known)
     found: dict[str, Any] = {}
     for name, wanted in policy.collect.items():
         place = f"collect.{name}"
-        look = fill_lookup(CollectSpec, plan.filled(_lookup_values(wanted), place, known), place)
+        look = fill_lookup(CollectSpec, plan.fill(_lookup_values(wanted), place, known), place)
         found[name] = await _naming_place(place, lookups.collect(draft, look))
     return {**known, **found, "steps": {}}
 
@@ -178,7 +190,7 @@ class _StepRunner:
 
     async def _step(self, number: int) -> StepResult:
         step = self._plan.policy.steps[number]
-        stopped = await self._stopped(step.when)
+        stopped = await self._find_unmet(step.when)
         if stopped is not None:
             return StepResult(step.id, step.tool, changed=False, skipped=stopped)
         if step.each is None:
@@ -194,7 +206,7 @@ class _StepRunner:
         changed = any(done.changed for done in results)
         return StepResult(step.id, step.tool, changed, path, times=len(results), warnings=warnings)
 
-    async def _stopped(self, when: list[str]) -> str | None:
+    async def _find_unmet(self, when: list[str]) -> str | None:
         """The first condition that is not met. Each is evaluated when first needed, on the notes on disk, so that no
         step changes any."""
         for each in when:
@@ -203,7 +215,7 @@ class _StepRunner:
                 self._held[name] = self._values[name] is True
             elif name not in self._held:
                 wanted, place = self._plan.policy.conditions[name], f"conditions.{name}"
-                look = fill_lookup(Condition, self._plan.filled(_lookup_values(wanted), place, self._values), place)
+                look = fill_lookup(Condition, self._plan.fill(_lookup_values(wanted), place, self._values), place)
                 self._held[name] = await lookups.is_condition_met(DraftNotes(self._draft.vault), look)
             if self._held[name] == each.startswith("not "):
                 return each
@@ -223,4 +235,4 @@ class _StepRunner:
 
     async def _fill(self, value: Any, place: str, own: Mapping[str, Any]) -> Any:
         values = {**self._values, **own}
-        return await run_in(self._draft.vault.shared.pool, self._plan.filled, value, place, values)
+        return await run_in(self._draft.vault.shared.pool, self._plan.fill, value, place, values)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vaults import clock
@@ -62,7 +61,7 @@ async def list_policies(vault: Vault, tools: PolicyTools) -> list[ListedPolicy]:
 def _list_policies(vault: Vault, tools: PolicyTools) -> list[ListedPolicy]:
     folder = vault.notes.settings.policies
     found = []
-    for name in vault.notes.tree.named(folder, policy_paths.SUFFIX, MAX_POLICIES):
+    for name in vault.notes.tree.list_names(folder, policy_paths.SUFFIX, MAX_POLICIES):
         path = f"{folder}/{name}{policy_paths.SUFFIX}"
         try:
             kept = _read_policy(vault, name)
@@ -82,7 +81,7 @@ def _read_policy(vault: Vault, name: str) -> StoredPolicy:
     try:
         content: FileContent = vault.notes.tree.read(path, MAX_READ_BYTES)
     except NotFound:
-        there = vault.notes.tree.named(vault.notes.settings.policies, policy_paths.SUFFIX, MAX_POLICIES)
+        there = vault.notes.tree.list_names(vault.notes.settings.policies, policy_paths.SUFFIX, MAX_POLICIES)
         hint = f"there are: {', '.join(there[:20])}" if there else "there is none yet: an admin can author one"
         raise NotFound(f"no policy {name}", hint=hint) from None
     return StoredPolicy(name, path, content.data, content.stamp)
@@ -111,29 +110,31 @@ async def add_policy(
 
 
 async def revise_policy(
-    vault: Vault, actor: Actor, kept: StoredPolicy, content: str, session: str | None
+    vault: Vault, actor: Actor, stored: StoredPolicy, content: str, session: str | None
 ) -> tuple[StoredPolicy, str | None]:
     """Replace the version that was read with another. Raises ``Conflict`` if it has changed meanwhile."""
-    if kept.data == content.encode():
-        return kept, None
+    if stored.data == content.encode():
+        return stored, None
     async with vault.notes.writing():
-        file = FileChange(kept.path, kept.data, content.encode(), stamp=kept.stamp)
+        file = FileChange(stored.path, stored.data, content.encode(), stamp=stored.stamp)
         return await _write(vault, actor, file, ("revised", session))
 
 
-async def remove_policy(vault: Vault, actor: Actor, kept: StoredPolicy, session: str | None) -> str:
+async def remove_policy(vault: Vault, actor: Actor, stored: StoredPolicy, session: str | None) -> str:
     """Delete a policy; returns the id of the change, by which ``history`` can undo it."""
     async with vault.notes.writing():
-        file = FileChange(kept.path, kept.data, None, stamp=kept.stamp)
+        file = FileChange(stored.path, stored.data, None, stamp=stored.stamp)
         return await _commit_audited(vault, actor, file, ("deleted", session))
 
 
-def check_etag(kept: StoredPolicy, etag: str | None) -> None:
+def check_etag(stored: StoredPolicy, etag: str | None) -> None:
     """Raise ``Conflict``, with the present text and etag, if the caller read another version."""
-    if etag != kept.etag:
-        text = kept.data.decode("utf-8", "replace")
+    if etag != stored.etag:
+        text = stored.data.decode("utf-8", "replace")
         hint = "look at the present text and revise it with its etag"
-        raise Conflict(f"the policy {kept.name} has changed since it was read", hint=hint, etag=kept.etag, text=text)
+        raise Conflict(
+            f"the policy {stored.name} has changed since it was read", hint=hint, etag=stored.etag, text=text
+        )
 
 
 async def _write(vault: Vault, actor: Actor, file: FileChange, how: tuple[str, str | None]) -> tuple[StoredPolicy, str]:
@@ -149,8 +150,10 @@ async def _commit_audited(vault: Vault, actor: Actor, file: FileChange, how: tup
     done = await commit(vault, actor, NoteChange(TOOL, f"{verb} the policy {name}", [file], session))
 
     def audit(tx: Writer) -> None:
-        row: Sequence[object] = (clock.now(), actor.identity, f"policy {verb}", name, done.id)
-        tx.run("INSERT INTO audit (at, who, action, target, reason) VALUES (?, ?, ?, ?, ?)", row)
+        tx.run(
+            "INSERT INTO audit (at, who, action, target, reason) VALUES (:at, :who, :action, :target, :reason)",
+            {"at": clock.now(), "who": actor.identity, "action": f"policy {verb}", "target": name, "reason": done.id},
+        )
 
     await vault.db.write_uncounted(audit)
     return done.id

@@ -35,7 +35,7 @@ class CompiledTemplate:
     names: frozenset[str]  # names it reads
     parts: frozenset[tuple[str, str | int]]  # which parts of them
 
-    def filled(self, values: Mapping[str, Any]) -> Any:
+    def render(self, values: Mapping[str, Any]) -> Any:
         """Render to text, or, for a template that is nothing but one ``{{ value }}``, to that value itself. Blocking
         for a millisecond the first time. Raises ``InvalidArgument`` that names its place."""
         from jinja2 import TemplateError

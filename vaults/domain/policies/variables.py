@@ -52,7 +52,7 @@ def resolve_variables(policy: Policy, given: Mapping[str, Any], built_in: Mappin
             values[name] = each.default
     for name, template in order_defaults(policy).items():
         if given.get(name) is None:
-            filled = template.filled({**built_in, **values})
+            filled = template.render({**built_in, **values})
             values[name] = None if filled is None else check_variable(policy.variables[name], filled, template.place)
     if sum(_size(each) for each in values.values()) > MAX_INPUT:
         raise InvalidArgument("variables", f"have more than {MAX_INPUT:,} characters together")

@@ -93,24 +93,24 @@ class _RankedRows:
     numbers: Mapping[int, int]
 
 
-async def explain(vault: Vault, ask: SearchRequest, most: int, fitting: CountFitting) -> SearchExplanation:
-    """The search ``ask`` with its reasons, and its first ``most`` candidates. It is run anew, for the timings.
+async def explain(vault: Vault, request: SearchRequest, most: int, fitting: CountFitting) -> SearchExplanation:
+    """The search ``request`` with its reasons, and its first ``most`` candidates. It is run anew, for the timings.
     ``fitting``: how many of an answer's hits the search would return."""
     timings = StageTimings(vault.shared.observer)
 
     def pick(tx: Reader, ranking: SearchRanking) -> _RankedRows:
-        rows = _read_rows(tx, vault.name, ranking, most, ask.only)
+        rows = _read_rows(tx, vault.name, ranking, most, request.only)
         ranks = {passage: rank for rank, (passage, _) in enumerate(ranking.order, 1)}
         return _RankedRows(ranking, rows, ranks, passages.numbers_in_item(tx, rows))
 
-    found = await hybrid_search.rank_and_pick(vault, ask, pick, timings)
-    answer = await hybrid_search.search_vault(vault, ask)
+    found = await hybrid_search.rank_and_pick(vault, request, pick, timings)
+    answer = await hybrid_search.search_vault(vault, request)
     kept = answer.shown[: await fitting(answer)]
     ids = [each.hit.id for each in kept]
-    candidates = list(_candidates(found, ask, {each.item for each in kept}, most))
+    candidates = list(_candidates(found, request, {each.item for each in kept}, most))
     settings = vault.shared.search
     return SearchExplanation(
-        query=_interpretation(found.ranking, ask.only),
+        query=_interpretation(found.ranking, request.only),
         candidates=candidates,
         total=len(found.ranking.order),
         returned=ids,
@@ -140,13 +140,15 @@ def _interpretation(ranking: SearchRanking, only: SearchFilter) -> QueryInterpre
     )
 
 
-def _candidates(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], most: int) -> Iterator[ExplainedCandidate]:
-    ranking = found.ranking
+def _candidates(
+    ranked: _RankedRows, request: SearchRequest, kept: set[ItemKey], most: int
+) -> Iterator[ExplainedCandidate]:
+    ranking = ranked.ranking
     words = {passage: rank for rank, passage in enumerate(ranking.words.scores, 1)}
     meanings = {passage: rank for rank, passage in enumerate(ranking.meanings.scores, 1)}
     items = {passage: (rank, score) for rank, (passage, score) in enumerate(ranking.items, 1)}
     for rank, (passage, score) in enumerate(ranking.order[:most], 1):
-        if (row := found.rows.get(passage)) is None:
+        if (row := ranked.rows.get(passage)) is None:
             continue  # deleted since it was ranked
         keyword = ChannelRank(words[passage], round(ranking.words.scores[passage], 4)) if passage in words else None
         near = meanings.get(passage)
@@ -157,12 +159,12 @@ def _candidates(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], most
             id=row.hit.id,
             kind=row.item[0],
             title=row.hit.title,
-            passage=found.numbers[passage],
+            passage=ranked.numbers[passage],
             text=(row.hit.snippet or row.hit.content or "")[:200],
             joint=round(ranking.fused[passage], 4),
             signals={name: round(lift[passage], 4) for name, lift in ranking.lifts.items() if passage in lift},
             score=round(score, 4),
-            outcome=_outcome(found, ask, kept, passage),
+            outcome=_outcome(ranked, request, kept, passage),
             keyword=keyword,
             semantic=semantic,
             rerank=ranking.opinions.get(passage),
@@ -171,18 +173,18 @@ def _candidates(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], most
         )
 
 
-def _outcome(found: _RankedRows, ask: SearchRequest, kept: set[ItemKey], passage: int) -> str:
-    ranking, ranks = found.ranking, found.ranks
+def _outcome(ranked: _RankedRows, request: SearchRequest, kept: set[ItemKey], passage: int) -> str:
+    ranking, ranks = ranked.ranking, ranked.ranks
     of = next((each.of for each in ranking.repeats if each.item == passage), None)
     if of is not None:
         return f"dropped: repeats the text of candidate {ranks[of]}"
-    place = find_place(passage, ranking.items, ranking.facts, ask.group_by)
+    place = find_place(passage, ranking.items, ranking.facts, request.group_by)
     if place is None:
         return "dropped: it is what others like it are looked for"
     if place.best != passage:
-        return f"counted for candidate {ranks[place.best]}, the best of its {ask.group_by}"
-    if place.score / ranking.top < ask.min_score:
-        return f"dropped: its score is below min_score {ask.min_score}"
-    if place.rank > ask.limit:
-        return f"dropped: place {place.rank}, beyond limit {ask.limit}"
+        return f"counted for candidate {ranks[place.best]}, the best of its {request.group_by}"
+    if place.score / ranking.top < request.min_score:
+        return f"dropped: its score is below min_score {request.min_score}"
+    if place.rank > request.limit:
+        return f"dropped: place {place.rank}, beyond limit {request.limit}"
     return "returned" if ranking.facts[passage].item in kept else "dropped: beyond max_tokens"

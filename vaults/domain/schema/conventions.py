@@ -43,90 +43,90 @@ class Convention:
     exceptions: tuple[str, ...]  # paths of the others
 
 
-def infer_conventions(sheets: Sequence[NoteProperties]) -> list[Convention]:
+def infer_conventions(notes: Sequence[NoteProperties]) -> list[Convention]:
     """Conventions of every folder, and of every type of note except those that make up almost all of one folder."""
     by_folder: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     by_type: defaultdict[str, list[NoteProperties]] = defaultdict(list)
-    for sheet in sheets:
-        by_folder[sheet.folder].append(sheet)
-        value = sheet.values.get(TYPE_FIELD)
+    for note in notes:
+        by_folder[note.folder].append(note)
+        value = note.values.get(TYPE_FIELD)
         for text in value.texts if value and value.kind == "string" else ():
-            by_type[text].append(sheet)
+            by_type[text].append(note)
     found: list[Convention] = []
     for name in sorted(by_folder):
         found += _conventions_of("folder", name, by_folder[name])
     for name in sorted(by_type):
-        homes = {sheet.folder for sheet in by_type[name]}
+        homes = {note.folder for note in by_type[name]}
         if len(homes) > 1 or len(by_type[name]) < MIN_SHARE * len(by_folder[homes.pop()]):
             found += _conventions_of("type", name, by_type[name])
     return found
 
 
-def _conventions_of(of: Literal["folder", "type"], name: str, sheets: Sequence[NoteProperties]) -> Iterator[Convention]:
-    if len(sheets) < MIN_NOTES:
+def _conventions_of(of: Literal["folder", "type"], name: str, notes: Sequence[NoteProperties]) -> Iterator[Convention]:
+    if len(notes) < MIN_NOTES:
         return
-    counted: Counter[str] = Counter(field for sheet in sheets for field in sheet.values if field not in TAG_FIELDS)
+    counted: Counter[str] = Counter(field for note in notes for field in note.values if field not in TAG_FIELDS)
     for field, number in counted.most_common():
-        if number >= MIN_SHARE * len(sheets):
-            missing = [sheet.path for sheet in sheets if field not in sheet.values]
-            yield _make_convention((of, name, "required", field), sheets, missing)
+        if number >= MIN_SHARE * len(notes):
+            missing = [note.path for note in notes if field not in note.values]
+            yield _make_convention((of, name, "required", field), notes, missing)
         if number >= MIN_NOTES:
-            yield from _value_conventions(of, name, field, [sheet for sheet in sheets if field in sheet.values])
-    yield from _tag_conventions(of, name, sheets)
-    if of == "folder" and (kind := _name_convention(sheets)) is not None:
-        others = [sheet.path for sheet in sheets if not NAME_PATTERNS[kind].fullmatch(stem(sheet.path))]
-        yield _make_convention((of, name, "name", None), sheets, others, value=kind)
+            yield from _value_conventions(of, name, field, [note for note in notes if field in note.values])
+    yield from _tag_conventions(of, name, notes)
+    if of == "folder" and (kind := _name_convention(notes)) is not None:
+        others = [note.path for note in notes if not NAME_PATTERNS[kind].fullmatch(stem(note.path))]
+        yield _make_convention((of, name, "name", None), notes, others, value=kind)
 
 
 def _make_convention(
     key: tuple[Literal["folder", "type"], str, ConventionRule, str | None],
-    sheets: Sequence[NoteProperties],
+    notes: Sequence[NoteProperties],
     exceptions: Sequence[str],
     value: str | None = None,
     choices: Sequence[str] = (),
 ) -> Convention:
-    share = round(1 - len(exceptions) / len(sheets), 3)
-    return Convention(*key, value, tuple(choices), len(sheets), share, tuple(exceptions))
+    share = round(1 - len(exceptions) / len(notes), 3)
+    return Convention(
+        *key, value=value, choices=tuple(choices), notes=len(notes), share=share, exceptions=tuple(exceptions)
+    )
 
 
 def _value_conventions(
     of: Literal["folder", "type"], name: str, field: str, having: Sequence[NoteProperties]
 ) -> Iterator[Convention]:
     """Conventions for a field's type and its set of values. Notes with an empty value are no exceptions."""
-    filled = [sheet for sheet in having if sheet.values[field].kind != "empty"]
+    filled = [note for note in having if note.values[field].kind != "empty"]
     if len(filled) < MIN_NOTES:
         return
-    [(kind, number)] = Counter(sheet.values[field].kind for sheet in filled).most_common(1)
+    [(kind, number)] = Counter(note.values[field].kind for note in filled).most_common(1)
     if number < MIN_SHARE * len(filled):
         return
-    others = [sheet.path for sheet in filled if sheet.values[field].kind != kind]
+    others = [note.path for note in filled if note.values[field].kind != kind]
     yield _make_convention((of, name, "type", field), filled, others, value=kind)
     if kind == "string" and not (of == "type" and field == TYPE_FIELD):
-        yield from _choice_convention(of, name, field, [sheet for sheet in filled if sheet.values[field].kind == kind])
+        yield from _choice_convention(of, name, field, [note for note in filled if note.values[field].kind == kind])
 
 
 def _choice_convention(
     of: Literal["folder", "type"], name: str, field: str, filled: Sequence[NoteProperties]
 ) -> Iterator[Convention]:
-    counted: Counter[str] = Counter(sheet.values[field].texts[0] for sheet in filled)
+    counted: Counter[str] = Counter(note.values[field].texts[0] for note in filled)
     often = [text for text, number in counted.most_common() if number >= MIN_USES]
-    others = [sheet.path for sheet in filled if counted[sheet.values[field].texts[0]] < MIN_USES]
+    others = [note.path for note in filled if counted[note.values[field].texts[0]] < MIN_USES]
     closed = 1 <= len(often) <= MAX_CHOICES and len(often) * MIN_USES <= len(filled)
     if closed and len(filled) >= MIN_NOTES and len(others) <= (1 - MIN_SHARE) * len(filled):
         yield _make_convention((of, name, "enum", field), filled, others, choices=often)
 
 
-def _tag_conventions(
-    of: Literal["folder", "type"], name: str, sheets: Sequence[NoteProperties]
-) -> Iterator[Convention]:
-    carried = [add_parent_tags(sheet.tags) for sheet in sheets]
+def _tag_conventions(of: Literal["folder", "type"], name: str, notes: Sequence[NoteProperties]) -> Iterator[Convention]:
+    carried = [add_parent_tags(note.tags) for note in notes]
     counted: Counter[str] = Counter(tag for tags in carried for tag in tags)
     # If as many notes carry a tag as carry one below it, the one below says more.
     dull = {tag.rpartition("/")[0] for tag, number in counted.items() if counted[tag.rpartition("/")[0]] == number}
     for tag, number in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
-        if number >= MIN_SHARE * len(sheets) and tag not in dull:
-            others = [sheet.path for sheet, tags in zip(sheets, carried, strict=True) if tag not in tags]
-            yield _make_convention((of, name, "tag", tag), sheets, others)
+        if number >= MIN_SHARE * len(notes) and tag not in dull:
+            others = [note.path for note, tags in zip(notes, carried, strict=True) if tag not in tags]
+            yield _make_convention((of, name, "tag", tag), notes, others)
 
 
 def add_parent_tags(tags: Iterable[str]) -> set[str]:
@@ -146,9 +146,9 @@ NAME_PATTERNS = {
 _NAME_SEPARATORS = {"kebab-case": "-", "snake_case": "_", "Title Case": " "}
 
 
-def _name_convention(sheets: Sequence[NoteProperties]) -> str | None:
+def _name_convention(notes: Sequence[NoteProperties]) -> str | None:
     """The naming style of most notes. A single word fits every style, so it is evidence for none."""
-    names = [stem(sheet.path) for sheet in sheets]
+    names = [stem(note.path) for note in notes]
     for kind, pattern in NAME_PATTERNS.items():
         fitting = [name for name in names if pattern.fullmatch(name)]
         telling = [name for name in fitting if _NAME_SEPARATORS.get(kind, "") in name]

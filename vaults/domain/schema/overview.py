@@ -72,15 +72,15 @@ class _FieldCounts:
         self.examples: Counter[str] = Counter()
 
 
-def summarize_fields(sheets: Sequence[NoteProperties]) -> list[FieldUse]:
+def summarize_fields(notes: Sequence[NoteProperties]) -> list[FieldUse]:
     """Every field, the most used first."""
     seen: defaultdict[str, _FieldCounts] = defaultdict(_FieldCounts)
-    for sheet in sheets:
-        for name, value in sheet.values.items():
+    for note in notes:
+        for name, value in note.values.items():
             counts = seen[name]
             counts.notes += 1
             counts.types[value.kind] += 1
-            counts.folders[sheet.folder] += 1
+            counts.folders[note.folder] += 1
             for text in value.texts[:MAX_EXAMPLES]:
                 if text and (text in counts.examples or len(counts.examples) < MAX_KEPT):
                     counts.examples[text] += 1
@@ -93,34 +93,41 @@ def _summarize_field(name: str, counts: _FieldCounts) -> FieldUse:
     kind = "mixed" if len(kinds) > 1 else kinds[0] if kinds else "empty"
     examples = [text[:EXAMPLE_LENGTH] for text, _ in counts.examples.most_common(MAX_EXAMPLES)]
     folders = dict(counts.folders.most_common(MAX_FOLDERS))
-    return FieldUse(name, kind, counts.notes, dict(counts.types.most_common()), examples, folders)
+    return FieldUse(
+        name=name,
+        type=kind,
+        notes=counts.notes,
+        types=dict(counts.types.most_common()),
+        examples=examples,
+        folders=folders,
+    )
 
 
-def count_tags(sheets: Iterable[NoteProperties]) -> list[TagCount]:
+def count_tags(notes: Iterable[NoteProperties]) -> list[TagCount]:
     """Every tag, the most used first. A note with ``a/b`` counts for ``a`` as well."""
-    notes: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     spelt: dict[str, str] = {}
-    for sheet in sheets:
+    for note in notes:
         found: dict[str, str] = {}
-        for tag in sheet.tags:
+        for tag in note.tags:
             parts = tag.split("/")
             for end in range(1, len(parts) + 1):
                 written = "/".join(parts[:end])
                 found.setdefault(written.lower(), written)
-        notes.update(found.keys())
+        counted.update(found.keys())
         for key, written in found.items():
             spelt.setdefault(key, written)
-    ordered = sorted(notes.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     return [TagCount(spelt[key], count) for key, count in ordered]
 
 
-def summarize_folders(sheets: Sequence[NoteProperties]) -> list[FolderOverview]:
+def summarize_folders(notes: Sequence[NoteProperties]) -> list[FolderOverview]:
     """Every folder with notes in it or below, by path; ``''`` is the notes folder itself."""
     own: defaultdict[str, list[NoteProperties]] = defaultdict(list)
     below: Counter[str] = Counter()
-    for sheet in sheets:
-        own[sheet.folder].append(sheet)
-        below.update(_ancestors(sheet.folder))
+    for note in notes:
+        own[note.folder].append(note)
+        below.update(_ancestors(note.folder))
     return [_summarize_folder(name, own.get(name, []), below[name]) for name in sorted(below)]
 
 
@@ -131,10 +138,10 @@ def _ancestors(folder: str) -> list[str]:
 
 
 def _summarize_folder(name: str, own: Sequence[NoteProperties], below: int) -> FolderOverview:
-    counted: Counter[str] = Counter(field for sheet in own for field in sheet.values)
+    counted: Counter[str] = Counter(field for note in own for field in note.values)
     usual = {each: round(n / len(own), 2) for each, n in counted.most_common() if n >= USUAL_SHARE * len(own)}
     types: Counter[str] = Counter(
-        text for sheet in own if TYPE_FIELD in sheet.values for text in sheet.values[TYPE_FIELD].texts
+        text for note in own if TYPE_FIELD in note.values for text in note.values[TYPE_FIELD].texts
     )
     most = types.most_common(1)
     return FolderOverview(

@@ -161,9 +161,8 @@ def _find_tag_holders(tx: Reader, old: str, new: str, folder: str) -> tuple[dict
     key = to_tag_key(old)
     found = {path: [tag for tag in json.loads(tags) if f"{tag.lower()}/".startswith(f"{key}/")] for path, tags in rows}
     same = to_tag_key(new) == key or f"{to_tag_key(new)}/".startswith(f"{key}/")
-    there = (
-        0 if same else tx.value("SELECT COUNT(*) FROM item_tags WHERE kind = 'note' AND tag = ?", (to_tag_key(new),))
-    )
+    present = "SELECT COUNT(*) FROM item_tags WHERE kind = 'note' AND tag = :tag"
+    there = 0 if same else tx.value(present, {"tag": to_tag_key(new)})
     broken = tx.all(
         f"SELECT n.path FROM notes n WHERE n.problem IS NOT NULL AND n.frontmatter = '{{}}'{below} ORDER BY n.path",
         params,

@@ -20,9 +20,6 @@ from vaults.domain.schema.property_values import TEXT_LENGTH, to_short_text
 from vaults.domain.text.regexes import MAX_PATTERN_LENGTH, compile_pattern
 from vaults.errors import InvalidArgument
 
-NAME_STYLES = ("dated", "kebab-case", "snake_case", "Title Case")
-
-ScalarValue = str | int | float | bool
 ShortText = Annotated[str, Field(min_length=1, max_length=TEXT_LENGTH)]
 
 

@@ -39,17 +39,17 @@ class FieldValue:
     near: list[str] = field(default_factory=list)
 
 
-def list_field_values(sheets: Sequence[NoteProperties], name: str) -> list[FieldValue]:
+def list_field_values(notes: Sequence[NoteProperties], name: str) -> list[FieldValue]:
     """The values of a field, or the items of its lists, most used first."""
     counted: Counter[tuple[str, str]] = Counter()
-    for sheet in sheets:
-        if (value := sheet.values.get(name)) is not None:
+    for note in notes:
+        if (value := note.values.get(name)) is not None:
             kind = "string" if value.kind == "list" else str(value.kind)
             texts = parse_tags(list(value.texts)) if name in TAG_FIELDS else value.texts
             counted.update({(text, kind) for text in texts} or {("", str(value.kind))})
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     near = find_similar([text for (text, kind), _ in ordered if kind == "string"])
-    return [FieldValue(text, kind, notes, near.get(text, [])) for (text, kind), notes in ordered]
+    return [FieldValue(text, kind, count, near.get(text, [])) for (text, kind), count in ordered]
 
 
 def find_similar(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -38,26 +38,28 @@ class Migration:
 
 
 async def migrate_values(
-    vault: Vault, actor: Actor, wanted: Migration, request: FrontmatterEditRequest
+    vault: Vault, actor: Actor, migration: Migration, request: FrontmatterEditRequest
 ) -> FrontmatterEditResult:
     """Replace values. Those that cannot be converted stay, with a warning. Raises ``InvalidArgument``."""
-    if not wanted.mapping and wanted.to_type is None:
+    if not migration.mapping and migration.to_type is None:
         raise InvalidArgument("mapping", "or to_type is needed: what the values are to become")
     warnings = await warn_if_behind(vault)
     folder = parse_folder(request.folder)
-    found = await vault.db.read(lambda tx: find_field_holders(tx, wanted.field, folder))
-    counts = _count_values(found.notes, wanted)
+    found = await vault.db.read(lambda tx: find_field_holders(tx, migration.field, folder))
+    counts = _count_values(found.notes, migration)
     paths = [
-        each.path for each in found.notes if wanted.to_type or _texts_of(each, wanted.field) & wanted.mapping.keys()
+        each.path
+        for each in found.notes
+        if migration.to_type or _texts_of(each, migration.field) & migration.mapping.keys()
     ]
 
     def step(text: str) -> str:
-        return migrate_note_text(text, wanted)
+        return migrate_note_text(text, migration)
 
-    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {wanted.field}", request))
-    missing = [each for each in wanted.mapping if each not in counts]
+    done = await edit_notes(vault, actor, paths, step, (f"changed values of the field {migration.field}", request))
+    missing = [each for each in migration.mapping if each not in counts]
     if missing:
-        warnings.append(f"no note has {wanted.field}: {', '.join(missing[:MAX_COUNTED])}")
+        warnings.append(f"no note has {migration.field}: {', '.join(missing[:MAX_COUNTED])}")
     warnings += [*done.warnings, *warn_of_unreadable(found.unreadable), *await warn_if_no_folder(vault, request.folder)]
     return replace(done, counts=dict(counts.most_common(MAX_COUNTED)), warnings=warnings)
 
@@ -67,26 +69,26 @@ def _texts_of(holder: FieldHolder, field: str) -> set[str]:
     return {to_whole_text(each) for each in (value if isinstance(value, list) else [value]) if _is_plain(each)}
 
 
-def _count_values(notes: Sequence[FieldHolder], wanted: Migration) -> Counter[str]:
-    counted = Counter(text for holder in notes for text in _texts_of(holder, wanted.field))
-    return Counter({text: n for text, n in counted.items() if not wanted.mapping or text in wanted.mapping})
+def _count_values(notes: Sequence[FieldHolder], migration: Migration) -> Counter[str]:
+    counted = Counter(text for holder in notes for text in _texts_of(holder, migration.field))
+    return Counter({text: n for text, n in counted.items() if not migration.mapping or text in migration.mapping})
 
 
 def _is_plain(value: Any) -> bool:
     return value is not None and not isinstance(value, list | dict)
 
 
-def migrate_note_text(text: str, wanted: Migration) -> str:
+def migrate_note_text(text: str, migration: Migration) -> str:
     """Replace the values in a note's text. Pure. Raises ``Conflict`` for one that cannot be converted."""
-    if wanted.mapping:
-        text = respell_values(text, wanted.field, lambda value: wanted.mapping.get(to_whole_text(value), value))
-    value = read_properties(text, find_frontmatter(text)).get(wanted.field)
-    if wanted.to_type is None or value is None or isinstance(value, dict):
+    if migration.mapping:
+        text = respell_values(text, migration.field, lambda value: migration.mapping.get(to_whole_text(value), value))
+    value = read_properties(text, find_frontmatter(text)).get(migration.field)
+    if migration.to_type is None or value is None or isinstance(value, dict):
         return text
-    if wanted.to_type == "list" or isinstance(value, list):
-        new = _to_list(value, wanted.separator) if wanted.to_type == "list" else _from_list(value, wanted)
-        return update_properties(text, {wanted.field: new})[0]
-    return respell_values(text, wanted.field, lambda each: convert_value(each, str(wanted.to_type)))
+    if migration.to_type == "list" or isinstance(value, list):
+        new = _to_list(value, migration.separator) if migration.to_type == "list" else _from_list(value, migration)
+        return update_properties(text, {migration.field: new})[0]
+    return respell_values(text, migration.field, lambda each: convert_value(each, str(migration.to_type)))
 
 
 def _to_list(value: Any, separator: str | None) -> list[Any]:
@@ -97,12 +99,12 @@ def _to_list(value: Any, separator: str | None) -> list[Any]:
     return [part.strip() for part in value.split(separator) if part.strip()]
 
 
-def _from_list(value: Sequence[Any], wanted: Migration) -> Any:
+def _from_list(value: Sequence[Any], migration: Migration) -> Any:
     if len(value) == 1 and _is_plain(value[0]):
-        return convert_value(value[0], str(wanted.to_type))
-    if wanted.to_type != "string" or wanted.separator is None or not all(map(_is_plain, value)):
-        raise Conflict(f"its {wanted.field!r} is a list of {len(value)}, which is no {wanted.to_type}")
-    return wanted.separator.join(map(to_whole_text, value))
+        return convert_value(value[0], str(migration.to_type))
+    if migration.to_type != "string" or migration.separator is None or not all(map(_is_plain, value)):
+        raise Conflict(f"its {migration.field!r} is a list of {len(value)}, which is no {migration.to_type}")
+    return migration.separator.join(map(to_whole_text, value))
 
 
 _BOOLEANS = {"yes": True, "true": True, "on": True, "y": True, "1": True,

@@ -47,12 +47,12 @@ def prepare_check(written: WrittenSchema, against: str) -> SchemaCheck:
     return SchemaCheck(written, patterns, against)
 
 
-def check_conventions(sheets: Sequence[NoteProperties]) -> list[Violation]:
+def check_conventions(notes: Sequence[NoteProperties]) -> list[Violation]:
     """Exceptions from conventions inferred from the notes."""
-    by_path = {sheet.path: sheet for sheet in sheets}
-    usual = _usual_values(sheets)
+    by_path = {note.path: note for note in notes}
+    usual = _usual_values(notes)
     found: dict[tuple[str, str, str | None, str | None], Violation] = {}
-    for each in infer_conventions(sheets):
+    for each in infer_conventions(notes):
         for path in each.exceptions:
             # Report a note once if it violates the same convention of its folder and its type.
             found.setdefault(
@@ -65,20 +65,20 @@ def _violation_order(each: Violation) -> tuple[str, str, str]:
     return each.path, each.field or "", each.reason
 
 
-def _usual_values(sheets: Sequence[NoteProperties]) -> dict[str, str]:
+def _usual_values(notes: Sequence[NoteProperties]) -> dict[str, str]:
     """By field: the text, number or boolean that at least half of its notes share."""
     counted: dict[str, Counter[str]] = {}
-    for sheet in sheets:
-        for name, value in sheet.values.items():
+    for note in notes:
+        for name, value in note.values.items():
             if value.kind in ("string", "number", "boolean"):
                 counted.setdefault(name, Counter()).update(value.texts)
     top = {name: counter.most_common(1)[0] for name, counter in counted.items() if counter}
     return {name: text for name, (text, number) in top.items() if 2 * number >= counted[name].total() and number > 1}
 
 
-def _exception_violation(each: Convention, sheet: NoteProperties, usual: Mapping[str, str]) -> Violation:
+def _exception_violation(each: Convention, note: NoteProperties, usual: Mapping[str, str]) -> Violation:
     share, of = f"{each.share:.0%} of {each.notes}", f"{each.of} {each.name or '/'}"
-    value = sheet.values.get(each.field) if each.field else None
+    value = note.values.get(each.field) if each.field else None
     text = value.texts[0] if value and value.texts else ""
     if each.rule == "required":
         reason, better = f"is missing; {share} have it", usual.get(str(each.field))
@@ -88,24 +88,24 @@ def _exception_violation(each: Convention, sheet: NoteProperties, usual: Mapping
         reason = f"is '{text}', as in no other; {share} have one of {', '.join(each.choices[:MAX_CHOICES])}"
         better = suggest_value(text, each.choices)
     elif each.rule == "tag":
-        return Violation(sheet.path, "tags", f"#{each.field} is missing; {share} carry it", f"#{each.field}", of)
+        return Violation(note.path, "tags", f"#{each.field} is missing; {share} carry it", f"#{each.field}", of)
     else:
         reason, better = f"the file is not named in {each.value}, as {share} are", None
-    return Violation(sheet.path, each.field, reason, better, of)
+    return Violation(note.path, each.field, reason, better, of)
 
 
 def check_written(
-    sheets: Sequence[NoteProperties], schemas: Mapping[str, SchemaCheck]
+    notes: Sequence[NoteProperties], schemas: Mapping[str, SchemaCheck]
 ) -> tuple[list[Violation], list[NoteProperties]]:
     """Violations of the nearest schema at or above each note's folder, and the notes without any schema."""
     found: list[Violation] = []
     without: list[NoteProperties] = []
-    for sheet in sheets:
-        check = _nearest_schema(sheet.folder, schemas)
+    for note in notes:
+        check = _nearest_schema(note.folder, schemas)
         if check is None:
-            without.append(sheet)
+            without.append(note)
         else:
-            found += find_violations(sheet, check)
+            found += find_violations(note, check)
     return found, without
 
 
@@ -128,24 +128,24 @@ def parse_schemas(written: Mapping[str, object]) -> tuple[dict[str, SchemaCheck]
     return found, warnings
 
 
-def find_violations(sheet: NoteProperties, check: SchemaCheck) -> list[Violation]:
+def find_violations(note: NoteProperties, check: SchemaCheck) -> list[Violation]:
     """The violations of a schema in one note."""
     written = check.written
     found = []
     for name, rule in written.fields.items():
-        value = sheet.values.get(name)
+        value = note.values.get(name)
         for reason, better in _find_mismatch(name, value, rule, check):
-            found.append(Violation(sheet.path, name, reason, better, check.against))
+            found.append(Violation(note.path, name, reason, better, check.against))
     found += [
-        Violation(sheet.path, name, "is not in the schema", _unexpected_field(name, written), check.against)
-        for name in sheet.values
+        Violation(note.path, name, "is not in the schema", _unexpected_field(name, written), check.against)
+        for name in note.values
         if not written.others and name not in written.fields and name != "tags"
     ]
-    carried = add_parent_tags(sheet.tags)
+    carried = add_parent_tags(note.tags)
     missing = [tag for tag in written.tags if tag not in carried]
-    found += [Violation(sheet.path, "tags", f"#{tag} is missing", f"#{tag}", check.against) for tag in missing]
-    if written.names and not NAME_PATTERNS[written.names].fullmatch(stem(sheet.path)):
-        found.append(Violation(sheet.path, None, f"the file is not named in {written.names}", None, check.against))
+    found += [Violation(note.path, "tags", f"#{tag} is missing", f"#{tag}", check.against) for tag in missing]
+    if written.names and not NAME_PATTERNS[written.names].fullmatch(stem(note.path)):
+        found.append(Violation(note.path, None, f"the file is not named in {written.names}", None, check.against))
     return found
 
 

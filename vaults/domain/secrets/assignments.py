@@ -48,7 +48,7 @@ def find_in_headers(text: str) -> Iterator[Secret]:
 def find_assigned(text: str) -> Iterator[Secret]:
     """Values assigned to names of secrets."""
     folded = text.casefold()
-    if not any(hint in folded for hint in _HINTS):
+    if not any(hint in folded for hint in _ASSIGNED_HINTS):
         return
     small = text.lower()
     names = NAME_PATTERNS[0].finditer(small) if len(small) == len(text) else NAME_PATTERNS[1].finditer(text)
@@ -80,7 +80,9 @@ def secret_kind(name: str) -> str:
     return re.sub(r"[ _-]+", " ", name.casefold()).strip().replace("apikey", "api key")
 
 
-_HINTS = ("pass", "pwd", "secret", "token", "credential", "key")
+_ASSIGNED_HINTS = ("pass", "pwd", "secret", "token", "credential", "key")
+NAME_HINTS = (*_ASSIGNED_HINTS, "bearer", "authorization", "://")
+"""What a case-folded text holds, if any secret in it is told by what stands before it."""
 
 
 def is_secret(name: str, value: str, before: str, *, firm: bool = False) -> bool:

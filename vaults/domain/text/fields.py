@@ -35,12 +35,15 @@ def check_json_size(value: dict[str, Any], kilobytes: int) -> dict[str, Any]:
     if _json_depth(value) > JSON_DEPTH:
         raise ValueError(f"must be at most {JSON_DEPTH} levels deep")
     try:
-        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
+        size = len(_encode_object(value).encode("utf-8"))
     except (ValueError, RecursionError, UnicodeEncodeError):
         raise ValueError("must be plain JSON: no NaN, no lone surrogates, not too deep") from None
     if size > kilobytes * 1024:
         raise ValueError(f"must be at most {kilobytes} KB as JSON")
     return value
+
+
+_encode_object = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def _json_depth(value: Any) -> int:
@@ -61,4 +64,7 @@ Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_requir
 
 def hash_parts(*parts: object) -> str:
     """A digest of ``parts`` that no other list of parts shares."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()[:32]
+    return hashlib.sha256(_encode_parts(parts).encode()).hexdigest()[:32]
+
+
+_encode_parts = json.JSONEncoder(default=str).encode  # ``json.dumps`` would make an encoder on every call

@@ -85,12 +85,12 @@ class PendingChanges:
                     await self._woken.wait()
                     if self._first == window:
                         return None
-        return self._drained() if now >= self._due() else None
+        return self._drain() if now >= self._due() else None
 
     def _due(self) -> float:
         return min(self._last + self.quiet_s, self._first + self.longest_s)
 
-    def _drained(self) -> ChangedPaths:
+    def _drain(self) -> ChangedPaths:
         paths = frozenset(path for path in self._paths if not self._under_a_folder(path))
         changed = ChangedPaths(paths, self._rescan)
         self.clear()

@@ -39,10 +39,10 @@ class _KeptFile:
     until: float
 
 
-def open_for_late_writes(place: FolderEntry) -> int | None:
+def open_for_late_writes(entry: FolderEntry) -> int | None:
     """A descriptor of the file that stands at ``place``, for ``LateWrites.keep``; None if it may not be read."""
     with suppress(OSError):
-        return os.open(place.name, _FILE, dir_fd=place.folder)
+        return os.open(entry.name, _FILE, dir_fd=entry.folder)
     return None
 
 

@@ -128,8 +128,8 @@ def _return_to_name(source: FolderEntry, target: FolderEntry, path: str) -> Conf
     return changed_error(path)
 
 
-def _stamp_at(place: FolderEntry) -> FileStamp:
-    return stamp_of(status_at(place.folder, place.name))
+def _stamp_at(entry: FolderEntry) -> FileStamp:
+    return stamp_of(status_at(entry.folder, entry.name))
 
 
 def _is_one_file(one: FolderEntry, other: FolderEntry) -> bool:

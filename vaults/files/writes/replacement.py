@@ -94,5 +94,5 @@ class FileReplacement:
         return self.temporary.stamp
 
 
-def _stamp_at(place: FolderEntry) -> FileStamp:
-    return stamp_of(status_at(place.folder, place.name))
+def _stamp_at(entry: FolderEntry) -> FileStamp:
+    return stamp_of(status_at(entry.folder, entry.name))

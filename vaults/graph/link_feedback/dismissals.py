@@ -14,18 +14,21 @@ DismissalKind = Literal["merge", "prospect"]
 def dismiss(tx: Writer, kind: DismissalKind, keys: tuple[str, str], who: str) -> bool:
     """Stop proposing it; False if it was dismissed already. ``keys``: for a merge in any order, for a prospect its key
     and ''."""
-    a, b = _ordered(kind, keys)
+    a, b = _order_keys(kind, keys)
     return bool(
         tx.run(
-            "INSERT INTO dismissals (kind, a, b, at, who) VALUES (?, ?, ?, ?, ?) ON CONFLICT (kind, a, b) DO NOTHING",
-            (kind, a, b, clock.now(), who),
+            "INSERT INTO dismissals (kind, a, b, at, who) VALUES (:kind, :a, :b, :at, :who)"
+            " ON CONFLICT (kind, a, b) DO NOTHING",
+            {"kind": kind, "a": a, "b": b, "at": clock.now(), "who": who},
         )
     )
 
 
 def restore(tx: Writer, kind: DismissalKind, keys: tuple[str, str]) -> bool:
     """Undo a dismissal; False if there was none."""
-    return bool(tx.run("DELETE FROM dismissals WHERE kind = ? AND a = ? AND b = ?", (kind, *_ordered(kind, keys))))
+    a, b = _order_keys(kind, keys)
+    same = {"kind": kind, "a": a, "b": b}
+    return bool(tx.run("DELETE FROM dismissals WHERE kind = :kind AND a = :a AND b = :b", same))
 
 
 def read_merges(tx: Reader) -> frozenset[tuple[str, str]]:
@@ -38,5 +41,5 @@ def read_prospects(tx: Reader) -> frozenset[str]:
     return frozenset(a for (a,) in tx.all("SELECT a FROM dismissals WHERE kind = 'prospect'"))
 
 
-def _ordered(kind: DismissalKind, keys: tuple[str, str]) -> tuple[str, str]:
+def _order_keys(kind: DismissalKind, keys: tuple[str, str]) -> tuple[str, str]:
     return (min(keys), max(keys)) if kind == "merge" else keys

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vaults.db.sql import Reader
 from vaults.graph.link_feedback import link_trust
+from vaults.graph.link_feedback.link_trust import Suppression
 from vaults.graph.links import unresolved_names
 
 MAX_STANDINGS = 5
@@ -23,16 +24,6 @@ class EntityStanding:
     entity: str
     mean: float
     observations: float
-
-
-@dataclass(frozen=True, slots=True)
-class Suppression:
-    """``folder`` '': anywhere; ``learned``: nobody said so, but links there were refused too often."""
-
-    entity: str
-    folder: str
-    at: str
-    learned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +51,6 @@ def read_link_stats(tx: Reader) -> LinkStats:
     resolved = int(tx.value("SELECT COUNT(*) FROM note_links WHERE meant IS NOT NULL"))
     lost, several = _count_unresolved(tx)
     fates = tx.all("SELECT source, state, COUNT(*) FROM link_applications GROUP BY source, state ORDER BY 1, 2")
-    suppressions = [
-        Suppression(row[1], row[0], row[2], row[3] is None)
-        for row in link_trust.read_suppressions(tx, limit=MAX_SUPPRESSIONS)
-    ]
     return LinkStats(
         notes=int(tx.value("SELECT COUNT(*) FROM notes")),
         links=links,
@@ -74,7 +61,7 @@ def read_link_stats(tx: Reader) -> LinkStats:
         best=_read_standings(tx, "mean > :start ORDER BY mean DESC"),
         worst=_read_standings(tx, "mean < :start ORDER BY mean"),
         suppressed=int(tx.value("SELECT COUNT(*) FROM link_suppressions")),
-        suppressions=suppressions,
+        suppressions=link_trust.read_suppressions(tx, limit=MAX_SUPPRESSIONS),
         waiting=int(tx.value("SELECT COUNT(*) FROM proactive_queue")),
     )
 
@@ -96,4 +83,4 @@ def _read_standings(tx: Reader, which: str) -> list[EntityStanding]:
         f"SELECT entity, mean, weight FROM link_trust WHERE folder = '' AND weight > 0 AND {which}, entity LIMIT :most",
         {"start": link_trust.PRIOR_MEAN, "most": MAX_STANDINGS},
     )
-    return [EntityStanding(row[0], round(float(row[1]), 2), round(float(row[2]), 2)) for row in rows]
+    return [EntityStanding(entity, round(mean, 2), round(weight, 2)) for entity, mean, weight in rows]

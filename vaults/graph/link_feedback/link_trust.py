@@ -9,6 +9,7 @@ day for each verdict and, if others work in the vault too, never more than two o
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -70,14 +71,24 @@ class FolderTrust:
     points: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """``folder`` '': anywhere; ``learned``: nobody said so, but links there were refused too often."""
+
+    entity: str
+    folder: str
+    at: str
+    learned: bool
+
+
 def read_trust(tx: Reader, folder: str) -> FolderTrust:
     """What was learned that applies to a folder ('': the vault's own). For each entity, the nearest folder upwards with
     a posterior decides."""
     places = list_ancestors(folder)
-    within = ", ".join("?" * len(places))
-    suppressed = tx.all(f"SELECT entity FROM link_suppressions WHERE folder IN ({within})", places)
-    known = tx.all(f"SELECT entity, folder, mean FROM link_trust WHERE folder IN ({within})", places)
-    nearest = {entity: float(mean) for entity, _, mean in sorted(known, key=lambda row: len(row[1]))}
+    within, params = "folder IN (SELECT value FROM json_each(:places))", {"places": json.dumps(places)}
+    suppressed = tx.all(f"SELECT entity FROM link_suppressions WHERE {within}", params)
+    known = tx.all(f"SELECT entity, mean FROM link_trust WHERE {within} ORDER BY length(folder)", params)
+    nearest = {entity: float(mean) for entity, mean in known}
     return FolderTrust(
         frozenset(row[0] for row in suppressed), {entity: to_points(mean) for entity, mean in nearest.items()}
     )
@@ -86,22 +97,22 @@ def read_trust(tx: Reader, folder: str) -> FolderTrust:
 def read_mean(tx: Reader, entity: str, folder: str) -> float:
     """How often links to an entity are agreed with in a folder, 0 to 1; chosen as in ``read_trust``."""
     for place in list_ancestors(folder):
-        found = tx.value("SELECT mean FROM link_trust WHERE entity = ? AND folder = ?", (entity, place))
+        mean = "SELECT mean FROM link_trust WHERE entity = :entity AND folder = :folder"
+        found = tx.value(mean, {"entity": entity, "folder": place})
         if found is not None:
             return float(found)
     return PRIOR_MEAN
 
 
-def read_suppressions(
-    tx: Reader, entity: str | None = None, limit: int = 100
-) -> list[tuple[str, str, str, str | None]]:
-    """Suppressions of one entity or of all, newest first: folder, entity, since when, and by whom (None: learned)."""
-    where, params = ("TRUE", [limit]) if entity is None else ("entity = ?", [entity, limit])
+def read_suppressions(tx: Reader, entity: str | None = None, limit: int = 100) -> list[Suppression]:
+    """Suppressions of one entity or of all, newest first."""
+    where = "TRUE" if entity is None else "entity = :entity"
     rows = tx.all(
-        f"SELECT folder, entity, at, who FROM link_suppressions WHERE {where} ORDER BY at DESC, entity, folder LIMIT ?",
-        params,
+        f"SELECT folder, entity, at, who FROM link_suppressions WHERE {where}"
+        " ORDER BY at DESC, entity, folder LIMIT :limit",
+        {"entity": entity, "limit": limit},
     )
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
+    return [Suppression(of, folder, at, who is None) for folder, of, at, who in rows]
 
 
 def list_ancestors(folder: str) -> list[str]:
@@ -142,9 +153,12 @@ def observe(tx: Writer, observations: Iterable[Observation]) -> int:
 def _write_observation(tx: Writer, each: Observation, folder: str, weight: float, verdict: str | None = None) -> None:
     tx.run(
         "INSERT INTO link_feedback (at, who, entity, folder, path, term, verdict, weight)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (clock.now(), each.who, each.entity, folder, each.path, each.term, verdict or each.verdict, weight),
-    )
+        " VALUES (:at, :who, :entity, :folder, :path, :term, :verdict, :weight)",
+        {
+            "at": clock.now(), "who": each.who, "entity": each.entity, "folder": folder, "path": each.path,
+            "term": each.term, "verdict": verdict or each.verdict, "weight": weight,
+        },
+    )  # fmt: skip
 
 
 def suppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
@@ -176,19 +190,31 @@ def unsuppress(tx: Writer, who: str, entity: str, folder: str) -> bool:
 def learn_entity(tx: Writer, entity: str) -> None:
     """Recompute the posteriors of an entity, and where it is suppressed because of them."""
     found = _read_posteriors(tx, entity)
-    tx.run("DELETE FROM link_trust WHERE entity = ?", (entity,))
+    tx.run("DELETE FROM link_trust WHERE entity = :entity", {"entity": entity})
     tx.many(
-        "INSERT INTO link_trust (entity, folder, mean, weight) VALUES (?, ?, ?, ?)",
-        [(entity, folder, each.mean, each.weight) for folder, each in found.items()],
+        "INSERT INTO link_trust (entity, folder, mean, weight) VALUES (:entity, :folder, :mean, :weight)",
+        [
+            {"entity": entity, "folder": folder, "mean": each.mean, "weight": each.weight}
+            for folder, each in found.items()
+        ],
     )
-    suppressed = {row[0] for row in tx.all("SELECT folder FROM link_suppressions WHERE entity = ?", (entity,))}
-    learned = tx.all("SELECT folder FROM link_suppressions WHERE entity = ? AND who IS NULL", (entity,))
+    suppressed = {
+        row[0] for row in tx.all("SELECT folder FROM link_suppressions WHERE entity = :entity", {"entity": entity})
+    }
+    learned = tx.all("SELECT folder FROM link_suppressions WHERE entity = :entity AND who IS NULL", {"entity": entity})
     lifted = [folder for (folder,) in learned if folder not in found or found[folder].mean >= LIFT]
-    tx.many("DELETE FROM link_suppressions WHERE entity = ? AND folder = ?", [(entity, each) for each in lifted])
+    tx.many(
+        "DELETE FROM link_suppressions WHERE entity = :entity AND folder = :folder",
+        [{"entity": entity, "folder": each} for each in lifted],
+    )
     now = clock.now()
     tx.many(
-        "INSERT INTO link_suppressions (entity, folder, at, who) VALUES (?, ?, ?, NULL)",
-        [(entity, folder, now) for folder, each in found.items() if each.unwanted and folder not in suppressed],
+        "INSERT INTO link_suppressions (entity, folder, at, who) VALUES (:entity, :folder, :at, NULL)",
+        [
+            {"entity": entity, "folder": folder, "at": now}
+            for folder, each in found.items()
+            if each.is_unwanted and folder not in suppressed
+        ],
     )
 
 
@@ -202,7 +228,7 @@ class _Posterior:
     spread: bool = True
 
     @property
-    def unwanted(self) -> bool:
+    def is_unwanted(self) -> bool:
         return self.spread and self.weight >= MIN_OBSERVATIONS and self.mean < SUPPRESS
 
 
@@ -262,8 +288,8 @@ def _sum_weights(tally: VerdictTally, *, alone: bool) -> tuple[float, float]:
 def _read_observed(tx: Reader, entity: str) -> dict[str, VerdictTally]:
     """Observations by folder, since its last pardon."""
     rows = tx.all(
-        "SELECT folder, who, verdict, weight FROM link_feedback WHERE entity = ? ORDER BY seq DESC LIMIT ?",
-        (entity, MAX_OBSERVATIONS),
+        "SELECT folder, who, verdict, weight FROM link_feedback WHERE entity = :entity ORDER BY seq DESC LIMIT :limit",
+        {"entity": entity, "limit": MAX_OBSERVATIONS},
     )
     found: dict[str, VerdictTally] = defaultdict(lambda: defaultdict(float))
     pardoned: set[str] = set()
@@ -282,8 +308,9 @@ def _has_one_principal(tx: Reader) -> bool:
 
 def _read_two_principals(tx: Reader, table: str) -> set[str]:
     """Up to two principals that a table names."""
-    first = tx.value(f"SELECT who FROM {table} WHERE who <> ? LIMIT 1", (SERVER_PRINCIPAL,))
-    other = tx.value(f"SELECT who FROM {table} WHERE who <> ? AND who <> ? LIMIT 1", (SERVER_PRINCIPAL, first))
+    person = f"SELECT who FROM {table} WHERE who <> :server"
+    first = tx.value(f"{person} LIMIT 1", {"server": SERVER_PRINCIPAL})
+    other = tx.value(f"{person} AND who <> :first LIMIT 1", {"server": SERVER_PRINCIPAL, "first": first})
     return {each for each in (first, other) if each is not None}
 
 

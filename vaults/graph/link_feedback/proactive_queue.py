@@ -16,13 +16,16 @@ def enqueue(tx: Writer, path: str) -> None:
 
 def read_due(tx: Reader, before: str, limit: int) -> list[tuple[str, str]]:
     """Notes last edited before a moment, with the time of that edit, the longest waiting first."""
-    rows = tx.all("SELECT path, at FROM proactive_queue WHERE at <= ? ORDER BY at, path LIMIT ?", (before, limit))
-    return [(row[0], row[1]) for row in rows]
+    rows = tx.all(
+        "SELECT path, at FROM proactive_queue WHERE at <= :before ORDER BY at, path LIMIT :limit",
+        {"before": before, "limit": limit},
+    )
+    return [(path, at) for path, at in rows]
 
 
 def take(tx: Writer, path: str, at: str) -> bool:
     """Take a note out of the queue; False if it was edited since."""
-    return tx.run("DELETE FROM proactive_queue WHERE path = ? AND at = ?", (path, at)) > 0
+    return tx.run("DELETE FROM proactive_queue WHERE path = :path AND at = :at", {"path": path, "at": at}) > 0
 
 
 def has_entries(tx: Reader) -> bool:

@@ -21,16 +21,16 @@ def count_edit(tx: Writer, path: str) -> int:
 
 def read_edits(tx: Reader, path: str) -> int:
     """How often a note was edited since it was first seen."""
-    return int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
+    return int(tx.value("SELECT edits FROM note_edits WHERE path = :path", {"path": path}) or 0)
 
 
 def record_difference(tx: Writer, path: str, edit: int, difference: LinkDifference) -> None:
     """Record which links an edit added and removed."""
     now = clock.now()
     tx.many(
-        "INSERT INTO link_history (at, path, target, added, edit) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO link_history (at, path, target, added, edit) VALUES (:at, :path, :target, :added, :edit)",
         [
-            (now, path, target, added, edit)
+            {"at": now, "path": path, "target": target, "added": added, "edit": edit}
             for added, targets in ((1, difference.added), (0, difference.removed))
             for target in sorted(targets)
         ],

@@ -30,11 +30,7 @@ class LinkRow:
     @property
     def link(self) -> Link:
         """The link as read from the text, without its position."""
-        return _to_link(self.kind, self.target)
-
-
-def _to_link(kind: LinkKind, target: str) -> Link:
-    return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
+        return Link(self.kind, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,9 @@ class LinkDifference:
     any: bool = True
 
 
-_STORED_COLUMNS = "kind, line, target, target_key, heading, block, alias, embed"
+_STORED_COLUMNS = ("kind", "line", "target", "target_key", "heading", "block", "alias", "embed")
+_STORED_LIST = ", ".join(_STORED_COLUMNS)
+_SET_MEANING = "UPDATE note_links SET meant = :meant WHERE note = :note AND ordinal = :ordinal"
 _READ_COLUMNS = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
 
 
@@ -59,20 +57,26 @@ def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, else
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
     ]
-    stored = tx.all(f"SELECT {_STORED_COLUMNS} FROM note_links WHERE note = ? ORDER BY ordinal", (note,))
+    stored = tx.all(f"SELECT {_STORED_LIST} FROM note_links WHERE note = :note ORDER BY ordinal", {"note": note})
     pairs = enumerate(zip(stored, rows, strict=False))
     same = next((place for place, (old, new) in pairs if old != new), min(len(stored), len(rows)))
     first = 0 if elsewhere else same
     if len(stored) > first:
-        tx.run("DELETE FROM note_links WHERE note = ? AND ordinal >= ?", (note, first))
+        tx.run("DELETE FROM note_links WHERE note = :note AND ordinal >= :first", {"note": note, "first": first})
     meanings = LinkResolver(tx)
     tx.many(
-        f"INSERT INTO note_links (note, ordinal, {_STORED_COLUMNS}, meant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(note, place, *rows[place], meanings.of(links[place], path, note)) for place in range(first, len(rows))],
+        f"INSERT INTO note_links (note, ordinal, {_STORED_LIST}, meant) VALUES"
+        " (:note, :ordinal, :kind, :line, :target, :target_key, :heading, :block, :alias, :embed, :meant)",
+        [
+            dict(zip(_STORED_COLUMNS, row, strict=True))
+            | {"note": note, "ordinal": place, "meant": meanings.of(link, path, note)}
+            for place, (row, link) in enumerate(zip(rows[first:], links[first:], strict=True), first)
+        ],
     )
     if len(stored) == len(rows) == same and not elsewhere:
         return LinkDifference(set(), set(), any=False)
-    before, after = {row[3] for row in stored}, {row[3] for row in rows}
+    key = _STORED_COLUMNS.index("target_key")
+    before, after = {row[key] for row in stored}, {row[key] for row in rows}
     return LinkDifference(after - before - {""}, before - after - {""})
 
 
@@ -88,17 +92,16 @@ def resolve_names(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> 
     for key in keys:
         rows = tx.all(
             "SELECT l.note, l.ordinal, l.kind, l.target, s.path, l.meant FROM note_links l"
-            " JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
-            (key,),
+            " JOIN notes s ON s.seq = l.note WHERE l.target_key = :key",
+            {"key": key},
         )
         meanings = LinkResolver(tx)
         for note, ordinal, kind, target, path, before in rows:
-            meant = meanings.of(_to_link(kind, target), path, note)
+            meant = meanings.of(Link(kind, target), path, note)
             if meant != before:
-                changed.append((meant, note, ordinal))
+                changed.append({"meant": meant, "note": note, "ordinal": ordinal})
                 sources.add(int(note))
-    if changed:
-        tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
+    tx.many(_SET_MEANING, changed)
     if sources:
         graph_clock.mark_changed(tx, sources)
 
@@ -106,12 +109,13 @@ def resolve_names(tx: Writer, keys: Iterable[str], also: Iterable[int] = ()) -> 
 def resolve_links_of(tx: Writer, note: int, path: str) -> None:
     """Resolve a note's own links again, because it moved to another folder, to which they are relative."""
     meanings = LinkResolver(tx)
-    rows = tx.all("SELECT ordinal, kind, target, meant FROM note_links WHERE note = ?", (note,))
-    found = [
-        (meanings.of(_to_link(kind, target), path, note), ordinal, before) for ordinal, kind, target, before in rows
+    rows = tx.all("SELECT ordinal, kind, target, meant FROM note_links WHERE note = :note", {"note": note})
+    changed = [
+        {"meant": meant, "note": note, "ordinal": ordinal}
+        for ordinal, kind, target, before in rows
+        if (meant := meanings.of(Link(kind, target), path, note)) != before
     ]
-    changed = [(meant, note, ordinal) for meant, ordinal, before in found if meant != before]
-    tx.many("UPDATE note_links SET meant = ? WHERE note = ? AND ordinal = ?", changed)
+    tx.many(_SET_MEANING, changed)
     graph_clock.mark_changed(tx, [note])
 
 
@@ -119,27 +123,22 @@ def read_backlinks(tx: Reader, note: int) -> list[LinkRow]:
     """All links that mean this note, its own included, by the paths of their notes."""
     rows = tx.all(
         f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note"
-        " WHERE l.meant = ? AND l.target_key <> '' ORDER BY s.path, l.ordinal",
-        (note,),
+        " WHERE l.meant = :meant AND l.target_key <> '' ORDER BY s.path, l.ordinal",
+        {"meant": note},
     )
     return [_to_link_row(row) for row in rows]
 
 
 def read_links_by_name(tx: Reader, keys: Iterable[str]) -> list[LinkRow]:
     """Links that give one of these names, whatever note they mean, by the paths of their notes."""
-    rows = [
-        row
-        for each in sorted(set(keys))
-        for row in tx.all(
-            f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note WHERE l.target_key = ?",
-            (each,),
-        )
-    ]
+    query = f"SELECT s.path, {_READ_COLUMNS} FROM note_links l JOIN notes s ON s.seq = l.note WHERE l.target_key = :key"
+    rows = [row for each in sorted(set(keys)) for row in tx.all(query, {"key": each})]
     return [_to_link_row(row) for row in sorted(rows)]
 
 
 def _to_link_row(row: Row) -> LinkRow:
-    return LinkRow(*[*row[:7], bool(row[7])])
+    *others, embed = row
+    return LinkRow(*[*others, bool(embed)])
 
 
 def is_due(tx: Reader) -> bool:

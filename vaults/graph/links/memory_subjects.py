@@ -25,17 +25,22 @@ def add_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject, 
     """Record that a memory is about something; a repetition changes nothing."""
     tx.run(
         "INSERT INTO memory_subjects (from_memory, relation, kind, subject, created_by, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, kind, subject) DO NOTHING",
-        (memory, relation, subject.kind, subject.name, who, clock.now()),
-    )
+        " VALUES (:memory, :relation, :kind, :subject, :who, :now)"
+        " ON CONFLICT (from_memory, relation, kind, subject) DO NOTHING",
+        {
+            "memory": memory, "relation": relation, "kind": subject.kind, "subject": subject.name, "who": who,
+            "now": clock.now(),
+        },
+    )  # fmt: skip
 
 
 def remove_subject(tx: Writer, memory: int, relation: str, subject: MemorySubject) -> bool:
     """Delete such a record; False if there was none."""
     return bool(
         tx.run(
-            "DELETE FROM memory_subjects WHERE from_memory = ? AND relation = ? AND kind = ? AND subject = ?",
-            (memory, relation, subject.kind, subject.name),
+            "DELETE FROM memory_subjects"
+            " WHERE from_memory = :memory AND relation = :relation AND kind = :kind AND subject = :subject",
+            {"memory": memory, "relation": relation, "kind": subject.kind, "subject": subject.name},
         )
     )
 
@@ -43,10 +48,10 @@ def remove_subject(tx: Writer, memory: int, relation: str, subject: MemorySubjec
 def read_subjects(tx: Reader, memory: int, limit: int) -> list[tuple[str, MemorySubject]]:
     """The subjects of a memory with their relations, in the order they were added; without notes that are gone."""
     rows = tx.all(
-        "SELECT relation, kind, subject FROM memory_subjects s WHERE from_memory = ?"
+        "SELECT relation, kind, subject FROM memory_subjects s WHERE from_memory = :memory"
         " AND (kind <> 'note' OR EXISTS (SELECT 1 FROM notes n WHERE n.path = s.subject))"
-        " ORDER BY created_at, relation, kind, subject LIMIT ?",
-        (memory, limit),
+        " ORDER BY created_at, relation, kind, subject LIMIT :limit",
+        {"memory": memory, "limit": limit},
     )
     return [(relation, MemorySubject(kind, name)) for relation, kind, name in rows]
 
@@ -54,15 +59,16 @@ def read_subjects(tx: Reader, memory: int, limit: int) -> list[tuple[str, Memory
 def read_all_subjects(tx: Reader, memory: int) -> tuple[tuple[str, str, str], ...]:
     """Relation, kind and name of every subject of a memory, for an export."""
     rows = tx.all(
-        "SELECT relation, kind, subject FROM memory_subjects WHERE from_memory = ? ORDER BY relation, kind, subject",
-        (memory,),
+        "SELECT relation, kind, subject FROM memory_subjects WHERE from_memory = :memory"
+        " ORDER BY relation, kind, subject",
+        {"memory": memory},
     )
     return tuple((relation, kind, name) for relation, kind, name in rows)
 
 
 def find_subjects(tx: Reader, memory: int, name: str) -> list[MemorySubject]:
     """The subjects of a memory with this path or name, ignoring case."""
-    rows = tx.all("SELECT DISTINCT kind, subject FROM memory_subjects WHERE from_memory = ?", (memory,))
+    rows = tx.all("SELECT DISTINCT kind, subject FROM memory_subjects WHERE from_memory = :memory", {"memory": memory})
     return [MemorySubject(kind, known) for kind, known in rows if known == name or name_key(known) == name_key(name)]
 
 

@@ -27,8 +27,8 @@ def read_unresolved(tx: Reader, most: int) -> list[UnresolvedName]:
         "SELECT l.target_key, MIN(l.target), COUNT(*), COUNT(DISTINCT l.note) FROM note_links l"
         " WHERE l.meant IS NULL AND l.target_key <> '' AND l.kind <> 'markdown'"
         " AND NOT EXISTS (SELECT 1 FROM note_names k WHERE k.key = l.target_key)"
-        " GROUP BY l.target_key ORDER BY COUNT(DISTINCT l.note) DESC, COUNT(*) DESC, l.target_key LIMIT ?",
-        (most,),
+        " GROUP BY l.target_key ORDER BY COUNT(DISTINCT l.note) DESC, COUNT(*) DESC, l.target_key LIMIT :limit",
+        {"limit": most},
     )
     found = [UnresolvedName(key, name.strip("/ "), int(links), int(notes)) for key, name, links, notes in rows]
     return [each for each in found if not is_file_name(each.name) and not _TEMPLATE.search(each.name)]

@@ -72,22 +72,22 @@ class LinkPlacement:
     title: str
 
 
-def add_links(text: str, gazetteer: Gazetteer, wish: AutolinkOptions) -> AutolinkedText:
+def add_links(text: str, gazetteer: Gazetteer, options: AutolinkOptions) -> AutolinkedText:
     """``text`` with links on the names of notes in it. A name of several notes is left alone, and so is a name of the
     note itself. Linear; raises on no text."""
-    if wish.within is not None and not wish.within:
+    if options.within is not None and not options.within:
         return AutolinkedText(text)
     found = scan(text)
-    allowed = [(0, len(text))] if wish.within is None else merge_spans(wish.within, len(text))
+    allowed = [(0, len(text))] if options.within is None else merge_spans(options.within, len(text))
     named = _NamesInText([], [])
     zones = find_protected_in_scan(found, text)
     for start, end in _lines_of(text, allowed):
-        named.read(text[start:end], start, _clip_zones(zones, start, end), (gazetteer, wish))
+        named.read(text[start:end], start, _clip_zones(zones, start, end), (gazetteer, options))
     mentions = [each for each in named.mentions if _is_inside(allowed, each)]
     others = [each for each in named.others if _is_inside(allowed, each)]
     if not (mentions or others) or is_opted_out(text):
         return AutolinkedText(text)
-    note = _LinkingNote.of(text, found, wish)
+    note = _LinkingNote.of(text, found, options)
     places = [*_find_placements(note, gazetteer, mentions), *_place_new_names(note, gazetteer, others)]
     return insert_links(text, found, sorted(places, key=lambda one: one.start))
 
@@ -101,12 +101,12 @@ class _NamesInText:
 
     def read(self, lines: str, at: int, zones: list[TextSpan], by: tuple[Gazetteer, AutolinkOptions]) -> None:
         """Read whole lines that begin at ``at``: no name continues into the next line. ``zones`` are within them."""
-        gazetteer, wish = by
+        gazetteer, options = by
         found = gazetteer.mentions(lines, zones)
         self.mentions.extend(replace(each, start=each.start + at, end=each.end + at) for each in found)
-        if wish.implicit:
+        if options.implicit:
             taken = merge_spans([*zones, *((each.start, each.end) for each in found)], len(lines))
-            further = implicit_names.find_implicit_names(lines, taken, wish.implicit)
+            further = implicit_names.find_implicit_names(lines, taken, options.implicit)
             self.others.extend(replace(each, start=each.start + at, end=each.end + at) for each in further)
 
 
@@ -142,18 +142,18 @@ class ChosenLink:
 
 
 def add_chosen_links(
-    text: str, gazetteer: Gazetteer, wish: AutolinkOptions, chosen: Sequence[ChosenLink]
+    text: str, gazetteer: Gazetteer, options: AutolinkOptions, chosen: Sequence[ChosenLink]
 ) -> AutolinkedText:
     """``text`` with the chosen links, one to each note. Skipped are places that can hold no link, and notes that do not
     exist or for which no link can be spelled."""
     found = scan(text)
-    zones, note = find_protected_in_scan(found, text), _LinkingNote.of(text, found, wish)
+    zones, note = find_protected_in_scan(found, text), _LinkingNote.of(text, found, options)
     places: dict[str, LinkPlacement] = {}
     at = 0
     for each in sorted(chosen, key=lambda one: one.start):
         unfit = note.refuses(text[each.start : each.end]) or overlaps_any(zones, each.start, each.end)
         node = None if unfit or each.start < at else find_node(gazetteer, each.path)
-        if node is None or each.path in (wish.path, *places):
+        if node is None or each.path in (options.path, *places):
             continue
         target = spell_target(node, note.own, gazetteer)
         if target is not None:
@@ -168,10 +168,10 @@ def find_node(gazetteer: Gazetteer, path: str) -> Node | None:
     return next((node for node in found if node.path == path), None)
 
 
-def insert_links(text: str, found: Scan, places: Sequence[LinkPlacement]) -> AutolinkedText:
+def insert_links(text: str, scan: Scan, places: Sequence[LinkPlacement]) -> AutolinkedText:
     """``text``, scanned as ``found``, with links at ``places``, which are in order and do not overlap."""
     parts: list[str] = []
-    at, linked, counter, tabled = 0, [], LineCounter(found.lines), find_tables(found) if places else []
+    at, linked, counter, tabled = 0, [], LineCounter(scan.lines), find_tables(scan) if places else []
     for each in places:
         words = text[each.start : each.end]
         bar = "\\|" if overlaps_any(tabled, each.start, each.end) else "|"
@@ -202,14 +202,14 @@ class _LinkingNote:
     own: LinkTarget
     ours: frozenset[str]
     linked: frozenset[str]
-    wish: AutolinkOptions
+    options: AutolinkOptions
 
     @classmethod
-    def of(cls, text: str, found: Scan, wish: AutolinkOptions) -> _LinkingNote:
+    def of(cls, text: str, scan: Scan, options: AutolinkOptions) -> _LinkingNote:
         note = parse_outline(text)
-        own = LinkTarget(wish.path, note.title or stem_of(wish.path), note.aliases)
+        own = LinkTarget(options.path, note.title or stem_of(options.path), note.aliases)
         names = (own.title or "", *own.aliases, stem_of(own.path))
-        return cls(own, frozenset(name_key(each) for each in names), find_linked_keys(find_links(found, text)), wish)
+        return cls(own, frozenset(name_key(each) for each in names), find_linked_keys(find_links(scan, text)), options)
 
     def refuses(self, words: str) -> bool:
         """Whether these words cannot hold a link, or name the note itself."""
@@ -219,12 +219,12 @@ class _LinkingNote:
 def _find_placements(
     note: _LinkingNote, gazetteer: Gazetteer, mentions: Sequence[NameMention]
 ) -> Iterator[LinkPlacement]:
-    wish, spellings = note.wish, dict[int, str | None]()
+    options, spellings = note.options, dict[int, str | None]()
     for each in mentions:
         node = gazetteer.nodes[each.notes[0]]
-        if not _is_wanted(wish, each, node) or note.refuses(each.term):
+        if not _is_wanted(options, each, node) or note.refuses(each.term):
             continue
-        if not wish.every and (
+        if not options.every and (
             node.number in spellings or any(name_key(name) in note.linked for name in list_names(node))
         ):
             continue
@@ -242,16 +242,16 @@ def _place_new_names(
     for each in found:
         key = name_key(each.term)
         odd = "/" in each.term or _UNFIT_TARGET.search(each.term) is not None or note.refuses(each.term)
-        if odd or key in gazetteer.keys or key in seen or key in note.wish.suppressed:
+        if odd or key in gazetteer.keys or key in seen or key in note.options.suppressed:
             continue
         seen.add(key)
         yield LinkPlacement(each.start, each.end, each.term, each.term, each.term)
 
 
-def _is_wanted(wish: AutolinkOptions, mention: NameMention, node: Node) -> bool:
-    if len(mention.notes) > 1 or node.path == wish.path or name_key(node.title) in wish.suppressed:
+def _is_wanted(options: AutolinkOptions, mention: NameMention, node: Node) -> bool:
+    if len(mention.notes) > 1 or node.path == options.path or name_key(node.title) in options.suppressed:
         return False
-    return wish.only is None or node.path in wish.only
+    return options.only is None or node.path in options.only
 
 
 def find_linked_keys(found: Sequence[Link]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from vaults.graph.names.name_tokens import fold_name, fold_pieces, is_common, is_recognizable, is_written_as_name
+from vaults.graph.names.name_tokens import fold_pieces, fold_to_pieces, is_common, is_recognizable, is_written_as_name
 from vaults.graph.note_graph import Graph, Node
 from vaults.markdown.link_resolution import name_key
 from vaults.markdown.protected_spans import TextSpan, overlaps_any
@@ -54,14 +54,14 @@ class Gazetteer:
     def mentions(self, text: str, zones: Sequence[TextSpan] = ()) -> list[NameMention]:
         """The names in a text, in order and without overlap: the longer one counts. A common word counts only where it
         is spelled as a name. None touches one of ``zones``, which are in order and do not overlap. Pure, linear."""
-        return self._found(text, zones, lambda key, start, end: self._is_spelled(key, text, start, end))
+        return self._find(text, zones, lambda key, start, end: self._is_spelled(key, text, start, end))
 
     def occurrences(self, text: str, zones: Sequence[TextSpan] = ()) -> list[NameMention]:
         """As ``mentions``, with common words that are names, however they are spelled: a reader has to decide which are
         meant."""
-        return self._found(text, zones, _always)
+        return self._find(text, zones, _always)
 
-    def _found(
+    def _find(
         self, text: str, zones: Sequence[TextSpan], is_meant: Callable[[str, int, int], bool]
     ) -> list[NameMention]:
         cut, low = fold_pieces(text)
@@ -142,7 +142,7 @@ def list_names(node: Node) -> Iterable[str]:
 
 def _learn(gazetteer: Gazetteer, node: Node) -> None:
     for name in list_names(node):
-        key, low = fold_name(name)
+        key, low = fold_to_pieces(name)
         _add(gazetteer.keys, _link_key(name, key), node.number)
         if not is_recognizable(key, low):
             continue
@@ -158,7 +158,7 @@ def _forget(gazetteer: Gazetteer, node: Node) -> Iterator[str]:
     """Remove the names of a note; yields those whose spellings must be collected again. Lengths may stay: alone they
     cause no mention."""
     for name in list_names(node):
-        key, _ = fold_name(name)
+        key, _ = fold_to_pieces(name)
         _remove(gazetteer.keys, _link_key(name, key), node.number)
         _remove(gazetteer.names, key, node.number)
         if key in gazetteer.spelled:
@@ -168,7 +168,7 @@ def _forget(gazetteer: Gazetteer, node: Node) -> Iterator[str]:
 def _update_spellings(gazetteer: Gazetteer, key: str, before: Mapping[int, Node]) -> None:
     """Collect how the notes that still have a common word as a name spell it."""
     rest = (name for number in gazetteer.names.get(key, ()) for name in list_names(before[number]))
-    gazetteer.spelled[key] = frozenset(name for name in rest if fold_name(name)[0] == key)
+    gazetteer.spelled[key] = frozenset(name for name in rest if fold_to_pieces(name)[0] == key)
     if not gazetteer.spelled[key]:
         del gazetteer.spelled[key]
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from vaults.graph.names.common_words import is_everyday
 from vaults.graph.note_graph import Graph
+from vaults.index.stemming import make_name_stemmer
 from vaults.markdown.link_resolution import fold_name
 
 MatchKind: TypeAlias = Literal["exact", "stem", "collapsed", "fuzzy"]
@@ -83,7 +84,7 @@ def compile_lexicon(graph: Graph) -> Lexicon:
     whole: dict[str, dict[int, None]] = defaultdict(dict)
     holders: dict[str, dict[WordKey, None]] = defaultdict(dict)
     reach: dict[str, int] = defaultdict(int)
-    stem = _make_stemmer()
+    stem = make_name_stemmer()
     for number, name in _iter_names(graph):
         key = tuple(_WORD.findall(fold_name(name)))
         if not 0 < len(key) <= MAX_NAME_WORDS:
@@ -98,13 +99,13 @@ def compile_lexicon(graph: Graph) -> Lexicon:
             if len(word) >= MIN_WORD_LENGTH and not word.isdigit() and len(holders[word]) < MAX_NAMES_PER_WORD:
                 holders[word][key] = None
     return Lexicon(
-        {key: tuple(notes) for key, notes in stems.items()},
-        dict(reach),
-        {key: frozenset(notes) for key, notes in exact.items()},
-        {key: tuple(notes) for key, notes in whole.items()},
-        _group_by_letter(holders),
-        {word: tuple(keys) for word, keys in holders.items()},
-        graph.named,
+        stems={key: tuple(notes) for key, notes in stems.items()},
+        reach=dict(reach),
+        exact={key: frozenset(notes) for key, notes in exact.items()},
+        whole={key: tuple(notes) for key, notes in whole.items()},
+        words=_group_by_letter(holders),
+        holders={word: tuple(keys) for word, keys in holders.items()},
+        named=graph.named,
     )
 
 
@@ -146,7 +147,7 @@ def _is_within_zone(zones: Sequence[tuple[int, int]], starts: Sequence[int], sta
 def find_sightings(lexicon: Lexicon, words: Sequence[TextWord], usual: Container[str] = ()) -> list[Sighting]:
     """Where a text names notes, in order and without overlap: the one of more words counts, then the one written more
     like the name. ``usual``: words that are no slips. Linear in the text."""
-    stems = _make_stemmer()([word.text for word in words])
+    stems = make_name_stemmer()([word.text for word in words])
     found = drop_overlapping([*_match_stems(lexicon, words, stems), *_match_joined(lexicon, words)])
     taken = [(each.start, each.end) for each in found]
     starts = [start for start, _ in taken]
@@ -164,7 +165,7 @@ def scan_text(lexicon: Lexicon, text: str, roots: dict[str, str]) -> tuple[set[s
     words = _WORD.findall(fold_name(text))
     several = set(words)
     fresh = [word for word in several if word not in roots]
-    roots.update(zip(fresh, _make_stemmer()(fresh), strict=True))
+    roots.update(zip(fresh, make_name_stemmer()(fresh), strict=True))
     stems, place = [roots[word] for word in words], 0
     found: set[int] = set()
     while place < len(stems):
@@ -249,7 +250,14 @@ def _match_misspelled(
                     end, likeness = found
                     start = end - len(key)
                     notes = tuple(sorted(lexicon.exact[key]))
-                    yield Sighting(words[start].start, words[end - 1].end, notes, "fuzzy", len(key), likeness)
+                    yield Sighting(
+                        start=words[start].start,
+                        end=words[end - 1].end,
+                        notes=notes,
+                        kind="fuzzy",
+                        words=len(key),
+                        alike=likeness,
+                    )
 
 
 def _find_similar_words(lexicon: Lexicon, words: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -289,11 +297,3 @@ def _match_name(
         likeness = 1.0 if word.text == known else alike.get(word.text, {}).get(known, 0.0)
         least = min(least, likeness)
     return (start + len(key), least) if MIN_SIMILARITY <= least < 1 else None
-
-
-def _make_stemmer() -> Callable[[Sequence[str]], list[str]]:
-    """A new stemmer for each call, because one must not be shared between threads."""
-    import Stemmer
-
-    stemmer = Stemmer.Stemmer("english")
-    return lambda words: list(stemmer.stemWords(list(words)))

@@ -44,7 +44,7 @@ def fold_pieces(text: str) -> tuple[list[str], list[str]]:
     return cut, [_fold(each) for each in cut]
 
 
-def fold_name(name: str) -> tuple[str, list[str]]:
+def fold_to_pieces(name: str) -> tuple[str, list[str]]:
     """A name in the form in which it is compared, and its pieces."""
     if name.isascii():
         key = name.lower().replace("\t", " ")

@@ -16,31 +16,35 @@ def store_names(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
     keys = {name_key(each) for each in names} - {""}
     stored = read_keys(tx, note)
     if keys != stored:
-        tx.run("DELETE FROM note_names WHERE note = ?", (note,))
-        tx.many("INSERT INTO note_names (key, note) VALUES (?, ?)", [(each, note) for each in sorted(keys)])
+        tx.run("DELETE FROM note_names WHERE note = :note", {"note": note})
+        tx.many(
+            "INSERT INTO note_names (key, note) VALUES (:key, :note)",
+            [{"key": each, "note": note} for each in sorted(keys)],
+        )
     return keys ^ stored
 
 
 def read_keys(tx: Reader, note: int) -> set[str]:
     """The keys of a note's names."""
-    return {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = ?", (note,))}
+    return {row[0] for row in tx.all("SELECT key FROM note_names WHERE note = :note", {"note": note})}
 
 
 def read_names(tx: Reader, note: int) -> tuple[str, ...]:
     """The names of a note, as written: title, file name, aliases."""
-    row = tx.one("SELECT title, path, aliases FROM notes WHERE seq = ?", (note,))
+    row = tx.one("SELECT title, path, aliases FROM notes WHERE seq = :seq", {"seq": note})
     if row is None:
         return ()
-    return tuple(dict.fromkeys((str(row[0]), PurePosixPath(row[1]).stem, *json.loads(row[2]))))
+    title, path, aliases = row
+    return tuple(dict.fromkeys((title, PurePosixPath(path).stem, *json.loads(aliases))))
 
 
 def find_notes(tx: Reader, key: str) -> list[tuple[int, LinkTarget]]:
     """Notes with a name of this key, with their numbers."""
     rows = tx.all(
-        "SELECT n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = ?",
-        (key,),
+        "SELECT n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = :key",
+        {"key": key},
     )
-    return [(int(row[0]), LinkTarget(row[1], row[2], tuple(json.loads(row[3])))) for row in rows]
+    return [(seq, LinkTarget(path, title, tuple(json.loads(aliases)))) for seq, path, title, aliases in rows]
 
 
 def find_notes_exactly(tx: Reader, name: str) -> dict[str, int]:

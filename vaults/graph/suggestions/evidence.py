@@ -30,7 +30,7 @@ class MentionEvidence:
 class LinkEvidence:
     """All evidence for one candidate."""
 
-    saying: MentionEvidence | None  # None: the text does not name it
+    mention: MentionEvidence | None  # None: the text does not name it
     habit: float = 0.0  # how much more often than others it is linked where named, in log odds
     category: float = 0.0  # the same of its category
     company: float = 0.0

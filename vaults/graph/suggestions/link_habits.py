@@ -74,8 +74,8 @@ def read_sample(tx: Reader, graph: Graph) -> dict[int, str]:
     step = max(1, math.ceil(len(numbers) / SAMPLE_NOTES))
     found = {}
     for number in numbers[::step]:
-        query = "SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal LIMIT 100"
-        rows = tx.all(query, (number,))
+        query = "SELECT body FROM passages WHERE kind = 'note' AND item = :item ORDER BY ordinal LIMIT 100"
+        rows = tx.all(query, {"item": number})
         found[number] = "\n\n".join(row[0] for row in rows)[:MAX_CHARACTERS]
     return found
 
@@ -94,7 +94,14 @@ def count_habits(graph: Graph, lexicon: Lexicon, texts: Mapping[int, str]) -> Li
         links.update(others & graph.out.get(number, frozenset()))
     usual = (sum(links.values()) + 20 * PRIOR) / (sum(names.values()) + 20)
     repeated = frozenset(word for word, times in seen.items() if times > 1 and len(word) >= MIN_WORD_LENGTH)
-    return LinkHabits(graph.change, names, links, _count_by_category(graph, names, links), usual, repeated)
+    return LinkHabits(
+        change=graph.change,
+        named=names,
+        linked=links,
+        categories=_count_by_category(graph, names, links),
+        usual=usual,
+        words=repeated,
+    )
 
 
 def _count_by_category(graph: Graph, names: Mapping[int, int], links: Mapping[int, int]) -> dict[str, tuple[int, int]]:

@@ -44,9 +44,9 @@ def read_position(text: str, start: int, end: int) -> NamePosition:
     )
 
 
-def merge_positions(all_of: Iterable[NamePosition]) -> NamePosition:
+def merge_positions(positions: Iterable[NamePosition]) -> NamePosition:
     """What is true of at least one of them."""
-    several = list(all_of)
+    several = list(positions)
     return NamePosition(
         any(each.capital for each in several),
         any(each.alone for each in several),

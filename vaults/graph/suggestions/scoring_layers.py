@@ -38,29 +38,29 @@ STRICTNESS_LEVELS: Mapping[Strictness, StrictnessLevel] = {
 
 def exact(evidence: LinkEvidence) -> float:
     """Named in the exact words of the name."""
-    saying = evidence.saying
-    if saying is None or saying.kind != "exact":
+    mention = evidence.mention
+    if mention is None or mention.kind != "exact":
         return 0.0
-    return _score_name(saying)
+    return _score_name(mention)
 
 
 def stem(evidence: LinkEvidence) -> float:
     """Named in another form of the words: plural, gerund."""
-    saying = evidence.saying
-    return _score_name(saying) + STEM if saying is not None and saying.kind == "stem" else 0.0
+    mention = evidence.mention
+    return _score_name(mention) + STEM if mention is not None and mention.kind == "stem" else 0.0
 
 
 def fuzzy(evidence: LinkEvidence) -> float:
     """Named with slips, or with words joined or split."""
-    saying = evidence.saying
-    if saying is None or saying.kind not in ("fuzzy", "collapsed"):
+    mention = evidence.mention
+    if mention is None or mention.kind not in ("fuzzy", "collapsed"):
         return 0.0
-    return _score_name(saying) + (COLLAPSED if saying.kind == "collapsed" else SLIP - PER_SLIP * (1 - saying.alike))
+    return _score_name(mention) + (COLLAPSED if mention.kind == "collapsed" else SLIP - PER_SLIP * (1 - mention.alike))
 
 
-def _score_name(saying: MentionEvidence) -> float:
-    spelled = SPELLED if saying.spelled else 0.0
-    return NAMED + spelled + WORD * min(saying.words - 1, 3) - NAMESAKES * math.log(saying.namesakes)
+def _score_name(mention: MentionEvidence) -> float:
+    spelled = SPELLED if mention.spelled else 0.0
+    return NAMED + spelled + WORD * min(mention.words - 1, 3) - NAMESAKES * math.log(mention.namesakes)
 
 
 NAMED, SPELLED, STEM, COLLAPSED, SLIP = -23.0, 8.0, 1.0, 0.0, -3.0
@@ -72,27 +72,27 @@ PER_SLIP, WORD, NAMESAKES = 20.0, 1.0, 1.3
 
 def habit(evidence: LinkEvidence) -> float:
     """How often it is linked elsewhere where it is named (keyphraseness)."""
-    return 4.0 * evidence.habit if evidence.saying is not None else 0.0
+    return 4.0 * evidence.habit if evidence.mention is not None else 0.0
 
 
 def kind(evidence: LinkEvidence) -> float:
     """Of a category that is linked more often than others."""
-    return 1.0 * evidence.category if evidence.saying is not None else 0.0
+    return 1.0 * evidence.category if evidence.mention is not None else 0.0
 
 
 def cooccurrence(evidence: LinkEvidence) -> float:
     """Linked by the same notes as others that this text links or surely names."""
-    return (5.5 if evidence.saying is None else 7.5) * evidence.company
+    return (5.5 if evidence.mention is None else 7.5) * evidence.company
 
 
 def context(evidence: LinkEvidence) -> float:
     """Where the words stand, and where the notes lie."""
-    saying = evidence.saying
-    if saying is None:
+    mention = evidence.mention
+    if mention is None:
         return 0.0
     points = 5.5 * evidence.same_folder + 5.0 * evidence.kin
-    points += 3.0 * saying.capital + 6.0 * saying.alone + 6.0 * saying.item + 3.0 * saying.pointed
-    return points + 2.5 * max(-1.5, min(1.5, math.log(max(saying.density, 0.01) / USUAL)))
+    points += 3.0 * mention.capital + 6.0 * mention.alone + 6.0 * mention.item + 3.0 * mention.pointed
+    return points + 2.5 * max(-1.5, min(1.5, math.log(max(mention.density, 0.01) / USUAL)))
 
 
 USUAL = 6.0
@@ -107,7 +107,7 @@ def recency(evidence: LinkEvidence) -> float:
 def hub(evidence: LinkEvidence) -> float:
     """Linked by many, or by none yet: then nobody has decided about its name. The number of links tells as much as the
     note's centrality, which adds nothing to it."""
-    if evidence.saying is None:
+    if evidence.mention is None:
         return 0.0
     return 2.0 * math.log1p(min(evidence.linked, 1000)) if evidence.linked else 6.0
 
@@ -150,7 +150,7 @@ LAYER_OF_MATCH: Mapping[MatchKind, str] = {"exact": "exact", "stem": "stem", "co
 def score_layers(evidence: LinkEvidence, without: frozenset[str] = frozenset()) -> dict[str, float] | None:
     """Points by layer, rounded to tenths; layers that give none are left out. None if the layer that finds the name is
     disabled (``without``): then the candidate is not seen at all."""
-    if evidence.saying is not None and LAYER_OF_MATCH[evidence.saying.kind] in without:
+    if evidence.mention is not None and LAYER_OF_MATCH[evidence.mention.kind] in without:
         return None
     found = {name: round(layer(evidence), 1) for name, layer in LAYERS.items() if name not in without}
     return {name: each for name, each in found.items() if each}

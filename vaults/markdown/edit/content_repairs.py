@@ -80,7 +80,7 @@ def _repair_bullets(draft: EditDraft) -> str:
 
 def _own_bullet(draft: EditDraft) -> str:
     """The bullet of the list the content goes into, else of the section, else of the note; '' for none."""
-    item, scope, text = draft.spot.item, draft.scope, draft.text
+    item, scope, text = draft.point.item, draft.scope, draft.text
     if item and item.number is None:
         return item.marker
     for part in (text[scope.body : scope.end], text[draft.outline.body_start :]):

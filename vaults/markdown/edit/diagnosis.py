@@ -54,7 +54,7 @@ def explain_no_match(draft: EditDraft) -> NotFound:
     if draft.edit.pattern is not None:
         return NotFound(f"pattern matches nothing {where}.", hint="Try search with the exact text.", closest=[])
     needle = to_lf(draft.edit.search or "").strip("\n")
-    if (elsewhere := _found_elsewhere(draft, needle)) is not None:
+    if (elsewhere := _explain_elsewhere(draft, needle)) is not None:
         return elsewhere
     closest = _find_closest(draft, [line for line in needle.split("\n") if line.strip()])
     if not closest:
@@ -68,7 +68,7 @@ def explain_no_match(draft: EditDraft) -> NotFound:
     )
 
 
-def _found_elsewhere(draft: EditDraft, needle: str) -> NotFound | None:
+def _explain_elsewhere(draft: EditDraft, needle: str) -> NotFound | None:
     """The error if the text is in the note, but outside the edit's scope."""
     scope, body = draft.scope, draft.outline.body_start
     for start, end in ((body, scope.body), (scope.end, len(draft.text)), (0, body)):

@@ -133,7 +133,7 @@ class EditDraft:
     scope: EditScope = EditScope(0, 0, 0, 0, 0)
     heading: str = ""
     """Heading line of a section to create."""
-    spot: InsertionPoint = InsertionPoint(0)
+    point: InsertionPoint = InsertionPoint(0)
     splices: tuple[Splice, ...] = ()
     result: str = ""
     warnings: tuple[str, ...] = ()

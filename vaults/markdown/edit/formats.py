@@ -23,9 +23,9 @@ def format_content(draft: EditDraft) -> EditDraft:
     lines = draft.content.split("\n")
     if draft.edit.format != "plain":
         lines = _format_item(draft, lines)
-    if draft.spot.item and list_items.parse_item(lines[0]):
+    if draft.point.item and list_items.parse_item(lines[0]):
         lines = [
-            _join_indent(draft.spot.item.indent, line) for line in _with_indent_unit(_dedent(lines), draft.spot.unit)
+            _join_indent(draft.point.item.indent, line) for line in _with_indent_unit(_dedent(lines), draft.point.unit)
         ]
     return replace(draft, content="\n".join(lines))
 
@@ -40,7 +40,7 @@ def _format_item(draft: EditDraft, lines: list[str]) -> list[str]:
 
 
 def _list_marker(draft: EditDraft, offset: int) -> str:
-    item = draft.spot.item or ListItem("", "-")
+    item = draft.point.item or ListItem("", "-")
     if draft.edit.format != "numbered":
         return item.marker if item.number is None else "-"
     if item.number is None:

@@ -42,15 +42,15 @@ def find_insertion_point(draft: EditDraft) -> EditDraft:
     own = draft.text[start:stop]
     filled = own.rstrip(BLANK)
     if not filled:
-        return replace(draft, spot=_point_in_empty(draft, start, stop))
+        return replace(draft, point=_point_in_empty(draft, start, stop))
     if draft.edit.action == "replace":
         return draft  # it takes the place of what is there
     if draft.edit.position == "prepend" and not draft.heading:
-        return replace(draft, spot=_point_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
-    spot = _point_at_end(draft, start, start + len(filled))
+        return replace(draft, point=_point_at_start(draft, start + len(own) - len(own.lstrip(BLANK)), stop))
+    point = _point_at_end(draft, start, start + len(filled))
     if draft.heading:
-        spot = replace(spot, item=None, unit="")  # the list is another section's
-    return replace(draft, spot=spot)
+        point = replace(point, item=None, unit="")  # the list is another section's
+    return replace(draft, point=point)
 
 
 def _target_range(draft: EditDraft) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def _point_at_end(draft: EditDraft, start: int, end: int) -> InsertionPoint:
     item = found.last if draft.edit.preserve_nesting else found.top
     if draft.edit.format == "numbered" and draft.edit.preserve_nesting and found.numbered:
         item = found.numbered  # the next step, not one more remark below the last
-    return InsertionPoint(at, item, found.loose, "list", _kind_at(text, at), found.unit)
+    return InsertionPoint(at=at, item=item, loose=found.loose, before="list", after=_kind_at(text, at), unit=found.unit)
 
 
 def _kind_at(text: str, at: int) -> str:
@@ -100,17 +100,17 @@ def _kind_at(text: str, at: int) -> str:
 
 def needs_blank_lines(draft: EditDraft, lines: Sequence[str]) -> tuple[bool, bool]:
     """Whether a block of these lines needs a blank line before it, and one after."""
-    spot, edit = draft.spot, draft.edit
+    point, edit = draft.point, draft.edit
     first, last = line_kind(lines[0]), "list" if list_items.find_trailing_list(lines) else line_kind(lines[-1])
-    if spot.before == "heading":
+    if point.before == "heading":
         before = has_spaced_headings(draft)
-    elif spot.before == first == "list":
-        before = spot.loose
+    elif point.before == first == "list":
+        before = point.loose
     else:
-        before = bool(spot.before) and not _is_continuous(spot.before, first)
+        before = bool(point.before) and not _is_continuous(point.before, first)
     # Where a heading follows without a blank line, that is how this note is written.
-    kept = spot.after == "heading" and edit.position == "append" and not draft.heading
-    return before, bool(spot.after) and not kept and not _is_continuous(last, spot.after)
+    kept = point.after == "heading" and edit.position == "append" and not draft.heading
+    return before, bool(point.after) and not kept and not _is_continuous(last, point.after)
 
 
 def _is_continuous(above: str, below: str) -> bool:

@@ -43,16 +43,11 @@ class Outline:
     def note(self, text: str) -> ParsedNote:
         """A parsed note with headings alone, as ``sections`` takes it."""
         counter = LineCounter(f"\n{to_lf_same_length(text)}\n")
-        headings = (
+        headings = tuple(
             Heading(mark.level, mark.text, counter.line(mark.start), mark.start, skip_ending_before(text, mark.end))
             for mark in self.marks
         )
-        nothing: tuple[()] = ()
-        return ParsedNote(
-            title=None, aliases=nothing, tags=nothing, frontmatter={}, frontmatter_error=None,
-            body_start=self.body_start, headings=tuple(headings), links=nothing, tasks=nothing, blocks=nothing,
-            callouts=nothing, created=None,
-        )  # fmt: skip
+        return ParsedNote(body_start=self.body_start, headings=headings)
 
 
 def read_outline(text: str) -> Outline:

@@ -31,7 +31,7 @@ def place_content(draft: EditDraft) -> EditDraft:
 
 
 def _insert(draft: EditDraft) -> EditDraft:
-    text, at = draft.text, draft.spot.at
+    text, at = draft.text, draft.point.at
     ending = find_ending_near(text, at)
     lines = draft.content.split("\n")
     if draft.heading:

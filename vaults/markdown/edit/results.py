@@ -187,7 +187,12 @@ def report_changes(draft: EditDraft) -> EditedText:
     number = line_number_at(text, start)
     region = text[line_start(text, start) : line_end(text, end, len(text))]
     return EditedText(
-        text, number, number + count_endings(text, start, end), warnings, _shorten(region), _find_written(draft)
+        text=text,
+        first_line=number,
+        last_line=number + count_endings(text, start, end),
+        warnings=warnings,
+        region=_shorten(region),
+        written=_find_written(draft),
     )
 
 

@@ -50,7 +50,7 @@ def _scope_of(draft: EditDraft, index: int) -> EditScope:
     mark = marks[index]
     own_end = marks[index + 1].start if index + 1 < len(marks) else size
     end = next((below.start for below in marks[index + 1 :] if below.level <= mark.level), size)
-    return EditScope(mark.level, mark.start, mark.end, own_end, end, mark.text)
+    return EditScope(level=mark.level, start=mark.start, body=mark.end, own_end=own_end, end=end, title=mark.text)
 
 
 def _plan_section(draft: EditDraft, wanted: str) -> EditDraft:

@@ -147,7 +147,15 @@ def _entry(view: str, key: Any, value: Any) -> PropertyEntry:
     colon = _blanks(view, key.end_mark.index)
     if view[start : key.start_mark.index].strip(" ") or view[colon] != ":":  # the `? key` form
         return PropertyEntry(
-            key.value, start, _line_end(view, _last(view, value, key.end_mark.index)), "", " ", "", None, "", ()
+            name=key.value,
+            start=start,
+            end=_line_end(view, _last(view, value, key.end_mark.index)),
+            head="",
+            gap=" ",
+            comment="",
+            style=None,
+            quote="",
+            items=(),
         )
     colon += 1
     below, last = _is_below(value), _last(view, value, colon)

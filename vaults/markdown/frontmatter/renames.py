@@ -57,15 +57,15 @@ def respell_values(note: str, key: str, step: ValueStep) -> str:
     check_property(key, new)
     inner = note[found.inner : found.close]
     single = _drop_duplicates(old, new) if isinstance(old, list) else new
-    spots = find_scalars(inner, key)
-    if spots is None or single != new:
+    spans = find_scalars(inner, key)
+    if spans is None or single != new:
         return update_properties(note, {key: single})[0]
     parts, at = [], 0
-    for spot in spots:
-        value = step(spot.value)
-        if to_canonical(value) != to_canonical(spot.value):
-            parts += [inner[at : spot.start], _render_scalar(spot, value)]
-            at = spot.end
+    for span in spans:
+        value = step(span.value)
+        if to_canonical(value) != to_canonical(span.value):
+            parts += [inner[at : span.start], _render_scalar(span, value)]
+            at = span.end
     return _replace_verified(note, found, "".join([*parts, inner[at:]]), values | {key: new})
 
 
@@ -87,10 +87,10 @@ def _drop_duplicates(old: list[Any], new: list[Any]) -> list[Any]:
     return kept
 
 
-def _render_scalar(spot: ScalarSpan, value: Any) -> str:
-    if isinstance(value, str) and not spot.flow:
-        return render_string(value, spot.quote)
-    return render_flow(value, spot.quote if isinstance(value, str) else "")
+def _render_scalar(span: ScalarSpan, value: Any) -> str:
+    if isinstance(value, str) and not span.flow:
+        return render_string(value, span.quote)
+    return render_flow(value, span.quote if isinstance(value, str) else "")
 
 
 def _replace_verified(note: str, found: FrontmatterSpan, inner: str, wanted: dict[str, Any]) -> str:

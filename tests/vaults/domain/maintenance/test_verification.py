@@ -91,7 +91,7 @@ async def test_a_planted_disagreement_is_found_and_reindexing_repairs_it(
 async def test_dangling_rows_are_found(vault: Vault) -> None:
     def plant(raw: Any) -> None:
         raw.execute("PRAGMA foreign_keys=OFF")
-        raw.execute("INSERT INTO embeddings VALUES (999, 'm', 't', x'00', 99)")
+        raw.execute("INSERT INTO embeddings VALUES (999, 'm', 't', x'00', 99, 0)")
         raw.execute("PRAGMA foreign_keys=ON")
 
     await vault.db.run_on_writer(plant)

@@ -30,6 +30,22 @@ async def test_an_update_needs_the_version_it_was_based_on(ask: Asking) -> None:
     assert stale.content["error"]["details"]["current_version"] == 2
 
 
+async def test_how_often_a_memory_was_read_is_shown_before_and_after_it_is_written_down(
+    ask: Asking, services: Services
+) -> None:
+    one = await _id(ask, "The heron is white")
+
+    async def read() -> dict[str, object]:
+        return dict((await ask("memory_get", ids=[one])).content["memories"][0])
+
+    assert "access_count" not in await read()
+    assert (await read())["access_count"] == 1
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.settle()
+    now = await read()
+    assert (now["access_count"], str(now["accessed_at"])[:2]) == (2, "20")
+
+
 async def test_changed_content_is_found_by_its_new_words_only(ask: Asking) -> None:
     one = await _id(ask, "The owl is grey")
     await ask("memory_update", id=one, content="The heron is white")

@@ -111,8 +111,8 @@ async def _settled(services: Services) -> None:
     """Wait for the background work of vault main, which the sweep after a start began."""
     async with asyncio.timeout(PATIENCE_S), services.pool.lease(services.registry_cache.entry("main")) as vault:
         vault.start_background_work()
-        while vault.busy:
-            await asyncio.wait({vault._background_work})  # type: ignore[arg-type]
+        while vault.background.is_busy:
+            await asyncio.wait({vault.background.due_work})  # type: ignore[arg-type]
 
 
 async def test_a_changed_model_is_noticed_and_everything_embedded_anew(opening: Opening) -> None:

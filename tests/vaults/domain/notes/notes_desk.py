@@ -57,5 +57,5 @@ async def desk_in(opening: Opening, flags: dict[str, Any] | None = None, *, alon
     """A vault without a watcher or a model. Not ``alone``: another process has it open already."""
     quiet = {"notes.watch": "off", "embedding.engine": "off", **(flags or {})}
     async with opening(quiet) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        assert not alone or await vault.notes.settled(PATIENCE_S)
+        assert not alone or await vault.notes.wait_for_index(PATIENCE_S)
         yield Desk(services, vault, vault.notes.root, asker(services))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.vaults.domain.packs.pieces import NOW, assorted, evidence, memories
+from tests.vaults.domain.packs.candidates import NOW, assorted, evidence, memories
 from vaults.domain.packs import rendering
 from vaults.domain.packs.assembly import PackChoice, PackTarget, assemble_pack, list_decisions
 from vaults.domain.packs.pack import GatheredCandidates, Pack, PackCandidate, PackFormat, PackLink
@@ -38,13 +38,13 @@ def _sizes(pack: Pack) -> list[int]:
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    pieces=st.integers(0, 120),
+    candidates=st.integers(0, 120),
     total=st.integers(50, 20_000) | st.integers(50, 400),
     form=st.sampled_from(FORMS),
 )
-def test_no_pack_exceeds_its_budget(seed: int, pieces: int, total: int, form: PackFormat) -> None:
-    gathered = assorted(seed, pieces)
-    gathered = replace(gathered, bonds=[PackLink(each.evidence.id, "causes", "x", "y") for each in gathered.pieces[:9]])
+def test_no_pack_exceeds_its_budget(seed: int, candidates: int, total: int, form: PackFormat) -> None:
+    gathered = assorted(seed, candidates)
+    gathered = replace(gathered, links=[PackLink(each.item.id, "causes", "x", "y") for each in gathered.candidates[:9]])
     pack = _assembled(gathered, total, form).pack
     assert max(_sizes(pack)) <= total
     assert pack.budget.used == _sizes(pack)[0]
@@ -55,7 +55,7 @@ def test_no_pack_exceeds_its_budget(seed: int, pieces: int, total: int, form: Pa
 def test_what_is_left_out_ranks_below_what_is_in(form: PackFormat) -> None:
     gathered = memories([f"we chose option {number} for the part {number} of the thing" for number in range(60)])
     chosen = _assembled(gathered, 800, form)
-    ranks = [piece.rank for piece in chosen.kept]
+    ranks = [candidate.rank for candidate in chosen.kept]
     assert ranks == list(range(len(ranks)))
     assert 3 < len(ranks) < 60
     assert chosen.pack.dropped_total == 60 - len(ranks)
@@ -66,8 +66,10 @@ def test_what_is_left_out_ranks_below_what_is_in(form: PackFormat) -> None:
 def test_a_budget_is_used_up_whatever_part_the_candidates_belong_to(form: PackFormat) -> None:
     texts = [f"number {number}: " + "some words that say little " * 4 for number in range(200)]
     for part in ("memories", "passages", "rules", "brief"):
-        pieces = [PackCandidate(part, rank, evidence(rank, text + str(hash(text)))) for rank, text in enumerate(texts)]
-        used = _assembled(GatheredCandidates(pieces), 2500, form).pack.budget.used
+        candidates = [
+            PackCandidate(part, rank, evidence(rank, text + str(hash(text)))) for rank, text in enumerate(texts)
+        ]
+        used = _assembled(GatheredCandidates(candidates), 2500, form).pack.budget.used
         assert used > 2050, part
 
 
@@ -78,16 +80,16 @@ def test_each_part_gets_its_share_before_another_gets_what_is_left() -> None:
     ]
     short = [PackCandidate("memories", 100 + n, evidence(100 + n, f"memory {n * 991} is short")) for n in range(40)]
     chosen = _assembled(GatheredCandidates([*notes, *short]), 2500, "prompt")
-    assert sum(piece.part == "memories" for piece in chosen.kept) >= 12
-    assert sum(piece.part == "passages" for piece in chosen.kept) >= 6
+    assert sum(candidate.part == "memories" for candidate in chosen.kept) >= 12
+    assert sum(candidate.part == "passages" for candidate in chosen.kept) >= 6
 
 
 def test_the_first_item_that_does_not_fit_is_shortened() -> None:
     long = "beginning " + "filler words of no use " * 300
     chosen = _assembled(memories([long]), 300, "prompt")
     [kept] = chosen.kept
-    assert count_tokens(kept.evidence.text or "") > 100
-    assert (kept.evidence.text or "").endswith("…")
+    assert count_tokens(kept.item.text or "") > 100
+    assert (kept.item.text or "").endswith("…")
 
 
 @pytest.mark.parametrize(
@@ -129,11 +131,11 @@ def test_what_gives_orders_comes_last_is_flagged_and_goes_first() -> None:
 
 
 def test_a_memory_of_another_history_is_left_out() -> None:
-    pieces = [replace(piece, anchor="a" * 40) for piece in memories(["one thing"]).pieces]
-    pack = _assembled(GatheredCandidates(pieces), 2500, orphans=frozenset({"a" * 40})).pack
+    candidates = [replace(candidate, anchor="a" * 40) for candidate in memories(["one thing"]).candidates]
+    pack = _assembled(GatheredCandidates(candidates), 2500, orphans=frozenset({"a" * 40})).pack
     assert pack.memories == []
     assert [each.why for each in pack.dropped] == ["orphan"]
-    assert _assembled(GatheredCandidates(pieces), 2500).pack.memories
+    assert _assembled(GatheredCandidates(candidates), 2500).pack.memories
 
 
 def test_what_is_dropped_is_named_within_bounds() -> None:
@@ -148,18 +150,18 @@ def test_what_is_dropped_is_named_within_bounds() -> None:
 
 def test_links_of_what_is_in_are_told_and_no_others() -> None:
     gathered = memories(["one thing", "another thing"])
-    first, second = (piece.evidence.id for piece in gathered.pieces)
-    bonds = [PackLink(first, "causes", second), PackLink(second, "part_of", "far"), PackLink("far", "causes", "away")]
-    pack = _assembled(replace(gathered, bonds=bonds, titles={"far": "Far away"}), 2500).pack
+    first, second = (candidate.item.id for candidate in gathered.candidates)
+    links = [PackLink(first, "causes", second), PackLink(second, "part_of", "far"), PackLink("far", "causes", "away")]
+    pack = _assembled(replace(gathered, links=links, titles={"far": "Far away"}), 2500).pack
     assert pack.links == [PackLink(first, "causes", second), PackLink(second, "part_of", "far", "Far away")]
 
 
 def test_every_candidate_is_accounted_for() -> None:
     gathered = assorted(7, 80)
-    frame = PackTarget(1000, "json", NOW, 1000)
-    chosen = assemble_pack(gathered, frozenset(), frame)
-    told = list(list_decisions(gathered, chosen, frame))
-    assert len(told) == len(gathered.pieces)
+    target = PackTarget(1000, "json", NOW, 1000)
+    chosen = assemble_pack(gathered, frozenset(), target)
+    told = list(list_decisions(gathered, chosen, target))
+    assert len(told) == len(gathered.candidates)
     assert sum(each.outcome.startswith("kept") for each in told) == len(chosen.kept)
     assert all(each.outcome.startswith(("kept", "dropped: ")) for each in told)
 

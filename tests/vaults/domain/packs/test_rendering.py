@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.vaults.domain.packs.pieces import NOW, evidence, memories
+from tests.vaults.domain.packs.candidates import NOW, evidence, memories
 from vaults.domain.packs import rendering
 from vaults.domain.packs.assembly import PackTarget, assemble_pack
 from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem
@@ -34,22 +34,24 @@ def _prompt(gathered: GatheredCandidates, total: int = 5000) -> str:
 def test_no_stored_text_ends_its_fence_or_claims_to_be_another_item(texts: list[str], title: str, author: str) -> None:
     from vaults.domain.text.sanitize import to_one_line
 
-    pieces = [
+    candidates = [
         PackCandidate(
             "memories", rank, evidence(rank, text, title=to_one_line(title) or None, author=to_one_line(author, 60))
         )
         for rank, text in enumerate(texts)
     ]
-    lines = _prompt(GatheredCandidates(pieces)).split("\n")
+    lines = _prompt(GatheredCandidates(candidates)).split("\n")
     fence = re.fullmatch(r"<(\d{9})>", lines[1])
     assert fence is not None
     assert lines[-1] == f"</{fence[1]}>"
     assert sum(fence[1] in line for line in lines) == 3  # announced, opened, closed
     ours = [line for line in lines[2:-1] if line.lstrip().startswith(MARK)]
-    kept = len(assemble_pack(GatheredCandidates(pieces), frozenset(), PackTarget(5000, "prompt", NOW, 5000)).kept)
+    kept = len(assemble_pack(GatheredCandidates(candidates), frozenset(), PackTarget(5000, "prompt", NOW, 5000)).kept)
     assert len(ours) == 1 + kept
     # Readers that break lines elsewhere find no more of ours either.
-    assert sum(line.lstrip().startswith(MARK) for line in _prompt(GatheredCandidates(pieces)).splitlines()) == 1 + kept
+    assert (
+        sum(line.lstrip().startswith(MARK) for line in _prompt(GatheredCandidates(candidates)).splitlines()) == 1 + kept
+    )
 
 
 def test_the_same_input_gives_the_same_text_but_for_the_fence() -> None:

@@ -24,7 +24,7 @@ MOST_STEPS = 4_000_000
 
 
 def filled(text: str, **more: Any) -> Any:
-    return compile_template(text, "here").filled({**VALUES, **more})
+    return compile_template(text, "here").render({**VALUES, **more})
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ Covers vaults.domain.secrets.assignments.
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,14 @@ def test_every_field_is_looked_through(fields: dict[str, object]) -> None:
     assert TOKEN not in str(kept.fields)
     assert kept.warnings
     assert refuse_or_redact(fields, OFF).fields == fields
+
+
+@pytest.mark.parametrize(("kind", "text"), SECRETS)
+def test_every_secret_is_found_wherever_a_field_holds_it(kind: str, text: str) -> None:
+    nested = {"a": [{"b": text}]}, {text: 1}, [("x", text)], MappingProxyType({"a": MappingProxyType({"b": text})})
+    for value in (text, *nested):
+        with pytest.raises(InvalidArgument, match=kind):
+            refuse_or_redact({"title": "plain", "none": None, "number": 1, "metadata": value}, REFUSE)
 
 
 def test_fields_without_a_secret_come_back_as_they_are() -> None:

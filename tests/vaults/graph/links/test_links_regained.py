@@ -1,6 +1,6 @@
 """What links mean is derived: dropped, rebuilt, or come from an earlier version, it is the same.
 
-Covers vaults.domain.graph.link_resolution_job.
+Covers vaults.domain.graph.graph_jobs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ async def test_links_and_graph_dropped_and_rebuilt_are_the_same(opening: Opening
             assert graph["a.md"] == {"b.md", "x/c.md"}
             assert graph["x/c.md"] == {"x/same.md"}
             await vault.db.write_uncounted(
-                lambda tx: co_access_pairs.record_access(tx, "found", ["a.md", "b.md"], "2026-11-01T00:00:00.000Z")
+                lambda tx: co_access_pairs.add_weights(
+                    tx, co_access_pairs.pair_all("found", ["a.md", "b.md"]), "2026-11-01T00:00:00.000Z"
+                )
             )
             await vault.db.write(_drop)
             assert (await vault.db.read(vault.graph_cache.at)).nodes == {}

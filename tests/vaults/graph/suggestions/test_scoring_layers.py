@@ -33,7 +33,7 @@ def given_by(layer: str, evidence: LinkEvidence) -> float:
 
 
 def said(**how: object) -> LinkEvidence:
-    return replace(NAMED, saying=replace(PLAIN, **how))  # type: ignore[arg-type]
+    return replace(NAMED, mention=replace(PLAIN, **how))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_name_in_an_endless_line_is_looked_at_no_further_than_around_it() -> N
     assert not read_position("*" * 1000 + "Space" + "*" * 1000, 1000, 1005).alone
 
 
-sayings = st.builds(
+mentions = st.builds(
     MentionEvidence,
     st.sampled_from(["exact", "stem", "collapsed", "fuzzy"]),
     st.floats(0.8, 1),
@@ -121,7 +121,7 @@ sayings = st.builds(
 )
 evidences = st.builds(
     LinkEvidence,
-    st.none() | sayings,
+    st.none() | mentions,
     habit=st.floats(-5, 5),
     category=st.floats(-5, 5),
     company=st.floats(0, 1),
@@ -137,9 +137,9 @@ evidences = st.builds(
 
 
 def candidate(number: int, evidence: LinkEvidence) -> LinkCandidate:
-    saying = evidence.saying
+    mention = evidence.mention
     start = number // 2 * 10  # every two go by the same words
-    place = Sighting(start, start + 4, (number,), saying.kind, saying.words, saying.alike) if saying else None
+    place = Sighting(start, start + 4, (number,), mention.kind, mention.words, mention.alike) if mention else None
     return LinkCandidate(Node(number, f"{number}.md", str(number), (), ""), evidence, place)
 
 

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 from vaults.domain.graph.entities.alias_ideas import make_acronyms
 from vaults.domain.graph.entities.entity_lists import Entity
+from vaults.index.stemming import make_name_stemmer
 from vaults.markdown.link_resolution import fold_name, name_key
 
 MIN_FUZZY = 90.0
@@ -100,7 +101,7 @@ def _to_candidate(one: Entity, other: Entity, reasons: Mapping[str, float]) -> M
 _EntityGroups = Iterable[Sequence[int]]
 
 
-def _group_by_form(named: Sequence[Entity]) -> Iterator[tuple[str, float, _EntityGroups]]:
+def _group_by_form(entities: Sequence[Entity]) -> Iterator[tuple[str, float, _EntityGroups]]:
     """Groups of entities that share a form of their names, with the reason and score."""
     stemmed = _make_stemmer()
     forms: tuple[tuple[str, float, Callable[[str], str]], ...] = (
@@ -109,10 +110,10 @@ def _group_by_form(named: Sequence[Entity]) -> Iterator[tuple[str, float, _Entit
         ("forms of the same words", 92.0, stemmed),
     )
     for because, score, form in forms:
-        yield because, score, _group_by_key((form(each.name), place) for place, each in enumerate(named))
-    yield "the same but for brackets", 75.0, list(_group_by_brackets(named))
-    yield _ALIASES, 90.0, _group_by_key(_iter_names(named))
-    yield "a short form of the other", 85.0, list(_group_by_initials(named))
+        yield because, score, _group_by_key((form(each.name), place) for place, each in enumerate(entities))
+    yield "the same but for brackets", 75.0, list(_group_by_brackets(entities))
+    yield _ALIASES, 90.0, _group_by_key(_iter_names(entities))
+    yield "a short form of the other", 85.0, list(_group_by_initials(entities))
 
 
 def _group_by_key(keyed: Iterable[tuple[str, int]]) -> _EntityGroups:
@@ -123,12 +124,12 @@ def _group_by_key(keyed: Iterable[tuple[str, int]]) -> _EntityGroups:
     return [list(each) for each in found.values() if len(each) > 1]
 
 
-def _group_by_brackets(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
+def _group_by_brackets(entities: Sequence[Entity]) -> Iterator[Sequence[int]]:
     """Pairs whose names differ only by brackets in one. Brackets in both are meant to distinguish them."""
     plain = defaultdict(list)
-    for place, each in enumerate(named):
+    for place, each in enumerate(entities):
         plain[_collapse(each.name)].append(place)
-    for place, each in enumerate(named):
+    for place, each in enumerate(entities):
         if _BRACKETS.search(each.name):
             for other in plain.get(_collapse(_BRACKETS.sub("", each.name)), ())[:MAX_SAME]:
                 yield (place, other)
@@ -138,20 +139,20 @@ def _find_numbers(name: str) -> list[str]:
     return _DIGITS.findall(_BRACKETS.sub("", name))
 
 
-def _iter_names(named: Sequence[Entity]) -> Iterator[tuple[str, int]]:
-    for place, each in enumerate(named):
+def _iter_names(entities: Sequence[Entity]) -> Iterator[tuple[str, int]]:
+    for place, each in enumerate(entities):
         stem = PurePosixPath(each.path or "").stem
         for name in {fold_name(name) for name in (each.name, stem, *each.aliases)} - _GENERIC:
             yield name, place
 
 
-def _group_by_initials(named: Sequence[Entity]) -> Iterator[Sequence[int]]:
+def _group_by_initials(entities: Sequence[Entity]) -> Iterator[Sequence[int]]:
     """Pairs of which one is named by the initials of the other."""
     called = defaultdict(list)
-    for place, each in enumerate(named):
+    for place, each in enumerate(entities):
         if each.name.isupper() and 2 < len(each.name) <= 8:
             called[each.name].append(place)
-    for place, each in enumerate(named):
+    for place, each in enumerate(entities):
         for short in make_acronyms(each.name) if called else ():
             for other in called.get(short, ())[:MAX_SAME]:
                 yield (place, other)
@@ -166,19 +167,17 @@ def _collapse(name: str) -> str:
 
 
 def _make_stemmer() -> Callable[[str], str]:
-    import Stemmer
-
-    stemmer = Stemmer.Stemmer("english")
-    return lambda name: " ".join(stemmer.stemWords(_PLAIN.sub(" ", fold_name(name)).split()))
+    stem = make_name_stemmer()
+    return lambda name: " ".join(stem(_PLAIN.sub(" ", fold_name(name)).split()))
 
 
-def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
+def _find_similar(entities: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], float]]:
     """Names that differ by a typo. Names with different numbers are different things; of the rest, only those with a
     common start or end are compared."""
     from rapidfuzz import fuzz, process
 
     blocks: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    plain = [fold_name(each.name) for each in named]
+    plain = [fold_name(each.name) for each in entities]
     for place, name in enumerate(plain):
         letters = _PLAIN.sub("", name)
         if len(letters) >= 5:
@@ -196,9 +195,9 @@ def _find_similar(named: Sequence[Entity]) -> Iterator[tuple[tuple[int, int], fl
                 yield _order_pair(some[one], some[other]), round(float(scores[one, other]), 1)
 
 
-def _find_near(named: Sequence[Entity], near: NearNotes) -> Iterator[tuple[tuple[int, int], float]]:
+def _find_near(entities: Sequence[Entity], near: NearNotes) -> Iterator[tuple[tuple[int, int], float]]:
     """Notes near in meaning that share a word of their names."""
-    by_path = {each.path: place for place, each in enumerate(named) if each.path is not None}
+    by_path = {each.path: place for place, each in enumerate(entities) if each.path is not None}
     words = _make_stemmer()
     for path, others in near.items():
         place = by_path.get(path)
@@ -206,7 +205,7 @@ def _find_near(named: Sequence[Entity], near: NearNotes) -> Iterator[tuple[tuple
             other = by_path.get(other_path)
             if other is None or place is None or other == place or cosine < MIN_COSINE:
                 continue
-            one_name, other_name = named[place].name, named[other].name
+            one_name, other_name = entities[place].name, entities[other].name
             common = set(words(one_name).split()) & set(words(other_name).split())
             if common and _find_numbers(one_name) == _find_numbers(other_name):
                 yield _order_pair(place, other), cosine

@@ -68,10 +68,11 @@ class EntityFilter:
 class EntityPage:
     """A page of ``total`` entities. ``categories``: number of entities by category, most frequent first."""
 
-    entities: list[Entity]
     total: int
     categories: dict[str, int]
+    truncated: bool = False
     cursor: str | None = None
+    entities: list[Entity] = field(default_factory=list)
 
 
 async def list_entities(
@@ -88,7 +89,7 @@ async def list_entities(
     count = len(await token_budget.fit_rows(vault, several, max_tokens))
     more = count < len(rest)
     following = cursors.encode(wanted.digest, rest[count - 1][0], 0) if more else None
-    return EntityPage(several[:count], len(passing), counts, following)
+    return EntityPage(len(passing), counts, more, following, several[:count])
 
 
 def _filter_entities(found: KnownNames, wanted: EntityFilter) -> tuple[list[tuple[str, Entity]], dict[str, int]]:

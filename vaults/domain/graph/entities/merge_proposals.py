@@ -103,7 +103,7 @@ async def _find_key(vault: Vault, name: str) -> str:
         path = await entity_lookup.find_note_path(vault, name)
     except Conflict:  # several notes with this name share its key
         path = None
-    title = await vault.db.read(lambda tx: tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
+    title = await vault.db.read(lambda tx: tx.value("SELECT title FROM notes WHERE path = :path", {"path": path}))
     return name_key(str(title or name))
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vaults.context import run_in
-from vaults.db.sql import Reader, Row
+from vaults.db.sql import Reader
 from vaults.domain.graph.links.target_guesses import TargetGuess, TargetGuesser, rank_by_distance
 from vaults.domain.notes.edit.link_spelling import resolve_relative
 from vaults.domain.paging import cursors
@@ -61,7 +61,7 @@ class BrokenLink:
     @property
     def link(self) -> Link:
         """The link as parsed from the text, but without its position."""
-        return to_link(self.kind, self.target)
+        return Link(self.kind, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,10 @@ class BrokenLinkPage:
 
     links: list[BrokenLink]
     cursor: str | None = None
+
+    @property
+    def truncated(self) -> bool:
+        return self.cursor is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,6 @@ class _SuspectLink:
     block: str
     meant: str | None
     fits: dict[str, str]
-
-
-def to_link(kind: LinkKind, target: str) -> Link:
-    """A link with this target, without a position."""
-    return Link(kind, 0, 0, 0, target, 0, 0, "", "", "", embed=False)
 
 
 async def find_broken_links(vault: Vault, request: BrokenLinksRequest) -> BrokenLinkPage:
@@ -141,15 +140,15 @@ def _read_suspects(tx: Reader, after: tuple[str, int], request: BrokenLinksReque
     note = " AND s.path = :only" if only is not None else ""
     where = f"{_ROWS} AND {doubtful}{note} ORDER BY s.path, l.ordinal LIMIT {LINKS_PER_STEP}"
     rows = tx.all(where, {"path": after[0], "ordinal": after[1], "only": only})
-    fits = {row[8]: note_names.find_notes(tx, row[8]) for row in rows if row[7] is None}
-    return [_to_suspect(row, [each for _, each in fits.get(row[8], ())]) for row in rows]
+    fits = {key: note_names.find_notes(tx, key) for *_, meant, key in rows if meant is None}
+    return [_to_suspect(row, [each for _, each in fits.get(key, ())]) for *row, key in rows]
 
 
-def _to_suspect(row: Row, several: Sequence[LinkTarget]) -> _SuspectLink:
+def _to_suspect(row: Sequence[Any], several: Sequence[LinkTarget]) -> _SuspectLink:
     path, _, _, kind, target, *_ = row
-    link = to_link(kind, target)
+    link = Link(kind, target)
     fitting = [each for each in several if resolve_link(link, path, [each]) is not None]
-    return _SuspectLink(*[*row[:8], {each.path: each.title or each.path for each in fitting}])
+    return _SuspectLink(*[*row, {each.path: each.title or each.path for each in fitting}])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +177,11 @@ class _LinkJudge:
         found: list[BrokenLink] = []
         for seen, row in enumerate(rows):
             if len(found) >= limit or self.read >= MAX_TARGETS:
-                return _JudgedRows(self._guessed(found), seen, rows[seen - 1] if seen else None)
+                return _JudgedRows(self._add_guesses(found), seen, rows[seen - 1] if seen else None)
             found += self._one(row)
-        return _JudgedRows(self._guessed(found), len(rows), rows[-1] if rows else None)
+        return _JudgedRows(self._add_guesses(found), len(rows), rows[-1] if rows else None)
 
-    def _guessed(self, found: Sequence[BrokenLink]) -> list[BrokenLink]:
+    def _add_guesses(self, found: Sequence[BrokenLink]) -> list[BrokenLink]:
         """Add likely targets to the links that lead to no note."""
         lost = [each.link.page for each in found if each.reason == "no note"]
         likely = iter(self.guesser.several(lost))
@@ -217,7 +216,7 @@ class _LinkJudge:
 
     def _is_file(self, row: _SuspectLink) -> bool:
         """Whether a link leads to something that is no note: a picture, a folder."""
-        page, root = to_link(row.kind, row.target).page, self.vault.notes.root
+        page, root = Link(row.kind, row.target).page, self.vault.notes.root
         places = (resolve_relative(page, parent_folder(row.path)), resolve_relative(page.lstrip("/"), ""))
         if any(where is not None and os.path.lexists(root / where) for where in places):
             return True

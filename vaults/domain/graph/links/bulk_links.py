@@ -54,7 +54,7 @@ class NoteLinkPlan:
 
 
 async def link_notes(
-    vault: Vault, actor: Actor, paths: Sequence[str], bulk: BulkEdit, ask: SuggestionOptions | None = None
+    vault: Vault, actor: Actor, paths: Sequence[str], bulk: BulkEdit, options: SuggestionOptions | None = None
 ) -> AppliedLinks:
     """Set the suggested links on names in these notes, up to ``MAX_NOTES``; a note with ``auto_link: false`` is left
     out, and one that changes meanwhile stays as it is. Raises the errors of ``rewrite_notes``: then nothing is
@@ -62,16 +62,18 @@ async def link_notes(
     wanted = list(dict.fromkeys(paths))
     plans: dict[str, NoteLinkPlan] = {}
     for path in wanted[:MAX_NOTES]:
-        plan = await _plan_links(vault, actor, path, replace(ask or SuggestionOptions(), limit=MAX_LINKS, related=0))
+        plan = await _plan_links(
+            vault, actor, path, replace(options or SuggestionOptions(), limit=MAX_LINKS, related=0)
+        )
         if plan is not None and plan.links:
             plans[path] = plan
-    known = await vault.db.read(
+    linker = await vault.db.read(
         lambda tx: autolink_step.read_linker(tx, vault, {parent_folder(each) for each in plans})
     )
     linked: dict[str, AutolinkedText] = {}
 
     def step(path: str, text: str) -> str:
-        linked[path] = _add_planned_links(known, path, text, plans)
+        linked[path] = _add_planned_links(linker, path, text, plans)
         return linked[path].text
 
     done = await many_notes.rewrite_notes(vault, actor, plans, step, bulk)
@@ -86,7 +88,7 @@ async def link_notes(
     return AppliedLinks(links, done, max(0, len(wanted) - MAX_NOTES))
 
 
-async def _plan_links(vault: Vault, actor: Actor, path: str, ask: SuggestionOptions) -> NoteLinkPlan | None:
+async def _plan_links(vault: Vault, actor: Actor, path: str, options: SuggestionOptions) -> NoteLinkPlan | None:
     try:
         read = vault.notes.tree.read
         note = to_open_note(path, await run_in(vault.shared.pool, read, path, vault.notes.settings.max_note))
@@ -94,17 +96,17 @@ async def _plan_links(vault: Vault, actor: Actor, path: str, ask: SuggestionOpti
         return None  # gone since it was listed, or not text
     if len(note.text) > MAX_CHARACTERS or is_opted_out(note.text):
         return None
-    found = await suggest_links(vault, actor, note.text, path, ask)
+    found = await suggest_links(vault, actor, note.text, path, options)
     places = [(each.start, each.end, each.path) for each in found if each.kind == "mention"]
     return NoteLinkPlan(
         note.text, [ChosenLink(start, end, to) for start, end, to in places if start is not None and end is not None]
     )
 
 
-def _add_planned_links(known: Linker, path: str, text: str, plans: Mapping[str, NoteLinkPlan]) -> AutolinkedText:
+def _add_planned_links(linker: Linker, path: str, text: str, plans: Mapping[str, NoteLinkPlan]) -> AutolinkedText:
     plan = plans[path]
     return (
-        add_chosen_links(text, known.gazetteer, known.wish(path), plan.links)
+        add_chosen_links(text, linker.gazetteer, linker.options_for(path), plan.links)
         if plan.text == text
         else AutolinkedText(text)
     )

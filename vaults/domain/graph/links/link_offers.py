@@ -43,15 +43,15 @@ async def offer_links(vault: Vault, actor: Actor, text: str, path: str, *, auto_
     found = await suggest_links(vault, actor, text, path, SuggestionOptions(limit=4 * MAX_OFFERED))
     if not found:
         return LinkOffer()
-    known, linked = await vault.db.read(
+    linker, linked = await vault.db.read(
         lambda tx: (autolink_step.read_linker(tx, vault, {parent_folder(path)}), _read_linked_paths(tx, vault, path))
     )
     if vault.shared.links.auto_link if auto_link is None else auto_link:
-        done = await run_in(vault.shared.pool, known.linked, text, known.wish(path))
+        done = await run_in(vault.shared.pool, linker.link_text, text, linker.options_for(path))
         linked |= {each.target for each in done.linked}
     kept = [each for each in found if each.path not in linked][:MAX_OFFERED]
     ideas = [LinkIdea(each.path, each.title, each.confidence, each.term) for each in kept]
-    written = [link for each in kept if (link := _spell_link(known, each, path))]
+    written = [link for each in kept if (link := _spell_link(linker, each, path))]
     return LinkOffer(ideas, ARROW + ", ".join(written) if written else "")
 
 
@@ -62,9 +62,9 @@ def _read_linked_paths(tx: Reader, vault: Vault, path: str) -> set[str]:
     return {graph.nodes[each].path for each in graph.out.get(node.number, NO_NOTES)} if node is not None else set()
 
 
-def _spell_link(known: Linker, wanted: LinkSuggestion, path: str) -> str | None:
-    node = find_node(known.gazetteer, wanted.path)
-    target = spell_target(node, LinkTarget(path, stem_of(path)), known.gazetteer) if node is not None else None
+def _spell_link(linker: Linker, wanted: LinkSuggestion, path: str) -> str | None:
+    node = find_node(linker.gazetteer, wanted.path)
+    target = spell_target(node, LinkTarget(path, stem_of(path)), linker.gazetteer) if node is not None else None
     if target is None:
         return None
     bare = target == wanted.title or UNFIT_WORDS.search(wanted.title) is not None

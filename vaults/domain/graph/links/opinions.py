@@ -83,12 +83,11 @@ async def find_entity_keys(vault: Vault, entity: str) -> list[str]:
 
 
 def _read_keys(tx: Reader, path: str | None) -> list[str]:
-    row = tx.one("SELECT seq, title FROM notes WHERE path = ?", (path,))
-    return (
-        []
-        if row is None
-        else list(dict.fromkeys([name_key(row[1]), *sorted(note_names.read_keys(tx, int(row[0])))]))[:MAX_KEYS]
-    )
+    row = tx.one("SELECT seq, title FROM notes WHERE path = :path", {"path": path})
+    if row is None:
+        return []
+    note, title = row
+    return list(dict.fromkeys([name_key(title), *sorted(note_names.read_keys(tx, note))]))[:MAX_KEYS]
 
 
 def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, request: OpinionRequest) -> LinkOpinion:
@@ -103,13 +102,20 @@ def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, request:
 
 
 def _count_today(tx: Reader, who: str) -> int:
-    where = "who = ? AND at >= ? AND verdict IN ('accepted', 'rejected', 'suppressed')"
-    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {where}", (who, clock.now()[:10])))
+    where = "who = :who AND at >= :day AND verdict IN ('accepted', 'rejected', 'suppressed')"
+    return int(tx.value(f"SELECT COUNT(*) FROM link_feedback WHERE {where}", {"who": who, "day": clock.now()[:10]}))
 
 
 def _read_opinion(tx: Reader, entity: str, folder: str, *, counted: bool) -> LinkOpinion:
     here, mean = link_trust.read_trust(tx, folder), link_trust.read_mean(tx, entity, folder)
-    return LinkOpinion(entity, folder, counted, round(mean, 2), link_trust.to_points(mean), entity in here.suppressed)
+    return LinkOpinion(
+        entity=entity,
+        folder=folder,
+        counted=counted,
+        mean=round(mean, 2),
+        points=link_trust.to_points(mean),
+        suppressed=entity in here.suppressed,
+    )
 
 
 async def unsuppress(vault: Vault, actor: Actor, entity: str, folder: str) -> LinkOpinion:
@@ -120,7 +126,7 @@ async def unsuppress(vault: Vault, actor: Actor, entity: str, folder: str) -> Li
 
     def write(tx: Writer) -> LinkOpinion:
         if not link_trust.unsuppress(tx, actor.identity, key, folder):
-            where = [row[0] or "the whole vault" for row in link_trust.read_suppressions(tx, key)]
+            where = [each.folder or "the whole vault" for each in link_trust.read_suppressions(tx, key)]
             hint = f"it is suppressed in {', '.join(map(to_one_line, where[:5]))}" if where else "dashboard lists them"
             raise NotFound(f"{to_one_line(entity)} is not suppressed there", hint=hint)
         return _read_opinion(tx, key, folder, counted=True)

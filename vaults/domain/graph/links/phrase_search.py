@@ -8,7 +8,7 @@ from typing import Any
 
 from vaults.db.sql import Reader
 from vaults.domain.notes.index.extraction import KIND
-from vaults.index import unspaced_scripts
+from vaults.index import text_index, unspaced_scripts
 
 MAX_NAMES = 20
 """Max names searched for at once."""
@@ -16,15 +16,15 @@ MAX_NAMES = 20
 
 def find_notes_holding(tx: Reader, names: Sequence[str], where: str, params: Mapping[str, Any], most: int) -> list[str]:
     """Sorted paths of notes that may contain one of the names and meet the SQL condition ``where`` on ``n``."""
-    match, pairs = _to_expressions(names[:MAX_NAMES])
-    one = (
-        "SELECT DISTINCT n.path FROM {0} JOIN passages p ON p.seq = {0}.rowid JOIN notes n ON n.seq = p.item"
-        f" WHERE {{0}} MATCH :{{0}} AND p.kind = :kind AND {where} ORDER BY n.path LIMIT :most"
-    )
-    given = {**params, "kind": KIND, "most": most}
-    rows = tx.all(one.format("passages_fts"), {**given, "passages_fts": match})
-    if pairs is not None:
-        rows += tx.all(one.format("passages_pairs"), {**given, "passages_pairs": pairs})
+    words, pairs = _to_expressions(names[:MAX_NAMES])
+    rows = []
+    for table, expression in ((text_index.SHARED_WORDS, words), (text_index.SHARED_PAIRS, pairs)):
+        if expression is not None:
+            rows += tx.all(
+                f"SELECT DISTINCT n.path FROM {text_index.from_passages(table)} JOIN notes n ON n.seq = p.item"
+                f" WHERE {text_index.matches(table)} AND p.kind = :kind AND {where} ORDER BY n.path LIMIT :most",
+                {**params, "kind": KIND, "most": most, "match": expression},
+            )
     return sorted({row[0] for row in rows})[:most]
 
 

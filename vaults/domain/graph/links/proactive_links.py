@@ -109,9 +109,9 @@ async def _find_sure_links(vault: Vault, note: OpenNote) -> AutolinkedText:
     only = frozenset(each.path for each in sure if each.kind == "mention")
     if not only:
         return AutolinkedText(note.text)
-    known = await vault.db.read(lambda tx: read_linker(tx, vault, {parent_folder(note.path)}))
-    wish = replace(known.wish(note.path), only=only, implicit=())
-    return await run_in(vault.shared.pool, known.linked, note.text, wish)
+    linker = await vault.db.read(lambda tx: read_linker(tx, vault, {parent_folder(note.path)}))
+    options = replace(linker.options_for(note.path), only=only, implicit=())
+    return await run_in(vault.shared.pool, linker.link_text, note.text, options)
 
 
 async def _write_links(vault: Vault, note: OpenNote, found: AutolinkedText) -> bool:

@@ -82,11 +82,18 @@ def read_stubs(tx: Reader, limit: int, first: int = 0) -> StubPage:
 def _to_stub(tx: Reader, each: UnresolvedName) -> Stub:
     rows = tx.all(
         "SELECT DISTINCT s.path FROM note_links l JOIN notes s ON s.seq = l.note"
-        " WHERE l.target_key = ? AND l.meant IS NULL ORDER BY s.path LIMIT ?",
-        (each.key, MAX_NAMED_IN),
+        " WHERE l.target_key = :target_key AND l.meant IS NULL ORDER BY s.path LIMIT :limit",
+        {"target_key": each.key, "limit": MAX_NAMED_IN},
     )
     wish: StubDemand = "high" if each.notes >= HIGH_DEMAND else "medium"
-    return Stub(each.name, each.key, each.notes, each.links, wish, [row[0] for row in rows])
+    return Stub(
+        name=each.name,
+        key=each.key,
+        references=each.notes,
+        links=each.links,
+        wanted=wish,
+        paths=[row[0] for row in rows],
+    )
 
 
 def _with_mentions(stub: Stub, named: list[str]) -> Stub:
@@ -109,9 +116,9 @@ class _NameReader:
     def all(self, several: Sequence[Stub], among: Sequence[Sequence[str]]) -> list[list[str]]:
         """For each stub, the notes that name it."""
         pairs = zip(several, among, strict=True)
-        return [[path for path in paths if stub.key in self._named(path)] for stub, paths in pairs]
+        return [[path for path in paths if stub.key in self._find_names(path)] for stub, paths in pairs]
 
-    def _named(self, path: str) -> frozenset[str]:
+    def _find_names(self, path: str) -> frozenset[str]:
         if path not in self._known:
             self._known[path] = self._read(path) if len(self._known) < MAX_READ else frozenset()
         return self._known[path]

@@ -83,14 +83,14 @@ class TargetGuesser:
         alike = []
         for key in dict.fromkeys(wanted):
             if key not in self._known:
-                self._known[key] = self._called(key)
+                self._known[key] = self._find_namesakes(key)
                 plain = _PLAIN.sub("", key)
                 alike += [key] if not self._known[key] and len(plain) >= MIN_NAME_LENGTH else []
         for first in range(0, len(alike), BATCH_SIZE):
             self._known.update(self._alike(alike[first : first + BATCH_SIZE]))
         return [_adjust_for_folders(page, self._known[key]) for page, key in zip(pages, wanted, strict=True)]
 
-    def _called(self, wanted: str) -> list[TargetGuess]:
+    def _find_namesakes(self, wanted: str) -> list[TargetGuess]:
         """Notes with exactly this name elsewhere, or the same name apart from punctuation and spaces."""
         if wanted in self._names:
             return _rank_guesses([(name, node, 0.95, "name") for name, node in self._names[wanted]])

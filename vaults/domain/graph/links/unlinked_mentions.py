@@ -61,6 +61,10 @@ class UnlinkedPage:
     mentions: list[UnlinkedMention]
     cursor: str | None = None
 
+    @property
+    def truncated(self) -> bool:
+        return self.cursor is not None
+
 
 async def find_unlinked_mentions(vault: Vault, request: UnlinkedRequest) -> UnlinkedPage:
     """Names that are not linked: with ``path`` those in that note, in order; else the first mention of ``entity`` in
@@ -115,7 +119,7 @@ class _MentionReader:
     def within(self, node: Node, request: UnlinkedRequest) -> UnlinkedPage:
         """Mentions in one note, each name once, in order."""
         first = _parse_cursor(request.cursor)[1] + 1
-        found = list(self._named(node.path, self.graph.out.get(node.number, NO_NOTES) | {node.number}))
+        found = list(self._find_mentions(node.path, self.graph.out.get(node.number, NO_NOTES) | {node.number}))
         page = found[first : first + request.limit]
         more = first + len(page) < len(found)
         return UnlinkedPage(page, cursors.encode(_CURSOR, node.path, first + len(page) - 1) if more else None)
@@ -126,10 +130,10 @@ class _MentionReader:
         for read, path in enumerate(paths):
             if read >= MAX_READ or len(found) >= limit:
                 return UnlinkedPage(found, cursors.encode(_CURSOR, paths[read - 1], 0))
-            found += list(self._named(path, NO_NOTES))[:1]
+            found += list(self._find_mentions(path, NO_NOTES))[:1]
         return UnlinkedPage(found)
 
-    def _named(self, path: str, but: Collection[int]) -> Iterator[UnlinkedMention]:
+    def _find_mentions(self, path: str, but: Collection[int]) -> Iterator[UnlinkedMention]:
         """Mentions in a note, one for each set of notes that a name may mean."""
         try:
             text = decode(self.vault.notes.tree.read(path, self.vault.notes.settings.max_note).data).text
@@ -145,12 +149,12 @@ class _MentionReader:
         counter = LineCounter(f"\n{to_lf_same_length(text)}")
         for notes, each in first.items():
             yield UnlinkedMention(
-                path,
-                counter.line(each.start),
-                each.term,
-                _read_context(text, each),
-                [self.graph.nodes[number].path for number in notes if number in self.graph.nodes],
-                counts[notes],
+                path=path,
+                line=counter.line(each.start),
+                term=each.term,
+                context=_read_context(text, each),
+                entity=[self.graph.nodes[number].path for number in notes if number in self.graph.nodes],
+                count=counts[notes],
             )
 
     def _of(self, mention: NameMention) -> tuple[int, ...]:

@@ -69,10 +69,10 @@ def compose(scene: Scene) -> tuple[list[LabelledDot], list[Label]]:
         LabelledDot(
             dot.number,
             *places[dot.number],
-            _choose_radius(scene, dot),
-            dot.title if dot.named else "",
-            _choose_font_size(scene, dot),
-            ems,
+            radius=_choose_radius(scene, dot),
+            text=dot.title if dot.named else "",
+            size=_choose_font_size(scene, dot),
+            ems=ems,
         )
         for dot in scene.dots
     ]
@@ -114,8 +114,8 @@ def _write_head(scene: Scene) -> Iterator[str]:
     yield f'<desc id="graph-desc">{_escape(_describe(scene))}</desc>'
     yield f"<style>{_STYLE}</style>"
     yield f'<rect class="card" fill="#fcfcfa" x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="12"/>'
-    yield _write_text(24, 38, 20, text_metrics.shorten(scene.title, 40), "ink", 'font-weight="600"')
-    yield _write_text(WIDTH - 24, 38, 13, _write_caption(scene), "faint", 'text-anchor="end"')
+    yield _write_text(24, 38, 20, text_metrics.shorten(scene.title, 40), "ink", more='font-weight="600"')
+    yield _write_text(WIDTH - 24, 38, 13, _write_caption(scene), "faint", more='text-anchor="end"')
 
 
 def _write_caption(scene: Scene) -> str:
@@ -225,14 +225,14 @@ def _write_legend(scene: Scene) -> Iterator[str]:
     if not scene.dots or len(counted) < 2:
         return
     left = 24.0
-    yield _write_text(left, HEIGHT - 22, 12, f"{scene.by}:", "faint", "")
+    yield _write_text(left, HEIGHT - 22, 12, f"{scene.by}:", "faint")
     left += text_metrics.measure_width(f"{scene.by}:", 12) + 14
     for group in [*range(len(scene.groups)), -1]:
         if group in counted:
             name = text_metrics.shorten(scene.groups[group] if group >= 0 else "others", 11)
             text = f"{name} ({counted[group]})"
             yield f'<circle cx="{left:.1f}" cy="{HEIGHT - 26}" r="5" fill="{COLOURS[group] if group >= 0 else GREY}"/>'
-            yield _write_text(left + 10, HEIGHT - 22, 12, text, "ink", "")
+            yield _write_text(left + 10, HEIGHT - 22, 12, text, "ink")
             left += 28 + text_metrics.measure_width(text, 12)
 
 
@@ -240,7 +240,7 @@ def _choose_colour(dot: SceneDot) -> str:
     return COLOURS[dot.group] if dot.group >= 0 else GREY
 
 
-def _write_text(x: float, y: float, size: float, text: str, colour: str, more: str) -> str:
+def _write_text(x: float, y: float, size: float, text: str, colour: str, more: str = "") -> str:
     plain = "#1d2127" if colour == "ink" else "#5b626c"
     where = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}"'
     return f'<text class="{colour}" fill="{plain}" {where} {more}>{_escape(text)}</text>'

@@ -64,14 +64,14 @@ DotPlaces = dict[int, tuple[float, float]]
 """The position of each dot, by number."""
 
 
-def place_dots(scene: Scene, frame: PictureFrame, rooms: Mapping[int, DotExtent]) -> DotPlaces:
+def place_dots(scene: Scene, frame: PictureFrame, extents: Mapping[int, DotExtent]) -> DotPlaces:
     """Find a place in the frame for every dot."""
     import numpy as np
 
     if not scene.dots:
         return {}
     order = [dot.number for dot in scene.dots]
-    size = np.array([(rooms[number].across, rooms[number].down) for number in order])
+    size = np.array([(extents[number].across, extents[number].down) for number in order])
     ideal, fixed = _turn_flat(_lay_out_springs(scene)), None
     if scene.middle is None:
         spots = np.stack(

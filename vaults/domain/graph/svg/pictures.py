@@ -27,17 +27,17 @@ MAX_DEPTH, FEW_NEIGHBOURS = 2, 8
 
 
 async def export_picture(
-    vault: Vault, which: NoteReference | None, folder: str | None, depth: int | None
+    vault: Vault, reference: NoteReference | None, folder: str | None, depth: int | None
 ) -> GraphAnswer:
     """Draw a note and what is within ``depth`` links, one or two; without a note, the most central ones of a folder or
     of the vault. ``total`` counts all notes there. Raises ``NotFound``, ``Conflict`` and ``InvalidArgument``."""
     if depth is not None and depth > MAX_DEPTH:
         raise InvalidArgument("depth", f"must be {MAX_DEPTH} at most for a picture", hint="mermaid and json go further")
-    sight, numbers = await neighbourhoods.read_graph_and_notes(vault, *([which] if which is not None else []))
+    scored, numbers = await neighbourhoods.read_graph_and_notes(vault, *([reference] if reference is not None else []))
     title = folder or vault.name
-    uri = _uri(sight.path(numbers[0]) if numbers else None, {"folder": folder, "depth": depth})
+    uri = _uri(scored.path(numbers[0]) if numbers else None, {"folder": folder, "depth": depth})
     drawn, total = await run_in(
-        vault.shared.pool, _draw_picture, sight, numbers[0] if numbers else title, folder, depth
+        vault.shared.pool, _draw_picture, scored, numbers[0] if numbers else title, folder, depth
     )
     return GraphAnswer(total=total, truncated=drawn.notes < total, format=FORMAT, export=drawn.svg, picture=uri)
 
@@ -48,15 +48,17 @@ def _uri(path: str | None, wanted: Mapping[str, str | int | None]) -> str:
     return f"{resource}?{query}" if query else resource
 
 
-def _draw_picture(sight: ScoredGraph, about: int | str, folder: str | None, depth: int | None) -> tuple[Picture, int]:
+def _draw_picture(scored: ScoredGraph, about: int | str, folder: str | None, depth: int | None) -> tuple[Picture, int]:
     """``about``: a note's number, or the title of an overview."""
     if isinstance(about, int):
-        near = sight.graph.out.get(about, NO_NOTES) | sight.graph.into.get(about, NO_NOTES)
+        near = scored.graph.out.get(about, NO_NOTES) | scored.graph.into.get(about, NO_NOTES)
         shown = scenes.build_neighbourhood(
-            sight.graph, sight.hubs, about, depth or (1 if len(near) >= FEW_NEIGHBOURS else MAX_DEPTH)
+            scored.graph, scored.hubs, about, depth or (1 if len(near) >= FEW_NEIGHBOURS else MAX_DEPTH)
         )
     else:
-        shown = scenes.build_overview(_select_folder(sight.graph, folder) if folder else sight.graph, sight.hubs, about)
+        shown = scenes.build_overview(
+            _select_folder(scored.graph, folder) if folder else scored.graph, scored.hubs, about
+        )
     return drawing.draw(shown), len(shown.dots) + shown.hidden + shown.alone
 
 

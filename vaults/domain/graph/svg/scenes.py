@@ -111,13 +111,13 @@ def _build_scene(
     titles = _to_titles(graph.nodes[number] for number in shown)
     dots = tuple(
         SceneDot(
-            number,
-            titles[number],
-            _to_label(graph.nodes[number].path),
-            groups.index(groups_of[number]) if groups_of[number] in groups else -1,
-            weights[number] / most,
-            hops[number],
-            number in named,
+            number=number,
+            title=titles[number],
+            path=_to_label(graph.nodes[number].path),
+            group=groups.index(groups_of[number]) if groups_of[number] in groups else -1,
+            weight=weights[number] / most,
+            hops=hops[number],
+            named=number in named,
         )
         for number in shown
     )

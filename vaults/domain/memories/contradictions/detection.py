@@ -45,11 +45,6 @@ class StatementConflict:
     why: str = ""
 
 
-def find_contradiction(new: Statement, old: Statement) -> StatementConflict | None:
-    """Why ``new`` cannot hold together with ``old``; None when it may."""
-    return next(find_contradictions(new, [old]))
-
-
 def find_contradictions(new: Statement, others: Iterable[Statement]) -> Iterator[StatementConflict | None]:
     """Why ``new`` cannot hold together with each of the others. ``new`` is parsed once."""
     read = lru_cache(2)(_sentences)
@@ -122,16 +117,16 @@ def _compare_denials(new: Sentence, old: Sentence, shared: Collection[str]) -> S
         return None
     if len(shared) / len(new.about | old.about) < 0.5:
         return None
-    times = [[token for token in each.tokens if is_figure_or_time(token)] for each in (new, old)]
-    if times[0] and times[1] and set(times[0]) != set(times[1]):
+    new_times, old_times = ({token for token in each.tokens if is_figure_or_time(token)} for each in (new, old))
+    if new_times and old_times and new_times != old_times:
         return None
     small = new if new.about <= old.about else old
     subject = assertions.summarize_topic(
         [token for token in small.tokens if token not in DENYING and stem(token) not in OPPOSED]
     )
-    opposed = [[token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new)]
-    if len(opposed[0]) == len(opposed[1]) == 1 and opposed[0] != opposed[1]:
-        return StatementConflict(subject, opposed[0][0], opposed[1][0])
+    was, now = ([token for token in each.tokens if stem(token) in OPPOSED] for each in (old, new))
+    if len(was) == len(now) == 1 and was != now:
+        return StatementConflict(subject, was[0], now[0])
     return StatementConflict(
         subject, None, None, "it denies what this says" if old.denies else "it says what this denies"
     )
@@ -245,7 +240,7 @@ def _find_differences(ours: _Frame, theirs: _Frame) -> list[_FrameDifference]:
     if 2 * len(set(ours.tokens) & set(theirs.tokens)) < longest:
         return []
     codes = SequenceMatcher(None, ours.tokens, theirs.tokens, autojunk=False).get_opcodes()
-    spots = [_FrameDifference(ours, theirs, code[1], code[2], code[3], code[4]) for code in codes if code[0] != "equal"]
+    spots = [_FrameDifference(ours, theirs, *span) for tag, *span in codes if tag != "equal"]
     same = len(ours.tokens) - sum(spot.end - spot.start for spot in spots)
     if len(spots) > 3 or same < 2 or same < 0.5 * max(len(ours.tokens), len(theirs.tokens)):
         return []

@@ -248,7 +248,7 @@ def _parse_sentence(part: str, under: frozenset[str]) -> Sentence | None:
     roles = [_word_role(token) for token in tokens]
     about = frozenset(role.meant for role in roles if role.meant)
     denies = sum(role.denies for role in roles) % 2 == 1
-    return Sentence(tokens, tuple(raw), verb, about, denies, part, under)
+    return Sentence(tokens=tokens, raw=tuple(raw), verb=verb, about=about, denies=denies, text=part, under=under)
 
 
 class _WordRole(NamedTuple):

@@ -16,9 +16,7 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.commit.journal import ChangeRecord
 from vaults.errors import InvalidArgument
-from vaults.history import locations
 from vaults.history.errors import HistoryUnavailable
-from vaults.history.git import GitHistory, open_history
 from vaults.history.trees import is_keepable
 from vaults.vault import BackgroundJob, Vault
 
@@ -50,28 +48,9 @@ async def commit_all_pending(vault: Vault) -> None:
 
 async def ensure_committed(vault: Vault, seq: int) -> str | None:
     """Commit a change now with all that are pending before it; returns the commit. None where the vault keeps no Git
-    history, or it cannot be written now: ``vault.notes.history_state`` says which."""
+    history, or it cannot be written now: ``vault.history.status`` says which."""
     await _commit_pages(vault, now=None)
     return await vault.db.read(lambda tx: journal.find_commit(tx, seq)) or None
-
-
-async def open_for_reading(vault: Vault) -> GitHistory | None:
-    """Open the history for reading; None where there is none, for reading creates none. The caller holds
-    ``vault.notes.history_turn``. Raises ``HistoryUnavailable``."""
-    found = vault.notes.history is not None or await run_in(vault.shared.pool, _repository_exists, vault)
-    return await _open_history(vault) if found else None
-
-
-def _repository_exists(vault: Vault) -> bool:
-    return locations.has_own(vault.folder) or locations.find_surrounding(vault.notes.root) is not None
-
-
-async def _open_history(vault: Vault) -> GitHistory:
-    notes = vault.notes
-    if notes.history is None:
-        notes.history = await run_in(vault.shared.pool, open_history, notes.root, vault.folder, vault.entry.vault_id)
-    history: GitHistory = notes.history
-    return history
 
 
 async def _commit_pages(vault: Vault, *, now: datetime | None, pages: int | None = None) -> None:
@@ -79,24 +58,25 @@ async def _commit_pages(vault: Vault, *, now: datetime | None, pages: int | None
     if vault.notes.settings.history == "off" or not await vault.db.read(lambda tx: journal.list_uncommitted(tx, 1)):
         return
     lock = Lease(vault.folder / LOCK)
-    async with vault.notes.history_turn:
+    async with vault.history.turn:
         if not await _acquire_lock(lock):
-            vault.schedule_background_work(RETRY_S)
+            vault.background.start_later(RETRY_S)
             return
         try:
             while (pages is None or pages > 0) and await _commit_page(vault, now):
                 pages = pages - 1 if pages is not None else None
-            vault.notes.history_problem = None
+            vault.history.problem = None
         except HistoryUnavailable as failure:
-            vault.notes.history, vault.notes.history_problem = None, failure.reason
-            vault.schedule_background_work(RETRY_S)
+            vault.history.close()
+            vault.history.problem = failure.reason
+            vault.background.start_later(RETRY_S)
         finally:
             lock.release()
 
 
-async def _acquire_lock(lock: Lease) -> bool:
+async def _acquire_lock(lease: Lease) -> bool:
     for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
-        if lock.try_acquire():
+        if lease.try_acquire():
             return True
         await asyncio.sleep(LOCK_POLL_S)
     return False
@@ -110,7 +90,7 @@ async def _commit_page(vault: Vault, now: datetime | None) -> bool:
     wait = _open_for(batches[-1], now) if batches and mode == "batch" and len(pending) < PAGE else 0.0
     if wait:
         batches.pop()
-        vault.schedule_background_work(wait)
+        vault.background.start_later(wait)
     for batch in batches:
         await _commit_batch(vault, batch)
     return len(pending) == PAGE
@@ -143,7 +123,7 @@ async def _commit_batch(vault: Vault, batch: Sequence[ChangeRecord]) -> None:
 
 
 async def _write_commit(vault: Vault, batch: Sequence[ChangeRecord], files: Mapping[str, bytes | None]) -> str | None:
-    history, when = await _open_history(vault), int(_time_of(batch[-1]).timestamp())
+    history, when = await run_in(vault.shared.pool, vault.history.open), int(_time_of(batch[-1]).timestamp())
     try:
         return await run_in(vault.shared.pool, history.commit, files, format_message(batch), batch[0].author, when)
     except InvalidArgument:

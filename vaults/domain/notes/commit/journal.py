@@ -122,17 +122,18 @@ def begin_change(
     identity = str(uuid7())
     seq = tx.insert(
         "INSERT INTO note_changes (id, at, who, author, tool, session, summary, state, undoes)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?)",
-        (
-            identity, clock.now(), actor.identity, actor.name, change.tool, change.session, change.summary,
-            change.undoes,
-        ),
+        " VALUES (:id, :at, :who, :author, :tool, :session, :summary, 'pending', :undoes)",
+        {
+            "id": identity, "at": clock.now(), "who": actor.identity, "author": actor.name, "tool": change.tool,
+            "session": change.session, "summary": change.summary, "undoes": change.undoes,
+        },
     )  # fmt: skip
     kept = version_store.store_versions(tx, found, (name for pair in names for name in pair if name))
     tx.many(
-        "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO note_change_files (change, ordinal, path, to_path, before, after)"
+        " VALUES (:change, :ordinal, :path, :to, :before, :after)",
         [
-            (seq, place, each.path, each.to, before, after)
+            {"change": seq, "ordinal": place, "path": each.path, "to": each.to, "before": before, "after": after}
             for place, (each, (before, after)) in enumerate(zip(change.files, names, strict=True))
         ],
     )
@@ -141,12 +142,15 @@ def begin_change(
 
 def finish_change(tx: Writer, seq: int, *, git_owed: bool) -> None:
     """Mark a change as done, in all its files."""
-    tx.run("UPDATE note_changes SET state = 'done', git = ? WHERE seq = ?", ("" if git_owed else None, seq))
+    tx.run(
+        "UPDATE note_changes SET state = 'done', git = :git WHERE seq = :seq",
+        {"git": "" if git_owed else None, "seq": seq},
+    )
 
 
 def fail_change(tx: Writer, seq: int) -> None:
     """Mark a change as failed: nothing of it is left."""
-    tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = ?", (seq,))
+    tx.run("UPDATE note_changes SET state = 'failed' WHERE seq = :seq", {"seq": seq})
 
 
 def has_unfinished(tx: Reader) -> bool:
@@ -156,7 +160,7 @@ def has_unfinished(tx: Reader) -> bool:
 
 def list_unfinished(tx: Reader) -> list[ChangeRecord]:
     """Changes that were begun and not finished because their process was killed, oldest first."""
-    return _read_records(tx, "c.state = 'pending' ORDER BY c.seq", ())
+    return _read_records(tx, "c.state = 'pending' ORDER BY c.seq")
 
 
 def has_uncommitted(tx: Reader) -> bool:
@@ -166,17 +170,17 @@ def has_uncommitted(tx: Reader) -> bool:
 
 def list_uncommitted(tx: Reader, limit: int) -> list[ChangeRecord]:
     """Changes that no commit holds yet, oldest first."""
-    return _read_records(tx, "c.git = '' AND c.state = 'done' ORDER BY c.seq LIMIT ?", (limit,))
+    return _read_records(tx, "c.git = '' AND c.state = 'done' ORDER BY c.seq LIMIT :limit", {"limit": limit})
 
 
 def mark_committed(tx: Writer, numbers: Iterable[int], commit: str) -> None:
     """Record the commit that holds these changes."""
-    tx.many("UPDATE note_changes SET git = ? WHERE seq = ?", [(commit, seq) for seq in numbers])
+    tx.many("UPDATE note_changes SET git = :git WHERE seq = :seq", [{"git": commit, "seq": seq} for seq in numbers])
 
 
 def find_change(tx: Reader, ref: str) -> ChangeRecord | None:
     """The change with this id, if any."""
-    found = _read_records(tx, "c.id = ?", (ref,))
+    found = _read_records(tx, "c.id = :id", {"id": ref})
     return found[0] if found else None
 
 
@@ -184,66 +188,64 @@ def list_changes(
     tx: Reader, path: str | None, limit: int, before: int | None = None, who: str | None = None
 ) -> list[ChangeRecord]:
     """Finished changes, newest first: of one note or of all, by one principal or by all."""
-    where, params = "c.state = 'done'", []
+    where = "c.state = 'done'"
     if path is not None:
-        where += (
-            " AND EXISTS (SELECT 1 FROM note_change_files f WHERE f.change = c.seq AND (f.path = ? OR f.to_path = ?))"
-        )
-        params += [path, path]
+        of_note = "SELECT 1 FROM note_change_files f WHERE f.change = c.seq AND (f.path = :path OR f.to_path = :path)"
+        where += f" AND EXISTS ({of_note})"
     if before is not None:
-        where += " AND c.seq < ?"
-        params.append(str(before))
+        where += " AND c.seq < :before"
     if who is not None:
-        where += " AND c.who = ?"
-        params.append(who)
-    return _read_records(tx, f"{where} ORDER BY c.seq DESC LIMIT ?", (*params, limit))
+        where += " AND c.who = :who"
+    params = {"path": path, "before": before, "who": who, "limit": limit}
+    return _read_records(tx, f"{where} ORDER BY c.seq DESC LIMIT :limit", params)
 
 
 def is_undone(tx: Reader, identity: str) -> bool:
     """Whether a change is undone, by an undo that was not itself undone."""
-    row = tx.one("SELECT id FROM note_changes WHERE undoes = ? AND state = 'done' ORDER BY seq DESC", (identity,))
-    return row is not None and not is_undone(tx, row[0])
+    undo = "SELECT id FROM note_changes WHERE undoes = :id AND state = 'done' ORDER BY seq DESC"
+    undone_by = tx.value(undo, {"id": identity})
+    return undone_by is not None and not is_undone(tx, undone_by)
 
 
 def first_after(tx: Reader, moment: str) -> int:
     """The lowest number of changes made after a moment."""
-    return int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes WHERE at <= ?", (moment,))) + 1
+    return int(tx.value("SELECT COALESCE(MAX(seq), 0) FROM note_changes WHERE at <= :moment", {"moment": moment})) + 1
 
 
 def follow_moves(tx: Reader, path: str, seq: int) -> str:
     """Where later changes moved the file that a change left at ``path``."""
     while row := tx.one(
         "SELECT c.seq, f.to_path FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
-        " WHERE f.path = ? AND f.to_path IS NOT NULL AND c.seq > ? AND c.state = 'done' ORDER BY c.seq LIMIT 1",
-        (path, seq),
+        " WHERE f.path = :path AND f.to_path IS NOT NULL AND c.seq > :seq AND c.state = 'done' ORDER BY c.seq LIMIT 1",
+        {"path": path, "seq": seq},
     ):
-        seq, path = int(row[0]), row[1]
+        seq, path = row
     return path
 
 
 def find_recorded_commits(tx: Reader, commits: Iterable[str]) -> set[str]:
     """Those of the given commits that hold changes recorded here."""
-    return {each for each in commits if tx.one("SELECT 1 FROM note_changes WHERE git = ? LIMIT 1", (each,))}
+    return {each for each in commits if tx.one("SELECT 1 FROM note_changes WHERE git = :git LIMIT 1", {"git": each})}
 
 
 def find_commit(tx: Reader, seq: int) -> str | None:
     """The commit that holds a change; '' while one is pending, None where none will be made."""
-    found: str | None = tx.value("SELECT git FROM note_changes WHERE seq = ?", (seq,))
+    found: str | None = tx.value("SELECT git FROM note_changes WHERE seq = :seq", {"seq": seq})
     return found
 
 
 def find_changes_in_commit(tx: Reader, commit: str) -> list[str]:
     """Ids of the changes in the commit whose id starts with ``commit``, newest first."""
     rows = tx.all(
-        "SELECT id FROM note_changes WHERE substr(git, 1, ?) = ? AND state = 'done' ORDER BY seq DESC",
-        (len(commit), commit),
+        "SELECT id FROM note_changes WHERE substr(git, 1, :length) = :start AND state = 'done' ORDER BY seq DESC",
+        {"length": len(commit), "start": commit},
     )
     return [row[0] for row in rows]
 
 
 def waive_commit(tx: Writer, seq: int) -> None:
     """Record that no commit will hold this change: its versions are no longer kept, or Git rejects the name."""
-    tx.run("UPDATE note_changes SET git = NULL WHERE seq = ?", (seq,))
+    tx.run("UPDATE note_changes SET git = NULL WHERE seq = :seq", {"seq": seq})
 
 
 def read_version(tx: Reader, name: str | None) -> bytes | None:
@@ -254,8 +256,8 @@ def read_version(tx: Reader, name: str | None) -> bytes | None:
 def mark_overwritten(tx: Writer, seq: int, path: str) -> None:
     """Record that another program wrote over what this change had written."""
     tx.run(
-        "UPDATE note_change_files SET overwritten = ? WHERE change = ? AND COALESCE(to_path, path) = ?",
-        (clock.now(), seq, path),
+        "UPDATE note_change_files SET overwritten = :now WHERE change = :change AND COALESCE(to_path, path) = :path",
+        {"now": clock.now(), "change": seq, "path": path},
     )
 
 
@@ -263,8 +265,8 @@ def find_overwritten(tx: Reader, path: str, since: str) -> list[str]:
     """Ids of changes to a note that another program wrote over since a moment."""
     rows = tx.all(
         "SELECT c.id FROM note_change_files f JOIN note_changes c ON c.seq = f.change"
-        " WHERE COALESCE(f.to_path, f.path) = ? AND f.overwritten >= ? ORDER BY c.seq",
-        (path, since),
+        " WHERE COALESCE(f.to_path, f.path) = :path AND f.overwritten >= :since ORDER BY c.seq",
+        {"path": path, "since": since},
     )
     return [row[0] for row in rows]
 
@@ -273,8 +275,8 @@ def list_touched_paths(tx: Reader, first: int, limit: int) -> list[str]:
     """Paths of notes that tools changed, from change number ``first`` on, newest first."""
     rows = tx.all(
         "SELECT COALESCE(f.to_path, f.path) FROM note_changes c JOIN note_change_files f ON f.change = c.seq"
-        " WHERE c.seq >= ? AND c.state = 'done' ORDER BY c.seq DESC LIMIT ?",
-        (first, limit),
+        " WHERE c.seq >= :first AND c.state = 'done' ORDER BY c.seq DESC LIMIT :limit",
+        {"first": first, "limit": limit},
     )
     return list(dict.fromkeys(row[0] for row in rows))
 
@@ -290,7 +292,7 @@ def list_file_changes(tx: Reader, path: str, numbers: range, limit: int) -> list
         f"{one.format('path')} UNION {one.format('to_path')} ORDER BY 1 DESC LIMIT :limit",
         {"path": path, "first": numbers.start, "beyond": numbers.stop, "limit": limit},
     )
-    return [(int(row[0]), FileRecord(*row[1:])) for row in rows]
+    return [(seq, FileRecord(*file)) for seq, *file in rows]
 
 
 def prune(tx: Writer, settings: NotesSettings) -> None:
@@ -299,16 +301,16 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
     last = int(tx.value("SELECT MAX(seq) FROM note_changes") or 0)
     if last % PRUNE_EVERY:
         return
-    tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (last - settings.versions,))
+    tx.run("DELETE FROM note_changes WHERE seq <= :seq AND state <> 'pending'", {"seq": last - settings.versions})
     while version_store.total_size(tx) > settings.versions_mb * 1024 * 1024:
         cut = tx.value(
             "SELECT MAX(seq) FROM"
-            " (SELECT seq FROM note_changes WHERE state <> 'pending' AND seq < ? ORDER BY seq LIMIT ?)",
-            (last, PRUNE_EVERY),
+            " (SELECT seq FROM note_changes WHERE state <> 'pending' AND seq < :last ORDER BY seq LIMIT :limit)",
+            {"last": last, "limit": PRUNE_EVERY},
         )
         if cut is None:
             break
-        tx.run("DELETE FROM note_changes WHERE seq <= ? AND state <> 'pending'", (cut,))
+        tx.run("DELETE FROM note_changes WHERE seq <= :cut AND state <> 'pending'", {"cut": cut})
         version_store.delete_unreferenced(tx)
     version_store.delete_unreferenced(tx)
 
@@ -316,13 +318,13 @@ def prune(tx: Writer, settings: NotesSettings) -> None:
 _RECORD = "c.seq, c.id, c.at, c.author, c.tool, c.session, c.summary, c.state, c.undoes, c.git"
 
 
-def _read_records(tx: Reader, where: str, params: Sequence[object]) -> list[ChangeRecord]:
-    return [_to_record(tx, row) for row in tx.all(f"SELECT {_RECORD} FROM note_changes c WHERE {where}", params)]
+def _read_records(tx: Reader, where: str, params: Mapping[str, object] | None = None) -> list[ChangeRecord]:
+    return [_to_record(tx, row) for row in tx.all(f"SELECT {_RECORD} FROM note_changes c WHERE {where}", params or {})]
 
 
 def _to_record(tx: Reader, row: Row) -> ChangeRecord:
     files = tx.all(
-        "SELECT path, to_path, before, after, overwritten FROM note_change_files WHERE change = ? ORDER BY ordinal",
-        (row[0],),
+        "SELECT path, to_path, before, after, overwritten FROM note_change_files WHERE change = :seq ORDER BY ordinal",
+        {"seq": row[0]},
     )
     return ChangeRecord(*[*row, [FileRecord(*each) for each in files]])

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from vaults.context import run_in
 from vaults.errors import AlreadyExists, StrongroomError
@@ -25,7 +26,7 @@ LOOK_S = 0.5
 def watch_late_writes(vault: Vault) -> None:
     """After a change, watch the files it replaced for a while."""
     if len(vault.notes.late):
-        vault.run_in_background(_watch)
+        vault.background.run_follow_up(partial(_watch, vault))
 
 
 async def _watch(vault: Vault) -> None:

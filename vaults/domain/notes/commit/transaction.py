@@ -58,9 +58,9 @@ async def commit(
     if any(len(each.after or b"") > len(each.before or b"") for each in change.files):
         vault.check_writable()
     elif any(each.after is None and each.to is None for each in change.files):
-        await vault.make_room()
+        await vault.disk.make_room()
     else:
-        vault.check_in_place()  # the reserve of free space is for writes that free some
+        vault.disk.check_in_place()  # the reserve of free space is for writes that free some
     return await run_to_completion(_commit(vault, actor, change, write_beside))
 
 
@@ -169,37 +169,37 @@ MAX_RECENT_VERSIONS = 256
 """Max versions remembered as stored: a change mostly starts from what the one before it left."""
 
 
-def _with_stamps(readings: Sequence[NoteExtract], placed: PlacedFiles) -> list[NoteExtract]:
+def _with_stamps(extracts: Sequence[NoteExtract], placed: PlacedFiles) -> list[NoteExtract]:
     """Stamp the extracts, now that the files are in place. Each gets the time just before its file was placed: anything
     read later may be another program's text, and takes precedence."""
     stamps = {each.target: stamp for each, stamp in placed.done}
-    return [extraction.with_stamp(taken, stamps[taken.path], placed.since[taken.path]) for taken in readings]
+    return [extraction.with_stamp(each, stamps[each.path], placed.since[each.path]) for each in extracts]
 
 
-def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, readings: Sequence[NoteExtract]) -> None:
+def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, extracts: Sequence[NoteExtract]) -> None:
     """Update rows and journal after the files."""
-    index_files(vault, tx, change.files, readings)
+    index_files(vault, tx, change.files, extracts)
     journal.finish_change(tx, seq, git_owed=vault.notes.settings.history != "off")
     journal.prune(tx, vault.notes.settings)
 
 
-def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], readings: Sequence[NoteExtract]) -> None:
+def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], extracts: Sequence[NoteExtract]) -> None:
     """Update the rows of changed files. A moved note keeps its number, and so its passages and vectors."""
-    model, by_path = find_model(vault, tx), {taken.path: taken for taken in readings}
+    model, by_path = find_model(vault, tx), {extract.path: extract for extract in extracts}
     for each in files:
         known = next(iter(note_rows.find_known(tx, [each.path])), None)
         there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else known
-        taken = by_path.get(each.target)
-        if taken is None:  # removed, or left out
+        extract = by_path.get(each.target)
+        if extract is None:  # removed, or left out
             note_rows.drop(tx, [known.seq] if known else [])
             continue
-        if there and is_outdated(there, taken):  # the watcher was quicker, and read what another program wrote since
+        if there and is_outdated(there, extract):  # the watcher was quicker, and read what another program wrote since
             note_rows.drop(tx, [known.seq] if known and known.seq != there.seq else [])
             continue
         if each.to and known and there and there.seq != known.seq:  # the watcher was quicker
             note_rows.drop(tx, [there.seq])
             there = None
         number = there or known
-        note_rows.write_note(tx, taken, model, vault.shared.index.passage_tokens, number.seq if number else None)
+        note_rows.write_note(tx, extract, model, vault.shared.index.passage_tokens, number.seq if number else None)
         if vault.shared.links.proactive:
-            proactive_queue.enqueue(tx, taken.path)
+            proactive_queue.enqueue(tx, extract.path)

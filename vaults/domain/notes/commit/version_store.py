@@ -107,9 +107,9 @@ def store_versions(tx: Writer, found: list[PackedVersion], names: Iterable[str])
         if depth is None or (depth >= MAX_DEPTH and each.base is None):
             depth = (_read_depth(tx, each.base) or 0) + 1 if each.base else 0
             tx.run(
-                "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (?, ?, ?, ?, ?) ON CONFLICT (hash)"
-                " DO UPDATE SET data = excluded.data, base = excluded.base, depth = excluded.depth",
-                (each.hash, each.size, each.data, each.base, depth),
+                "INSERT INTO note_versions (hash, size, data, base, depth) VALUES (:hash, :size, :data, :base, :depth)"
+                " ON CONFLICT (hash) DO UPDATE SET data = excluded.data, base = excluded.base, depth = excluded.depth",
+                {"hash": each.hash, "size": each.size, "data": each.data, "base": each.base, "depth": depth},
             )
         depths[each.hash] = depth
     return depths
@@ -117,7 +117,7 @@ def store_versions(tx: Writer, found: list[PackedVersion], names: Iterable[str])
 
 def _read_depth(tx: Reader, name: str | None) -> int | None:
     """How many steps a stored version is from a whole one; None if it is not stored."""
-    found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = ?", (name,))
+    found: int | None = tx.value("SELECT depth FROM note_versions WHERE hash = :hash", {"hash": name})
     return found
 
 
@@ -126,11 +126,11 @@ def read_version(tx: Reader, name: str | None) -> bytes | None:
     steps: list[bytes] = []
     base = name
     while base:
-        row = tx.one("SELECT data, base FROM note_versions WHERE hash = ?", (base,))
+        row = tx.one("SELECT data, base FROM note_versions WHERE hash = :hash", {"hash": base})
         if row is None:
             return None
-        steps.append(row[0])
-        base = row[1]
+        data, base = row
+        steps.append(data)
     if not steps:
         return None
     try:
@@ -154,7 +154,7 @@ def count_damaged(tx: Reader) -> int:
     only, for its base is checked in its turn."""
     found, after = 0, ""
     while row := tx.one(
-        "SELECT hash, size, data, base FROM note_versions WHERE hash > ? ORDER BY hash LIMIT 1", (after,)
+        "SELECT hash, size, data, base FROM note_versions WHERE hash > :after ORDER BY hash LIMIT 1", {"after": after}
     ):
         after = row[0]
         found += not _is_whole(tx, row)

@@ -105,7 +105,8 @@ async def keep_caller_version(
 
 def _find_read_version(tx: Reader, etag: str) -> str | None:
     """The text the caller read, if a tool ever wrote or replaced it."""
-    row = tx.one("SELECT hash FROM note_versions WHERE hash >= ? AND hash < ?", (etag, f"{etag}g")) if etag else None
+    query = "SELECT hash FROM note_versions WHERE hash >= :etag AND hash < :beyond"
+    row = tx.one(query, {"etag": etag, "beyond": f"{etag}g"}) if etag else None
     data = journal.read_version(tx, row[0]) if row else None
     try:
         return decode(data).text if data is not None else None

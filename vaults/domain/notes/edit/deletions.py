@@ -67,7 +67,7 @@ class PlannedDeletion:
 
 async def plan_delete(draft: DraftNotes, path: str, etag: str | None = None) -> PlannedDeletion:
     """Plan the deletion of a note on top of a draft. Raises ``NotFound``, ``Conflict``."""
-    note = await draft.opened(path)
+    note = await draft.open_note(path)
     if collision_key(note.path) != collision_key(
         to_note_path(path)
     ):  # a note is deleted by its path only, never by title or alias

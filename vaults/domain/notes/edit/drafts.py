@@ -77,7 +77,7 @@ class DraftNotes:
         """Paths of the notes that were drafted and not deleted."""
         return [each.target for each in self._files.values() if each.after is not None]
 
-    async def opened(self, path: str) -> OpenNote:
+    async def open_note(self, path: str) -> OpenNote:
         """Like ``note_lookup.open_note``, with the draft applied."""
         wanted = to_note_path(path)
         if (drafted := self._of(wanted)) is not None:
@@ -126,12 +126,12 @@ class DraftNotes:
     async def base(self, amendment: Amendment) -> EditBase:
         """What a change starts from."""
         if amendment.start == "note":
-            note = await self.opened(amendment.path)
+            note = await self.open_note(amendment.path)
             return EditBase(note.path, note, note.source, note.warnings)
         path = to_note_path(amendment.path)
         if amendment.start == "either":
             with suppress(NotFound, Conflict):
-                note = await self.opened(path)
+                note = await self.open_note(path)
                 if note.path == path:
                     return EditBase(path, note, note.source, note.warnings)
         await run_in(self.vault.shared.pool, self.check_free, path)

@@ -48,7 +48,14 @@ async def plan_frontmatter(draft: DraftNotes, request: FrontmatterRequest, *, wo
     def revise(text: str) -> Revision:
         new, warnings = update_properties(text, request.set, request.unset, only_if_missing=request.only_if_missing)
         changed = find_changed_region(text, new)
-        return Revision(new, "changed properties of", warnings, changed.text, changed.first_line, changed.last_line)
+        return Revision(
+            text=new,
+            summary="changed properties of",
+            warnings=warnings,
+            region=changed.text,
+            first_line=changed.first_line,
+            last_line=changed.last_line,
+        )
 
     words = (await run_in(draft.vault.shared.pool, update_properties, "", request.set))[0] if worded else ""
     return Amendment(await resolve_path(draft.vault, request.path), revise, words)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from vaults.files.paths import join_path, parent_folder
+from vaults.files.paths import join_path
 from vaults.markdown.link import Link
 from vaults.markdown.link_resolution import SUFFIXES, fold_name
 
@@ -98,8 +98,3 @@ def encode_destination(page: str, written: str, *, bracketed: bool) -> str:
     if not _ESCAPED_LETTERS.search(written):
         return "".join(each if each > "\x7f" and not each.isspace() else quote(each, safe=kept) for each in page)
     return quote(page, safe=kept)
-
-
-def folder_of(path: str) -> str:
-    """The folder that a note's relative links start from."""
-    return parent_folder(path)

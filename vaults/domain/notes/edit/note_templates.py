@@ -42,7 +42,7 @@ async def find_template(draft: DraftNotes, name: str) -> NoteTemplate:
     if len(found) > 1:
         raise Conflict(f"several templates go by the name {name}", hint="give its whole path", paths=found)
     try:
-        note = await draft.opened(found[0] if found else path)
+        note = await draft.open_note(found[0] if found else path)
     except NotFound:
         there = await db.read(_list_templates)
         hint = f"templates: {', '.join(there[:5])}" if there else "give the path of a note to use as template"

@@ -71,12 +71,12 @@ async def plan_edit(draft: DraftNotes, request: EditRequest) -> Amendment:
 def _revise(text: str, edit: TextEdit, now: datetime) -> Revision:
     edited = apply_edit(text, edit, now)
     return Revision(
-        edited.text,
-        _SUMMARIES[edit.action],
-        edited.warnings,
-        edited.region,
-        edited.first_line,
-        edited.last_line,
+        text=edited.text,
+        summary=_SUMMARIES[edit.action],
+        warnings=edited.warnings,
+        region=edited.region,
+        first_line=edited.first_line,
+        last_line=edited.last_line,
         written=edited.written,
     )
 

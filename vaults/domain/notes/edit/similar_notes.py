@@ -66,21 +66,25 @@ def _find_alike(tx: Reader, new: NoteExtract) -> list[SimilarNote]:
 
 
 def _read_title(tx: Reader, path: str) -> str:
-    return str(tx.value("SELECT title FROM notes WHERE path = ?", (path,)))
+    return str(tx.value("SELECT title FROM notes WHERE path = :path", {"path": path}))
 
 
 def _find_spelled_alike(tx: Reader, names: Iterable[str]) -> list[SimilarNote]:
     from rapidfuzz import fuzz
 
-    rows = tx.all("SELECT path, title FROM notes WHERE length(title) <= ? LIMIT ?", (MAX_NAME_LENGTH, MAX_COMPARED))
-    known = [name_key(row[1]) for row in rows]
+    rows = tx.all(
+        "SELECT path, title FROM notes WHERE length(title) <= :length LIMIT :limit",
+        {"length": MAX_NAME_LENGTH, "limit": MAX_COMPARED},
+    )
+    known = [name_key(title) for _, title in rows]
     found = []
     for name in (each for each in names if len(each) <= MAX_NAME_LENGTH):
         close = find_nearest(name, known, fuzz.ratio, limit=2 * MAX_NAMED, least=MIN_LIKENESS)
         # Two days of a diary are spelled alike, and so are two parts of a series.
         found += [
-            SimilarNote(rows[place][0], rows[place][1], round(score / 100, 4))
+            SimilarNote(path, title, round(score / 100, 4))
             for other, score, place in close
+            for path, title in [rows[place]]
             if _NUMBERS.findall(other) == _NUMBERS.findall(name)
         ]
     return found
@@ -113,7 +117,8 @@ async def _find_near(vault: Vault, actor: Actor, text: str) -> list[SimilarNote]
 def _to_similar(tx: Reader, close: dict[int, float], only: SearchFilter) -> list[SimilarNote]:
     found = []
     for passage, about in passage_facts.read_facts(tx, close, only).items():
-        row = tx.one("SELECT path, title FROM notes WHERE seq = ?", (about.item[1],))
+        row = tx.one("SELECT path, title FROM notes WHERE seq = :seq", {"seq": about.item[1]})
         if row is not None:
-            found.append(SimilarNote(row[0], row[1], round(min(close[passage], 1.0), 4)))
+            path, title = row
+            found.append(SimilarNote(path, title, round(min(close[passage], 1.0), 4)))
     return found

@@ -61,17 +61,24 @@ def to_edit_request(new: NewTask, guardrails: Guardrails) -> tuple[section_edits
     return section_edits.EditRequest(new.path, edit, "task"), [warning] if box else []
 
 
-async def toggle_task(vault: Vault, actor: Actor, wanted: ToggleRequest, options: EditOptions) -> EditResult:
+async def toggle_task(vault: Vault, actor: Actor, request: ToggleRequest, options: EditOptions) -> EditResult:
     """Set a task's status: one character of the note changes. Raises ``NotFound`` with the closest tasks, ``Conflict``
     where several match or the line now holds another."""
-    return await apply_amendment(vault, actor, await plan_toggle(vault, wanted), options)
+    return await apply_amendment(vault, actor, await plan_toggle(vault, request), options)
 
 
-async def plan_toggle(vault: Vault, wanted: ToggleRequest) -> Amendment:
+async def plan_toggle(vault: Vault, request: ToggleRequest) -> Amendment:
     """Plan a change of a task's status. Raises ``InvalidArgument``."""
 
     def revise(text: str) -> Revision:
-        new, line = set_task_status(text, wanted.line, wanted.match, wanted.status)
-        return Revision(new, "set a task of", [], find_changed_region(text, new).text, line, line)
+        new, line = set_task_status(text, request.line, request.match, request.status)
+        return Revision(
+            text=new,
+            summary="set a task of",
+            warnings=[],
+            region=find_changed_region(text, new).text,
+            first_line=line,
+            last_line=line,
+        )
 
-    return Amendment(await resolve_path(vault, wanted.path), revise)
+    return Amendment(await resolve_path(vault, request.path), revise)

@@ -11,7 +11,7 @@ from typing import Any
 
 from vaults import clock, heap
 from vaults.domain.actors import GLOBAL
-from vaults.files.paths import collision_key
+from vaults.files.paths import parent_folder
 from vaults.files.tree import FileContent, FileStamp
 from vaults.index.blocks import HeadingBorder, IndexBlock, add_property_block, split_blocks
 from vaults.index.items import SearchItem
@@ -88,7 +88,7 @@ class NoteExtract:
             workspace=GLOBAL,
             type=type_of(self.frontmatter),
             thread=thread_of(self.frontmatter),
-            folder=folder_of(self.path),
+            folder=parent_folder(self.path),
         )
 
 
@@ -141,21 +141,21 @@ def properties_text(frontmatter: dict[str, Any]) -> str:
 _NAMING_KEYS = {"title", "alias", "aliases", "tag", "tags"}
 
 
-def with_stamp(taken: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtract:
+def with_stamp(extract: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtract:
     """Add its file's stamp to a note that was extracted before it was written."""
     modified = _format_mtime(stamp.mtime_ns)
-    created = taken.created_at if taken.dated else modified
-    return replace(taken, stamp=stamp, read_ns=read_ns, modified_at=modified, created_at=created)
+    created = extract.created_at if extract.dated else modified
+    return replace(extract, stamp=stamp, read_ns=read_ns, modified_at=modified, created_at=created)
 
 
-def cut_passages(taken: NoteExtract, max_tokens: int) -> NoteExtract:
+def cut_passages(extract: NoteExtract, max_tokens: int) -> NoteExtract:
     """Cut a note's passages and compute their rows' contents now, to keep that out of the transaction."""
-    with heap.pause_full_collections(taken.stamp.size):
-        for block in taken.blocks:
-            for passage in block.cut(max_tokens, taken.labels):
+    with heap.pause_full_collections(extract.stamp.size):
+        for block in extract.blocks:
+            for passage in block.cut(max_tokens, extract.labels):
                 passage.columns()
                 passage.grams  # noqa: B018  computed once, here
-    return taken
+    return extract
 
 
 def compute_digest(data: bytes) -> str:
@@ -173,11 +173,6 @@ def heading_marks(headings: Sequence[Heading]) -> list[HeadingBorder]:
     return [HeadingBorder(heading.level, heading.text, heading.start) for heading in headings]
 
 
-def folder_of(path: str) -> str:
-    """The folder a note lies in; '' for the notes folder itself."""
-    return path.rpartition("/")[0]
-
-
 def type_of(frontmatter: dict[str, Any]) -> str:
     """The type a note's frontmatter names, or ''."""
     value = frontmatter.get("type")
@@ -188,11 +183,6 @@ def thread_of(frontmatter: dict[str, Any]) -> str | None:
     """The thread a note's frontmatter names, if any."""
     value = frontmatter.get("thread")
     return value.strip()[:MAX_THREAD] or None if isinstance(value, str) else None
-
-
-def path_key(path: str) -> str:
-    """A key that is equal for paths which are the same file on some system."""
-    return collision_key(path)
 
 
 def _format_mtime(mtime_ns: int) -> str:

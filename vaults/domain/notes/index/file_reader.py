@@ -43,9 +43,9 @@ class UnchangedFile:
 class ReadBatch:
     """The files of one batch, by what became of them."""
 
-    taken: list[NoteExtract] = field(default_factory=list)
+    extracts: list[NoteExtract] = field(default_factory=list)
     same: list[UnchangedFile] = field(default_factory=list)  # with the known content
-    odd: list[SkippedFile] = field(default_factory=list)  # not notes: too long, or not text
+    skipped: list[SkippedFile] = field(default_factory=list)  # not notes: too long, or not text
     unreadable: list[SkippedFile] = field(default_factory=list)  # content unknown for now
 
 
@@ -74,16 +74,16 @@ def read_files(tree: Tree, wanted: Sequence[FileToRead], job: ReaderJob) -> Read
             if known is not None and extraction.compute_digest(content.data) == known:
                 found.same.append(UnchangedFile(path, content.stamp, now))
                 continue
-            taken = extraction.extract_note(path, content, now)
+            extract = extraction.extract_note(path, content, now)
             # A long note grows by a line at a time: the transaction cuts only the little that changed.
             short = len(content.data) <= extraction.LONG_BYTES
-            found.taken.append(extraction.cut_passages(taken, job.passage_tokens) if short else taken)
+            found.extracts.append(extraction.cut_passages(extract, job.passage_tokens) if short else extract)
         except NotFound:
             continue  # gone since it was listed: reconciliation will notice
         except TooLarge:
-            found.odd.append(SkippedFile(path, TOO_LONG))
+            found.skipped.append(SkippedFile(path, TOO_LONG))
         except NotText as failure:
-            found.odd.append(SkippedFile(path, failure.reason))
+            found.skipped.append(SkippedFile(path, failure.reason))
         except StrongroomError as failure:  # no permission, or a disk error: its rows stay
             found.unreadable.append(SkippedFile(path, failure.message))
     return found

@@ -10,8 +10,9 @@ from typing import Any
 
 from vaults import heap
 from vaults.db.sql import Reader, Row, Writer
-from vaults.domain.notes.index.extraction import KIND, NoteExtract, SkippedFile, folder_of, path_key
+from vaults.domain.notes.index.extraction import KIND, NoteExtract, SkippedFile
 from vaults.errors import Conflict, NotFound
+from vaults.files.paths import collision_key, parent_folder
 from vaults.files.tree import FileStamp
 from vaults.graph import graph_clock
 from vaults.graph.link_feedback import link_applications
@@ -71,7 +72,8 @@ def find_known(tx: Reader, paths: Sequence[str] | None = None) -> list[KnownNote
     if paths is None:
         rows = tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes")
     else:
-        rows = [row for path in paths if (row := tx.one(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE path = ?", (path,)))]
+        query = f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE path = :path"
+        rows = [row for path in paths if (row := tx.one(query, {"path": path}))]
     return [_known_from_row(row) for row in rows]
 
 
@@ -86,58 +88,67 @@ def find_below(tx: Reader, folder: str) -> list[KnownNote]:
 
 def find_by_hash(tx: Reader, version: str) -> list[KnownNote]:
     """Notes with exactly this text."""
-    return [_known_from_row(row) for row in tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE hash = ?", (version,))]
+    rows = tx.all(f"SELECT {_KNOWN_COLUMNS} FROM notes WHERE hash = :hash", {"hash": version})
+    return [_known_from_row(row) for row in rows]
 
 
 def _known_from_row(row: Row) -> KnownNote:
-    return KnownNote(int(row[0]), row[1], row[2], FileStamp(*map(int, row[3:7])), int(row[7]), bool(row[8]))
+    seq, path, digest, size, mtime_ns, inode, device, read_ns, complete = row
+    return KnownNote(
+        seq=seq,
+        path=path,
+        hash=digest,
+        stamp=FileStamp(size, mtime_ns, inode, device),
+        read_ns=read_ns,
+        complete=bool(complete),
+    )
 
 
 def find_note(tx: Reader, path: str) -> tuple[int, NoteSummary]:
     """The note at a path, spelled exactly or so that it is the same file on some systems. Raises ``NotFound``, or
     ``Conflict`` where several match."""
-    row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = ?", (path,))
-    if row is not None:
-        return int(row[COLUMN_COUNT]), from_row(row)
-    rows = tx.all(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path_key = ? LIMIT 3", (path_key(path),))
+    row = tx.one(f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path = :path", {"path": path})
+    same = f"SELECT {COLUMNS}, n.seq FROM notes n WHERE n.path_key = :key LIMIT 3"
+    rows = [row] if row is not None else tx.all(same, {"key": collision_key(path)})
     if len(rows) > 1:
-        raise Conflict("several notes go by this name", hint="spell it as it is", paths=[row[0] for row in rows])
+        raise Conflict("several notes go by this name", hint="spell it as it is", paths=[path for path, *_ in rows])
     if not rows:
         raise NotFound(f"no note {path}")
-    return int(rows[0][COLUMN_COUNT]), from_row(rows[0])
+    *_, seq = rows[0]
+    return seq, from_row(rows[0])
 
 
-def write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
+def write_note(tx: Writer, extract: NoteExtract, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
     """Update a note's rows and passages from its extract; returns whether vectors are missing. ``seq``: the row of a
     note that was moved here from another path."""
-    with heap.pause_full_collections(taken.stamp.size):
-        return _write_note(tx, taken, model, max_tokens, seq)
+    with heap.pause_full_collections(extract.stamp.size):
+        return _write_note(tx, extract, model, max_tokens, seq)
 
 
-def _write_note(tx: Writer, taken: NoteExtract, model: str | None, max_tokens: int, seq: int | None) -> bool:
-    previous = _read_previous(tx, taken.path, seq)
-    if previous is not None and not taken.dated:
-        taken = replace(taken, created_at=previous.created_at)
-    number = _write_row(tx, taken, previous.seq if previous else None)
-    elsewhere = previous is not None and previous.path != taken.path
+def _write_note(tx: Writer, extract: NoteExtract, model: str | None, max_tokens: int, seq: int | None) -> bool:
+    previous = _read_previous(tx, extract.path, seq)
+    if previous is not None and not extract.dated:
+        extract = replace(extract, created_at=previous.created_at)
+    number = _write_row(tx, extract, previous.seq if previous else None)
+    elsewhere = previous is not None and previous.path != extract.path
     if previous is not None and elsewhere:
-        link_history.move_paths(tx, [(previous.path, taken.path)])
-    edit = link_history.count_edit(tx, taken.path) if previous is not None and previous.hash != taken.hash else None
-    renamed = note_names.store_names(tx, number, (PurePosixPath(taken.path).stem, taken.title, *taken.aliases))
+        link_history.move_paths(tx, [(previous.path, extract.path)])
+    edit = link_history.count_edit(tx, extract.path) if previous is not None and previous.hash != extract.hash else None
+    renamed = note_names.store_names(tx, number, (PurePosixPath(extract.path).stem, extract.title, *extract.aliases))
     linked = False
-    if taken.links is not None:
-        linked = _write_parts(tx, number, taken, elsewhere=elsewhere, edit=edit)
+    if extract.links is not None:
+        linked = _write_parts(tx, number, extract, elsewhere=elsewhere, edit=edit)
     elif elsewhere:
-        link_index.resolve_links_of(tx, number, taken.path)
+        link_index.resolve_links_of(tx, number, extract.path)
     if previous is None:
         link_index.resolve_names(tx, renamed)  # its own row already marks it as new to the graph
-    elif renamed or elsewhere or previous.shown != _graph_fields(taken):
+    elif renamed or elsewhere or previous.shown != _graph_fields(extract):
         # Titles outrank aliases, so a new title or alias may change the meaning of all its names.
-        recalled = elsewhere or previous.shown[:2] != _graph_fields(taken)[:2]
+        recalled = elsewhere or previous.shown[:2] != _graph_fields(extract)[:2]
         link_index.update_names(tx, number, renamed | note_names.read_keys(tx, number) if recalled else renamed)
     elif linked:
         link_index.mark_links_changed(tx, number)
-    new = passage_updates.update_passages(tx, taken.item(number), taken.labels, taken.blocks, max_tokens)
+    new = passage_updates.update_passages(tx, extract.item(number), extract.labels, extract.blocks, max_tokens)
     return passage_updates.embed_or_enqueue(tx, model, new)
 
 
@@ -154,32 +165,28 @@ class _PreviousRow:
 
 def _read_previous(tx: Reader, at: str, seq: int | None) -> _PreviousRow | None:
     columns = "seq, path, hash, created_at, title, aliases, frontmatter"
-    row = (
-        tx.one(f"SELECT {columns} FROM notes WHERE path = ?", (at,))
-        if seq is None
-        else tx.one(f"SELECT {columns} FROM notes WHERE seq = ?", (seq,))
-    )
+    where = "path = :path" if seq is None else "seq = :seq"
+    row = tx.one(f"SELECT {columns} FROM notes WHERE {where}", {"path": at, "seq": seq})
     if row is None:
         return None
-    number, path, digest, created_at, *shown, frontmatter = row
-    return _PreviousRow(
-        int(number), path, digest, created_at, (shown[0], shown[1], read_category(json.loads(frontmatter)))
-    )
+    number, path, digest, created_at, title, aliases, frontmatter = row
+    return _PreviousRow(number, path, digest, created_at, (title, aliases, read_category(json.loads(frontmatter))))
 
 
-def _graph_fields(taken: NoteExtract) -> tuple[str, str, str]:
-    return taken.title, _json(taken.aliases), read_category(taken.frontmatter)
+def _graph_fields(extract: NoteExtract) -> tuple[str, str, str]:
+    return extract.title, _json(extract.aliases), read_category(extract.frontmatter)
 
 
-def _write_row(tx: Writer, taken: NoteExtract, seq: int | None) -> int:
+def _write_row(tx: Writer, extract: NoteExtract, seq: int | None) -> int:
     row = {
-        "path": taken.path, "path_key": path_key(taken.path), "folder": folder_of(taken.path), "title": taken.title,
-        "aliases": _json(taken.aliases), "tags": _json(taken.tags), "frontmatter": _json(taken.frontmatter),
-        "problem": taken.problem, "hash": taken.hash, "size": taken.stamp.size, "mtime_ns": taken.stamp.mtime_ns,
-        "inode": taken.stamp.inode, "device": taken.stamp.device, "read_ns": taken.read_ns,
-        "complete": int(taken.links is not None), "created_at": taken.created_at, "modified_at": taken.modified_at,
+        "path": extract.path, "path_key": collision_key(extract.path), "folder": parent_folder(extract.path),
+        "title": extract.title, "aliases": _json(extract.aliases), "tags": _json(extract.tags),
+        "frontmatter": _json(extract.frontmatter), "problem": extract.problem, "hash": extract.hash,
+        "size": extract.stamp.size, "mtime_ns": extract.stamp.mtime_ns, "inode": extract.stamp.inode,
+        "device": extract.stamp.device, "read_ns": extract.read_ns, "complete": int(extract.links is not None),
+        "created_at": extract.created_at, "modified_at": extract.modified_at,
     }  # fmt: skip
-    if taken.links is None:
+    if extract.links is None:
         del row["tags"]  # tags in the text are read with the links; a new note has none until then
     if seq is None:
         row.setdefault("tags", "[]")
@@ -189,20 +196,20 @@ def _write_row(tx: Writer, taken: NoteExtract, seq: int | None) -> int:
     return seq
 
 
-def _write_parts(tx: Writer, number: int, taken: NoteExtract, *, elsewhere: bool, edit: int | None) -> bool:
+def _write_parts(tx: Writer, number: int, extract: NoteExtract, *, elsewhere: bool, edit: int | None) -> bool:
     """Write links, tasks, tags and fields; returns whether links changed. ``edit``: the number of the edit that changed
     them, if it was observed."""
-    difference = link_index.store_links(tx, number, taken.path, taken.links or (), elsewhere=elsewhere)
+    difference = link_index.store_links(tx, number, extract.path, extract.links or (), elsewhere=elsewhere)
     if edit is not None:
-        link_history.record_difference(tx, taken.path, edit, difference)
-    link_applications.update_states(tx, number, taken.path, edit)
+        link_history.record_difference(tx, extract.path, edit, difference)
+    link_applications.update_states(tx, number, extract.path, edit)
     tasks = [
         (number, place, task.line, task.status, task.text, task.heading, task.due, _json(list(task.tags)))
-        for place, task in enumerate(taken.tasks or ())
+        for place, task in enumerate(extract.tasks or ())
     ]
     _rewrite(tx, "note_tasks", _TASK_COLUMNS, tasks, number)
-    if facets.has_changed(tx, KIND, number, expand_tags(taken.tags), taken.frontmatter):
-        facets.store(tx, KIND, number, expand_tags(taken.tags), taken.frontmatter)
+    if facets.has_changed(tx, KIND, number, expand_tags(extract.tags), extract.frontmatter):
+        facets.store(tx, KIND, number, expand_tags(extract.tags), extract.frontmatter)
     return difference.any
 
 
@@ -211,23 +218,30 @@ _TASK_COLUMNS = "note, ordinal, line, status, text, heading, due, tags"
 
 def _rewrite(tx: Writer, table: str, columns: str, rows: Sequence[Row], number: int) -> None:
     """Replace a note's rows in a table, from the first that differs on: most edits change few or none."""
-    stored = tx.all(f"SELECT {columns} FROM {table} WHERE note = ? ORDER BY ordinal", (number,))
+    stored = tx.all(f"SELECT {columns} FROM {table} WHERE note = :note ORDER BY ordinal", {"note": number})
     differing = next((place for place, (old, new) in enumerate(zip(stored, rows, strict=False)) if old != new), None)
     first = min(len(stored), len(rows)) if differing is None else differing
     if len(stored) > first:
-        tx.run(f"DELETE FROM {table} WHERE note = ? AND ordinal >= ?", (number, first))
-    marks = ", ".join("?" * (columns.count(",") + 1))
-    tx.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows[first:])
+        tx.run(f"DELETE FROM {table} WHERE note = :note AND ordinal >= :first", {"note": number, "first": first})
+    names = columns.split(", ")
+    values = ", ".join(f":{name}" for name in names)
+    tx.many(
+        f"INSERT INTO {table} ({columns}) VALUES ({values})",
+        [dict(zip(names, row, strict=True)) for row in rows[first:]],
+    )
 
 
 def move(tx: Writer, seq: int, path: str) -> None:
     """Record that a file moved to another folder under the same name, with nothing else changed."""
-    link_history.move_paths(tx, [(tx.value("SELECT path FROM notes WHERE seq = ?", (seq,)), path)])
+    link_history.move_paths(tx, [(tx.value("SELECT path FROM notes WHERE seq = :seq", {"seq": seq}), path)])
     tx.run(
-        "UPDATE notes SET path = ?, path_key = ?, folder = ? WHERE seq = ?",
-        (path, path_key(path), folder_of(path), seq),
+        "UPDATE notes SET path = :path, path_key = :path_key, folder = :folder WHERE seq = :seq",
+        {"path": path, "path_key": collision_key(path), "folder": parent_folder(path), "seq": seq},
     )
-    tx.run("UPDATE passages SET folder = ? WHERE kind = ? AND item = ?", (folder_of(path), KIND, seq))
+    tx.run(
+        "UPDATE passages SET folder = :folder WHERE kind = :kind AND item = :item",
+        {"folder": parent_folder(path), "kind": KIND, "item": seq},
+    )
     link_index.resolve_links_of(tx, seq, path)
     link_index.update_names(tx, seq, note_names.read_keys(tx, seq))
 
@@ -235,9 +249,13 @@ def move(tx: Writer, seq: int, path: str) -> None:
 def touch(tx: Writer, seq: int, stamp: FileStamp, read_ns: int) -> None:
     """Record that a file was saved again with the same content."""
     tx.run(
-        "UPDATE notes SET size = ?, mtime_ns = ?, inode = ?, device = ?, read_ns = ? WHERE seq = ?",
-        (stamp.size, stamp.mtime_ns, stamp.inode, stamp.device, read_ns, seq),
-    )
+        "UPDATE notes SET size = :size, mtime_ns = :mtime_ns, inode = :inode, device = :device, read_ns = :read_ns"
+        " WHERE seq = :seq",
+        {
+            "size": stamp.size, "mtime_ns": stamp.mtime_ns, "inode": stamp.inode, "device": stamp.device,
+            "read_ns": read_ns, "seq": seq,
+        },
+    )  # fmt: skip
 
 
 def drop(tx: Writer, numbers: Sequence[int]) -> None:
@@ -246,14 +264,14 @@ def drop(tx: Writer, numbers: Sequence[int]) -> None:
         return
     passages.remove_items(tx, KIND, numbers)
     keys = link_index.read_name_keys(tx, numbers)
-    tx.many("DELETE FROM notes WHERE seq = ?", [(number,) for number in numbers])
+    tx.many("DELETE FROM notes WHERE seq = :seq", [{"seq": number} for number in numbers])
     link_index.forget_names(tx, keys)
 
 
 def find_incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
     """Paths of notes whose links and tasks are still to be read: all, or those last read before a moment."""
     rows = tx.all("SELECT path, read_ns FROM notes WHERE complete = 0")
-    return [row[0] for row in rows if before_ns is None or int(row[1]) < before_ns]
+    return [path for path, read_ns in rows if before_ns is None or read_ns < before_ns]
 
 
 def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[str] | None = None) -> None:
@@ -264,9 +282,9 @@ def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[s
         bounds = {"path": path, "within": f"{path}/", "beyond": f"{path}0"}
         tx.run("DELETE FROM notes_skipped WHERE path = :path OR path >= :within AND path < :beyond", bounds)
     tx.many(
-        "INSERT INTO notes_skipped (path, reason) VALUES (?, ?)"
+        "INSERT INTO notes_skipped (path, reason) VALUES (:path, :reason)"
         " ON CONFLICT (path) DO UPDATE SET reason = excluded.reason",
-        [(each.path, each.reason) for each in skipped],
+        [{"path": each.path, "reason": each.reason} for each in skipped],
     )
 
 

@@ -172,40 +172,40 @@ class _ReconcileRun:
     known: Mapping[str, str]  # digests by path, as in ``ReconcilePlan.held``
     texts: dict[str, list[KnownNote]] = field(default_factory=dict)  # the notes in ``left``, by digest
     changed: list[str] = field(default_factory=list)
-    odd: list[SkippedFile] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
     unreadable: list[SkippedFile] = field(default_factory=list)
     owed: bool = False
 
     def put(self, tx: Writer, found: ReadBatch) -> None:
-        for taken in found.taken:
-            self._put(tx, taken)
+        for extract in found.extracts:
+            self._put(tx, extract)
         for same in found.same:
             for row in note_rows.find_known(tx, [same.path]):
                 if row.hash == self.known[same.path]:
                     note_rows.touch(tx, row.seq, same.stamp, same.read_ns)
 
-    def _put(self, tx: Writer, taken: NoteExtract) -> None:
-        row = next(iter(note_rows.find_known(tx, [taken.path])), None)
-        before = self.taken_over.get(taken.path)
+    def _put(self, tx: Writer, extract: NoteExtract) -> None:
+        row = next(iter(note_rows.find_known(tx, [extract.path])), None)
+        before = self.taken_over.get(extract.path)
         if row is not None and before is not None:  # a tool has made a row for the new path; the old one is orphaned
             self.left[before.path] = before
-        if row is not None and row.hash == taken.hash and row.complete:
-            note_rows.touch(tx, row.seq, taken.stamp, taken.read_ns)
+        if row is not None and row.hash == extract.hash and row.complete:
+            note_rows.touch(tx, row.seq, extract.stamp, extract.read_ns)
             return
-        if row is not None and is_outdated(row, taken):
+        if row is not None and is_outdated(row, extract):
             return  # a tool wrote the note after this was read, and updated the rows
-        number = self._number(tx, before or self._same_text(taken)) if row is None else None
+        number = self._number(tx, before or self._same_text(extract)) if row is None else None
         owed = note_rows.write_note(
-            tx, taken, find_model(self.vault, tx), self.vault.shared.index.passage_tokens, number
+            tx, extract, find_model(self.vault, tx), self.vault.shared.index.passage_tokens, number
         )
         if self.vault.shared.links.proactive and (row is not None or self.vault.notes.progress.phase == "ready"):
-            proactive_queue.enqueue(tx, taken.path)  # but not during a vault's first scan
-        self.changed.append(taken.path)
+            proactive_queue.enqueue(tx, extract.path)  # but not during a vault's first scan
+        self.changed.append(extract.path)
         self.owed = self.owed or owed
 
-    def _same_text(self, taken: NoteExtract) -> KnownNote | None:
+    def _same_text(self, extract: NoteExtract) -> KnownNote | None:
         """A note with the same text whose file at another path is gone: it was moved here."""
-        some = self.texts.get(taken.hash, [])
+        some = self.texts.get(extract.hash, [])
         while some:
             if (found := self.left.pop(some.pop().path, None)) is not None:
                 return found
@@ -218,26 +218,26 @@ class _ReconcileRun:
 
 async def _apply(
     vault: Vault,
-    todo: ReconcilePlan,
+    plan: ReconcilePlan,
     walk: WalkResult,
     asked: Sequence[str] | None,
     report: OnProgress = lambda *_: None,
 ) -> ReconcileOutcome:
     """Carry out a plan in short transactions. ``asked``: the paths that were examined; None: all."""
-    renamed = {there.path: known for known, there in todo.moved if _file_name(known.path) != _file_name(there.path)}
-    plain = [(known, there.path) for known, there in todo.moved if there.path not in renamed]
-    run = _ReconcileRun(vault, {each.path: each for each in todo.gone}, renamed, todo.held)
-    for each in todo.gone:
+    renamed = {there.path: known for known, there in plan.moved if _file_name(known.path) != _file_name(there.path)}
+    plain = [(known, there.path) for known, there in plan.moved if there.path not in renamed]
+    run = _ReconcileRun(vault, {each.path: each for each in plan.gone}, renamed, plan.held)
+    for each in plan.gone:
         run.texts.setdefault(each.hash, []).append(each)
     if plain:
         await vault.db.write(lambda tx: _move_rows(tx, plain))
-    reads = [*todo.read, *(there for _, there in todo.moved if there.path in renamed)]
+    reads = [*plan.read, *(there for _, there in plan.moved if there.path in renamed)]
     await _read_all(run, reads, report)
-    skipped = [*(SkippedFile(each.path, str(each.reason)) for each in walk.skipped), *run.odd, *run.unreadable]
-    lost = [*(each.path for each in walk.skipped), *(each.path for each in run.odd)]
+    skipped = [*(SkippedFile(each.path, str(each.reason)) for each in walk.skipped), *run.skipped, *run.unreadable]
+    lost = [*(each.path for each in walk.skipped), *(each.path for each in run.skipped)]
     await vault.db.write(lambda tx: _finish(tx, list(run.left.values()), lost, skipped, asked))
     changed = [*run.changed, *(path for _, path in plain)]
-    return ReconcileOutcome(changed, [*run.left, *(known.path for known, _ in todo.moved)], run.owed)
+    return ReconcileOutcome(changed, [*run.left, *(known.path for known, _ in plan.moved)], run.owed)
 
 
 def _move_rows(tx: Writer, moved: Sequence[tuple[KnownNote, str]]) -> None:
@@ -257,7 +257,7 @@ async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], report: OnPr
     async with aclosing(reader_pool.read_batches(run.vault, wanted)) as stream:
         async for count, found in stream:
             await run.vault.db.write(partial(run.put, found=found))
-            run.odd += found.odd
+            run.skipped += found.skipped
             run.unreadable += found.unreadable
             done += count
             report(done, len(reads))
@@ -298,9 +298,9 @@ def find_model(vault: Vault, tx: Reader) -> str | None:
     return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
 
 
-def is_outdated(known: KnownNote, taken: NoteExtract) -> bool:
+def is_outdated(known: KnownNote, extract: NoteExtract) -> bool:
     """Whether a reading is of an earlier version of the file than its row."""
-    return known.stamp != taken.stamp and 0 < known.read_ns - taken.read_ns < STALE_NS
+    return known.stamp != extract.stamp and 0 < known.read_ns - extract.read_ns < STALE_NS
 
 
 def _file_name(path: str) -> str:

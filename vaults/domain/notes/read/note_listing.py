@@ -104,10 +104,10 @@ async def find_notes(
     if not total:
         warnings += await warn_if_no_folder(vault, wanted.folder)
     more = count < len(rows)
-    last = rows[count - 1] if more else None
-    following = (
-        cursors.encode(wanted.digest, last[note_rows.COLUMN_COUNT], last[note_rows.COLUMN_COUNT + 1]) if last else None
-    )
+    following = None
+    if more:
+        *_, last, seq = rows[count - 1]
+        following = cursors.encode(wanted.digest, last, seq)
     return FoundNotes(lines[:count], total, more, following, warnings)
 
 
@@ -115,7 +115,7 @@ async def warn_if_behind(vault: Vault) -> list[str]:
     """Warnings for a search while the index is behind the files. Waits for it up to ``SYNC_WAIT_S``."""
     progress = vault.notes.progress
     if progress.phase == "scanning" or (progress.phase == "unread" and vault.lease.held):
-        await vault.notes.settled(SYNC_WAIT_S)
+        await vault.notes.wait_for_index(SYNC_WAIT_S)
         progress = vault.notes.progress
     if progress.phase == "scanning":
         return [f"notes: {progress.done} of {progress.total} read so far" if progress.total else "notes: being listed"]
@@ -220,14 +220,14 @@ def _bind_values(values: Sequence[str], stem: str, params: Params) -> str:
 def _to_line(note: note_rows.NoteSummary) -> NoteLine:
     shown, _ = limit_fields(note.frontmatter, MAX_FRONTMATTER)
     return NoteLine(
-        note.path,
-        note.title[:MAX_TITLE],
-        note.modified_at,
-        note.created_at,
-        note.size,
-        note.etag,
-        note.tags[:MAX_TAGS],
-        shown or None,
+        path=note.path,
+        title=note.title[:MAX_TITLE],
+        modified_at=note.modified_at,
+        created_at=note.created_at,
+        size=note.size,
+        etag=note.etag,
+        tags=note.tags[:MAX_TAGS],
+        frontmatter=shown or None,
     )
 
 

@@ -106,7 +106,7 @@ def _read_content(vault: Vault, path: str) -> FileContent:
 def _find_elsewhere(tx: Reader, path: str, wanted: str) -> list[str]:
     """Paths that a missing path may mean: another spelling, else a note of that name anywhere, else similar names, each
     marked with ``?``."""
-    rows = tx.all("SELECT path FROM notes WHERE path_key = ? LIMIT 3", (collision_key(wanted),))
+    rows = tx.all("SELECT path FROM notes WHERE path_key = :path_key LIMIT 3", {"path_key": collision_key(wanted)})
     if not rows and (target := note_names.resolve_to_path(tx, path.removesuffix(".md"), "")):
         return [target]
     return [row[0] for row in rows] or [f"?{each}" for each in find_closest(tx, wanted)]

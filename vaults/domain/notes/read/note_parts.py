@@ -101,29 +101,29 @@ class NoteRead:
     warnings: list[str] = field(default_factory=list)
 
 
-async def read_note(vault: Vault, name: str, wanted: ReadOptions) -> NoteRead:
+async def read_note(vault: Vault, name: str, options: ReadOptions) -> NoteRead:
     """Read a note or a part of it. Raises ``NotFound`` with the closest matches, for the note and for a section;
     ``InvalidArgument``, ``Conflict`` and ``TooLarge`` as ``note_lookup.open_note``."""
-    part = _check_options(wanted)
+    part = _check_options(options)
     note = await _open_said(vault, name)
     about = await load_summary(vault, note)
     if len(note.data) <= QUICK_BYTES and tokenizer.is_quick_to_count([note.text]):
-        return _read_part(note, about, part, wanted)
-    return await run_in(vault.shared.pool, _read_part, note, about, part, wanted)
+        return _read_part(note, about, part, options)
+    return await run_in(vault.shared.pool, _read_part, note, about, part, options)
 
 
-def _read_part(note: OpenNote, about: NoteSummary, part: NotePart | None, wanted: ReadOptions) -> NoteRead:
-    frame = NoteRead(
+def _read_part(note: OpenNote, summary: NoteSummary, part: NotePart | None, options: ReadOptions) -> NoteRead:
+    answer = NoteRead(
         path=note.path,
-        title=about.title[:MAX_TITLE],
-        etag=about.etag,
+        title=summary.title[:MAX_TITLE],
+        etag=summary.etag,
         lines=line_ranges.count_lines(note.text),
-        modified_at=about.modified_at,
+        modified_at=summary.modified_at,
         warnings=note.warnings,
     )
     if part in (None, "outline", "full"):
-        frame = _add_properties(frame, about, wanted.max_tokens)
-    return _READERS[part](frame, note.text, wanted)
+        answer = _add_properties(answer, summary, options.max_tokens)
+    return _READERS[part](answer, note.text, options)
 
 
 async def _open_said(vault: Vault, name: str) -> OpenNote:
@@ -139,21 +139,23 @@ async def _open_said(vault: Vault, name: str) -> OpenNote:
         raise
 
 
-def _check_options(wanted: ReadOptions) -> NotePart | None:
-    part = wanted.meant
+def _check_options(options: ReadOptions) -> NotePart | None:
+    part = options.meant
     for name, of in (("heading", "section"), ("pattern", "sections")):
-        if getattr(wanted, name) is not None and part != of:
+        if getattr(options, name) is not None and part != of:
             raise InvalidArgument(name, f"goes with part {of}, not with {part}")
-    if part == "section" and wanted.heading is None:
+    if part == "section" and options.heading is None:
         raise InvalidArgument("heading", "is required for part section")
-    if part == "outline" and wanted.max_lines is not None:
+    if part == "outline" and options.max_lines is not None:
         raise InvalidArgument("max_lines", "goes with parts that have text, not with part outline")
     return part
 
 
 async def load_summary(vault: Vault, note: OpenNote) -> NoteSummary:
     """A note's metadata: from the index, or from the file where the index is behind it."""
-    row = await vault.db.read(lambda tx: _to_summary(tx.one(f"SELECT {_SELECT_NOTE} WHERE n.path = ?", (note.path,))))
+    row = await vault.db.read(
+        lambda tx: _to_summary(tx.one(f"SELECT {_SELECT_NOTE} WHERE n.path = :path", {"path": note.path}))
+    )
     if len(note.data) <= QUICK_BYTES:
         return _choose_summary(note, row)
     return await run_in(vault.shared.pool, _choose_summary, note, row)
@@ -166,8 +168,8 @@ def _choose_summary(note: OpenNote, row: NoteSummary | None) -> NoteSummary:
     content = FileContent(note.data, note.stamp)
     taken = extraction.extract_note(note.path, content, time.time_ns(), whole=size <= extraction.LONG_BYTES)
     return NoteSummary(
-        note.path, taken.title, taken.aliases, taken.tags, taken.frontmatter, etag, size, taken.created_at,
-        taken.modified_at, taken.problem,
+        path=note.path, title=taken.title, aliases=taken.aliases, tags=taken.tags, frontmatter=taken.frontmatter,
+        etag=etag, size=size, created_at=taken.created_at, modified_at=taken.modified_at, problem=taken.problem,
     )  # fmt: skip
 
 
@@ -178,15 +180,15 @@ def _to_summary(row: tuple[Any, ...] | None) -> NoteSummary | None:
     return note_rows.from_row(row) if row is not None else None
 
 
-def _add_properties(frame: NoteRead, about: NoteSummary, max_tokens: int) -> NoteRead:
-    shown, left_out = limit_fields(about.frontmatter, min(MAX_FRONTMATTER, max_tokens * 2))
-    warnings = list(frame.warnings)
-    if about.problem:
-        warnings.append(f"frontmatter: {about.problem}")
+def _add_properties(answer: NoteRead, summary: NoteSummary, max_tokens: int) -> NoteRead:
+    shown, left_out = limit_fields(summary.frontmatter, min(MAX_FRONTMATTER, max_tokens * 2))
+    warnings = list(answer.warnings)
+    if summary.problem:
+        warnings.append(f"frontmatter: {summary.problem}")
     if left_out:
         warnings.append(f"frontmatter: too long to show: {', '.join(left_out)}")
-    tags, aliases = about.tags[:MAX_NAMES], about.aliases[:MAX_NAMES]
-    return replace(frame, tags=tags, aliases=aliases, frontmatter=shown, warnings=warnings)
+    tags, aliases = summary.tags[:MAX_NAMES], summary.aliases[:MAX_NAMES]
+    return replace(answer, tags=tags, aliases=aliases, frontmatter=shown, warnings=warnings)
 
 
 def limit_fields(values: Mapping[str, Any], characters: int) -> tuple[dict[str, Any], list[str]]:
@@ -203,53 +205,53 @@ def limit_fields(values: Mapping[str, Any], characters: int) -> tuple[dict[str, 
     return kept, left_out
 
 
-def _read_default(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
+def _read_default(answer: NoteRead, text: str, options: ReadOptions) -> NoteRead:
     """The outline, and the text if it fits; without headings, as much of the text as fits."""
-    bare, frame = frame, _read_outline(frame, text, wanted)
-    if not frame.outline:
-        return _read_text(frame, text, wanted)
-    fitting = line_ranges.count_within_tokens(text, wanted.max_tokens)
+    bare, answer = answer, _read_outline(answer, text, options)
+    if not answer.outline:
+        return _read_text(answer, text, options)
+    fitting = line_ranges.count_within_tokens(text, options.max_tokens)
     if fitting == len(text):
-        outline_tokens = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in frame.outline)
-        both = line_ranges.count_within_tokens(text, max(1, wanted.max_tokens - outline_tokens)) == len(text)
-        return replace(frame if both else bare, text=text, first_line=1)
+        outline_tokens = sum(_MARKUP_TOKENS + len(entry.text) // 4 for entry in answer.outline)
+        both = line_ranges.count_within_tokens(text, max(1, options.max_tokens - outline_tokens)) == len(text)
+        return replace(answer if both else bare, text=text, first_line=1)
     warning = "too long to return whole: here is the outline; read sections of it, or lines"
-    return replace(frame, truncated=True, warnings=[*frame.warnings, warning])
+    return replace(answer, truncated=True, warnings=[*answer.warnings, warning])
 
 
-def _read_outline(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
+def _read_outline(answer: NoteRead, text: str, options: ReadOptions) -> NoteRead:
     found = sections.list_sections(text, markdown.parse_outline(text))
-    left, entries = wanted.max_tokens, list[OutlineEntry]()
+    left, entries = options.max_tokens, list[OutlineEntry]()
     for section in found:
-        if section.heading.line < wanted.from_line:
+        if section.heading.line < options.from_line:
             continue
         heading = section.heading
         left -= _MARKUP_TOKENS + len(heading.text) // 4
         if left < 0 and entries:
-            return replace(frame, outline=entries, truncated=True, next_line=heading.line)
+            return replace(answer, outline=entries, truncated=True, next_line=heading.line)
         entries.append(OutlineEntry(heading.level, heading.text, heading.line, (section.end - section.start) // 4))
-    return replace(frame, outline=entries)
+    return replace(answer, outline=entries)
 
 
-def _read_text(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
+def _read_text(answer: NoteRead, text: str, options: ReadOptions) -> NoteRead:
     """The note's lines from ``from_line`` on."""
-    start = line_ranges.line_start(text, wanted.from_line)
+    start = line_ranges.line_start(text, options.from_line)
     first = line_ranges.count_lines(text[:start]) + 1
-    return _with_piece(frame, line_ranges.take_lines(text[start:], first, wanted.max_tokens, wanted.max_lines))
+    return _with_piece(answer, line_ranges.take_lines(text[start:], first, options.max_tokens, options.max_lines))
 
 
-def _read_section(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
+def _read_section(answer: NoteRead, text: str, options: ReadOptions) -> NoteRead:
     parsed = markdown.parse_outline(text)
-    found = sections.find_section(text, parsed, wanted.heading or "")
-    others = [each.heading.line for each in sections.find_sections(text, parsed, wanted.heading or "")[1:]]
+    found = sections.find_section(text, parsed, options.heading or "")
+    others = [each.heading.line for each in sections.find_sections(text, parsed, options.heading or "")[1:]]
     first, start = found.heading.line, found.start
-    if wanted.from_line > 1:
+    if options.from_line > 1:
         last = first + line_ranges.count_lines(text[found.start : found.end]) - 1
-        if not first <= wanted.from_line <= last:
+        if not first <= options.from_line <= last:
             raise InvalidArgument("from_line", f"is outside the section, which has lines {first} to {last}")
-        first, start = wanted.from_line, line_ranges.line_start(text, wanted.from_line)
+        first, start = options.from_line, line_ranges.line_start(text, options.from_line)
     shown = _with_piece(
-        frame, line_ranges.take_lines(text[start : found.end], first, wanted.max_tokens, wanted.max_lines)
+        answer, line_ranges.take_lines(text[start : found.end], first, options.max_tokens, options.max_lines)
     )
     if not others:
         return shown
@@ -257,14 +259,14 @@ def _read_section(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
     return replace(shown, warnings=[*shown.warnings, warning])
 
 
-def _with_piece(frame: NoteRead, piece: line_ranges.LinesPiece) -> NoteRead:
+def _with_piece(answer: NoteRead, piece: line_ranges.LinesPiece) -> NoteRead:
     return replace(
-        frame,
+        answer,
         text=piece.text,
         first_line=piece.first_line,
         truncated=piece.cut,
         next_line=piece.next_line,
-        warnings=[*frame.warnings, *piece.warnings],
+        warnings=[*answer.warnings, *piece.warnings],
     )
 
 
@@ -272,32 +274,32 @@ SectionSpan: TypeAlias = tuple[str, int, int, int, int]
 """Heading, level, line, and start and end offset of the section, heading included."""
 
 
-def _read_sections(frame: NoteRead, text: str, wanted: ReadOptions) -> NoteRead:
+def _read_sections(answer: NoteRead, text: str, options: ReadOptions) -> NoteRead:
     """Sections whose headings match, each whole and once; without a pattern all, each up to the next heading. A section
     that contains ``from_line`` starts there."""
-    stretches = _find_matching(text, wanted.pattern) if wanted.pattern is not None else _split_flat(text)
+    stretches = _find_matching(text, options.pattern) if options.pattern is not None else _split_flat(text)
     if not stretches:
-        raise NotFound("no heading matches", hint="part outline lists them", path=frame.path)
-    begin = line_ranges.line_start(text, wanted.from_line)
+        raise NotFound("no heading matches", hint="part outline lists them", path=answer.path)
+    begin = line_ranges.line_start(text, options.from_line)
     ahead = [each for each in stretches if each[-1] > begin]
     if not ahead:
-        warning = f"no section that matches goes beyond line {wanted.from_line - 1}"
-        return replace(frame, sections=[], warnings=[*frame.warnings, warning])
+        warning = f"no section that matches goes beyond line {options.from_line - 1}"
+        return replace(answer, sections=[], warnings=[*answer.warnings, warning])
     shown: list[SectionText] = []
-    left, room, plenty = wanted.max_tokens, wanted.max_lines, tokenizer.surely_fits([text], wanted.max_tokens)
+    left, room, plenty = options.max_tokens, options.max_lines, tokenizer.surely_fits([text], options.max_tokens)
     for place, (heading, level, line, start, end) in enumerate(ahead, 1):
-        first, most = max(line, wanted.from_line), room if room is None else max(1, room)
+        first, most = max(line, options.from_line), room if room is None else max(1, room)
         piece = line_ranges.take_lines(text[max(start, begin) : end], first, max(1, left), most)
         if shown and (piece.cut or room == 0):
-            return replace(frame, sections=shown, truncated=True, next_line=first)
+            return replace(answer, sections=shown, truncated=True, next_line=first)
         shown.append(SectionText(heading, level, first, piece.text))
         if piece.cut:
             following = piece.next_line or next((each[2] for each in ahead[place:]), None)
-            warnings = [*frame.warnings, *piece.warnings]
-            return replace(frame, sections=shown, truncated=True, next_line=following, warnings=warnings)
+            warnings = [*answer.warnings, *piece.warnings]
+            return replace(answer, sections=shown, truncated=True, next_line=following, warnings=warnings)
         left -= 0 if plenty else _MARKUP_TOKENS + tokenizer.count_tokens(piece.text)
         room = room if room is None else room - line_ranges.count_lines(piece.text)
-    return replace(frame, sections=shown)
+    return replace(answer, sections=shown)
 
 
 def _find_matching(text: str, pattern: str) -> list[SectionSpan]:

@@ -72,8 +72,8 @@ class TaskPage:
 
     tasks: list[TaskLine]
     total: int
-    truncated: bool = False
-    cursor: str | None = None
+    truncated: bool
+    cursor: str | None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -92,13 +92,16 @@ async def list_tasks(
     if not total:
         warnings += await warn_if_no_folder(vault, wanted.folder)
     more = count < len(rows)
-    following = cursors.encode(wanted.digest, rows[count - 1][7], rows[count - 1][8]) if more else None
+    following = None
+    if more:
+        *_, last, ordinal = rows[count - 1]
+        following = cursors.encode(wanted.digest, last, ordinal)
     return TaskPage(tasks[:count], total, more, following, warnings)
 
 
 def _from_row(row: Row) -> TaskLine:
-    path, line, status, text, heading, due, tags = row[:7]
-    return TaskLine(path, line, status, text, heading, due, json.loads(tags))
+    path, line, status, text, heading, due, tags, *_ = row
+    return TaskLine(path=path, line=line, status=status, text=text, heading=heading, due=due, tags=json.loads(tags))
 
 
 def _read_rows(

@@ -48,20 +48,20 @@ async def _rewrite_all(vault: Vault, progress: OnNotesRebuilt) -> None:
     )
     async with aclosing(reader_pool.read_batches(vault, batches)) as stream:
         async for count, found in stream:
-            await vault.db.write(partial(_rewrite_rows, vault, found.taken))
+            await vault.db.write(partial(_rewrite_rows, vault, found.extracts))
             done += count
             progress(done, len(walk.found))
 
 
-def _rewrite_rows(vault: Vault, taken: Sequence[NoteExtract], tx: Writer) -> None:
+def _rewrite_rows(vault: Vault, extracts: Sequence[NoteExtract], tx: Writer) -> None:
     model, limit = reconciliation.find_model(vault, tx), vault.shared.index.passage_tokens
-    for each in taken:
+    for each in extracts:
         known = next(iter(note_rows.find_known(tx, [each.path])), None)
         if known is not None:
             if known.hash != each.hash and reconciliation.is_outdated(known, each):
                 continue  # a tool wrote the note after this was read, and updated the rows
             passages.remove_items(tx, KIND, [known.seq])
-            tx.run("DELETE FROM note_names WHERE note = ?", (known.seq,))
+            tx.run("DELETE FROM note_names WHERE note = :note", {"note": known.seq})
         note_rows.write_note(tx, each, model, limit)
 
 

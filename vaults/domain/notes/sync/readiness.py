@@ -16,7 +16,7 @@ async def wait_until_synced(vault: Vault) -> bool:
     """Wait for the first scan; returns whether the rows follow the files. Returns False at once if another process, or
     none, follows them."""
     seen, since = None, time.monotonic()
-    while vault.lease.held and not await vault.notes.settled(STEP_S):
+    while vault.lease.held and not await vault.notes.wait_for_index(STEP_S):
         if not await run_in(vault.shared.pool, vault.notes.root.is_dir):
             return False  # the watcher waits for a missing folder for ever
         now = vault.notes.progress

@@ -38,7 +38,7 @@ async def run_sync_loop(vault: Vault) -> None:
     except Exception as failure:
         vault.notes.watcher = None
         reason = f"following the files failed ({type(failure).__name__}); it begins again"
-        vault.notes.tell(IndexProgress("unavailable", reason=reason))
+        vault.notes.report(IndexProgress("unavailable", reason=reason))
         raise
 
 
@@ -67,13 +67,13 @@ async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
         looked_at = paths if paths is not None else await vault.db.read(overwrites.list_recent_paths)
         await overwrites.detect_overwrites(vault, [*outcome.changed, *looked_at])
     except VaultUnavailable as failure:
-        vault.notes.tell(IndexProgress("unavailable", reason=failure.message))
+        vault.notes.report(IndexProgress("unavailable", reason=failure.message))
         await asyncio.sleep(RETRY_S)
         return
     except StrongroomError as failure:  # the disk is full, or the database busy: retried with the next sync
-        vault.notes.tell(IndexProgress("ready", reason=failure.message))
+        vault.notes.report(IndexProgress("ready", reason=failure.message))
         return
-    vault.notes.tell(IndexProgress("ready", reason=unfinished))
+    vault.notes.report(IndexProgress("ready", reason=unfinished))
     _announce(vault, outcome)
 
 
@@ -99,7 +99,7 @@ def _announce(vault: Vault, outcome: ReconcileOutcome) -> None:
 async def _sync_all(vault: Vault) -> ReconcileOutcome:
     def report(done: int, total: int) -> None:
         if vault.notes.progress.phase != "ready":  # nobody waits for a later full scan
-            vault.notes.tell(IndexProgress("scanning", done, total))
+            vault.notes.report(IndexProgress("scanning", done, total))
 
     report(0, 0)
     try:
@@ -116,7 +116,7 @@ async def read_incomplete(vault: Vault) -> None:
     if paths := await vault.db.read(lambda tx: note_rows.find_incomplete(tx, quiet)):
         await reconciliation.read_whole(vault, paths)
     if await vault.db.read(note_rows.find_incomplete):
-        vault.schedule_background_work(QUIET_S)
+        vault.background.start_later(QUIET_S)
 
 
 READ_INCOMPLETE = BackgroundJob(lambda tx: bool(note_rows.find_incomplete(tx)), read_incomplete)

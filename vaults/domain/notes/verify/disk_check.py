@@ -70,7 +70,7 @@ async def check_notes(vault: Vault, progress: OnNotesChecked = lambda *_: None) 
     return proof
 
 
-async def _compare(vault: Vault, walk: WalkResult, proof: DiskCheckResult, progress: OnNotesChecked) -> None:
+async def _compare(vault: Vault, walk: WalkResult, result: DiskCheckResult, progress: OnNotesChecked) -> None:
     doubtful: list[str] = []
     batches, done = (
         [[file_reader.to_reread(each.path) for each in batch] for batch in reconciliation.split_batches(walk.found)],
@@ -80,20 +80,20 @@ async def _compare(vault: Vault, walk: WalkResult, proof: DiskCheckResult, progr
         async for count, found in stream:
             seen = disk_state.to_disk_states(found)
             doubtful += await vault.db.read(partial(_find_doubtful, vault, seen))
-            proof.skipped += [*found.odd, *found.unreadable]
+            result.skipped += [*found.skipped, *found.unreadable]
             done += count
             progress(done, len(walk.found))
     await run_in(vault.shared.pool, vault.notes.tree.device)  # raises if the whole folder vanished meanwhile
     others = {each.path: DiskState(each.path, left_out=str(each.reason)) for each in walk.skipped}
-    proof.skipped += [SkippedFile(each.path, each.left_out or "") for each in others.values()]
-    proof.counts["folders_unread"] = len(walk.unread)
+    result.skipped += [SkippedFile(each.path, each.left_out or "") for each in others.values()]
+    result.counts["folders_unread"] = len(walk.unread)
     doubtful += await vault.db.read(partial(_find_doubtful, vault, list(others.values())))
     doubtful += await vault.db.read(partial(_find_unexplained, walk.found, others, walk.unread))
     for doubt in (await _resolve_doubts(vault, doubtful)).values():
         late = (
             doubt.fresh and not doubt.settled and CODES_OF_LAG.issuperset(doubt.codes) and readiness.is_followed(vault)
         )
-        proof.counts.update(["notes_behind"] if late else doubt.codes)
+        result.counts.update(["notes_behind"] if late else doubt.codes)
 
 
 def _find_doubtful(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> list[str]:
@@ -143,7 +143,7 @@ def _to_doubts(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> dict[str,
         each.path: _DoubtfulPath(
             codes,
             settled=row_comparison.is_settled(tx, each),
-            fresh=each.taken is not None and 0 <= now - each.taken.stamp.mtime_ns < JUST_SAVED_NS,
+            fresh=each.extract is not None and 0 <= now - each.extract.stamp.mtime_ns < JUST_SAVED_NS,
         )
         for each in seen
         if (codes := row_comparison.compare_rows(tx, each, limit))

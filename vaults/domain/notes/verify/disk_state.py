@@ -16,7 +16,7 @@ class DiskState:
     """A path as it is on disk: a note, something left out of the index, or nothing."""
 
     path: str
-    taken: NoteExtract | None = None  # set if it is a note
+    extract: NoteExtract | None = None  # set if it is a note
     left_out: str | None = None  # why it is left out
     closed: bool = False  # it exists but cannot be read now, so its rows count
 
@@ -24,8 +24,8 @@ class DiskState:
 def to_disk_states(found: ReadBatch) -> list[DiskState]:
     """The states of the files in a batch."""
     return [
-        *(DiskState(each.path, each) for each in found.taken),
-        *(DiskState(each.path, left_out=each.reason) for each in found.odd),
+        *(DiskState(each.path, each) for each in found.extracts),
+        *(DiskState(each.path, left_out=each.reason) for each in found.skipped),
         *(DiskState(each.path, left_out=each.reason, closed=True) for each in found.unreadable),
     ]
 

@@ -65,7 +65,7 @@ def test_links_mean_the_note_that_stays_and_all_else_is_as_it_was(case: tuple[di
     was = [_candidate(path, text) for path, text in texts.items()]
     now = [each for each in was if each.path not in (gone, into)] + [joining.after]
     for path, text in texts.items():
-        new = joining.relinked(text, path)
+        new = joining.rewrite(text, path)
         there = into if path == gone else path
         assert _rest(new.text) == _rest(text)
         for link, spelled in zip(parse(text).links, parse(new.text).links, strict=True):
@@ -108,13 +108,13 @@ def test_how_links_are_written(before: str, where: str, after: str) -> None:
     bar = LinkTarget("b/Bar.md", "Bar", ())
     there = replace(bar, aliases=("The Foo", "Foo", "fu"))
     joining = MergeRelinker(foo, bar, there, [foo, bar, LinkTarget("a/Other.md", "Other")])
-    assert joining.relinked(before, where, lambda path: path == "a/pic.png").text == after
+    assert joining.rewrite(before, where, lambda path: path == "a/pic.png").text == after
 
 
 def test_a_note_of_ten_thousand_links_is_rewritten_at_once() -> None:
     joining = _joining({"a/Foo.md": "", "b/Bar.md": "", "x.md": ""}, "a/Foo.md", "b/Bar.md")
 
     def rewritten(number: int) -> None:
-        assert joining.relinked("[[Foo]] and [[absent]]\n" * number, "x.md").count == number
+        assert joining.rewrite("[[Foo]] and [[absent]]\n" * number, "x.md").count == number
 
     assert_linear(rewritten, lambda number: number, 1_250)

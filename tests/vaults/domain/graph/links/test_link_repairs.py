@@ -28,7 +28,6 @@ from vaults.domain.graph.links.target_guesses import (
 from vaults.errors import InvalidArgument, NotFound
 from vaults.graph.note_graph import Graph, Node
 from vaults.markdown.frontmatter.parser import parse_frontmatter
-from vaults.markdown.link import Link
 from vaults.markdown.link_resolution import LinkTarget, name_key
 from vaults.markdown.links import find_links
 from vaults.markdown.scan import scan
@@ -245,7 +244,6 @@ async def test_a_note_that_is_renamed_meanwhile_is_not_broken_by_a_plan_made_bef
 
 def test_a_link_knows_itself_by_what_is_kept_of_it() -> None:
     assert broken_links.BrokenLink("a", 1, "markdown", "b%20c.md", "no note").link.page == "b c.md"
-    assert isinstance(broken_links.to_link("wiki", "x"), Link)
 
 
 async def test_a_name_that_is_spelled_like_none_is_looked_for_by_meaning_and_never_set_right_unasked(

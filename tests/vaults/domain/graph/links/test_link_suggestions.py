@@ -143,8 +143,8 @@ async def settled(desk: Desk) -> None:
     await desk.vault.adopt_model()
     desk.vault.start_background_work()
     async with asyncio.timeout(PATIENCE_S):
-        while desk.vault.busy or await desk.vault.db.read(entity_vectors.is_due):
-            if not desk.vault.busy:
+        while desk.vault.background.is_busy or await desk.vault.db.read(entity_vectors.is_due):
+            if not desk.vault.background.is_busy:
                 desk.vault.start_background_work()
             await asyncio.sleep(0.01)
 
@@ -156,7 +156,7 @@ async def embedded(opening: Opening, made: list[str], revision: str = "1") -> As
         opening(flags, load_model=counting(made, revision)) as services,
         services.pool.lease(services.registry_cache.entry("main")) as vault,
     ):
-        assert await vault.notes.settled(PATIENCE_S)
+        assert await vault.notes.wait_for_index(PATIENCE_S)
         desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
         await desk.put(NOTES)
         await settled(desk)

@@ -54,7 +54,7 @@ async def chores(desk: Desk) -> None:
     desk.vault.start_background_work()
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            if not desk.vault.busy:
+            if not desk.vault.background.is_busy:
                 return
             await asyncio.sleep(0.01)
 
@@ -173,7 +173,7 @@ async def test_nothing_is_linked_unasked_in_a_vault_where_people_agree_to_writes
 
 async def test_the_notes_of_a_vault_that_is_read_for_the_first_time_do_not_wait(opening: Opening) -> None:
     async with desk_in(opening, FLAGS) as desk:
-        desk.vault.notes.tell(replace(desk.vault.notes.progress, phase="scanning"))
+        desk.vault.notes.report(replace(desk.vault.notes.progress, phase="scanning"))
         await desk.put(PLACES)
         assert await queued(desk) == []
         await desk.put({"places/Loch Ness.md": "changed while nobody looked"})

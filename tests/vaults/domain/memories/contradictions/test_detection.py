@@ -13,14 +13,18 @@ import pytest
 
 from tests.vaults.domain.memories.contradictions import pairs
 from tests.work import assert_linear
-from vaults.domain.memories.contradictions.detection import Statement, find_contradiction
+from vaults.domain.memories.contradictions.detection import Statement, StatementConflict, find_contradictions
 from vaults.domain.memories.contradictions.value_comparison import are_compatible
 
 Pairs = list[tuple[str, str]]
 
 
+def _find_contradiction(new: Statement, old: Statement) -> StatementConflict | None:
+    return next(find_contradictions(new, [old]))
+
+
 def _why(new: str, old: str) -> str | None:
-    found = find_contradiction(Statement("", new), Statement("", old))
+    found = _find_contradiction(Statement("", new), Statement("", old))
     return found.why if found else None
 
 
@@ -59,8 +63,8 @@ def test_one_sentence_among_many_is_found() -> None:
 
 
 def test_a_title_is_the_subject_of_a_content_that_is_only_a_value() -> None:
-    assert find_contradiction(Statement("API port", "8700"), Statement("API port", "9000")) is not None
-    assert find_contradiction(Statement("API port", "8700"), Statement("Metrics port", "9000")) is None
+    assert _find_contradiction(Statement("API port", "8700"), Statement("API port", "9000")) is not None
+    assert _find_contradiction(Statement("API port", "8700"), Statement("Metrics port", "9000")) is None
 
 
 def test_long_texts_are_compared_quickly() -> None:
@@ -143,12 +147,12 @@ def test_code_and_front_matter_claim_nothing() -> None:
 
 
 def test_the_values_are_told_as_they_were_written() -> None:
-    found = find_contradiction(Statement("", "Owner of billing: Jonas"), Statement("", "Maria Lopez owns billing."))
+    found = _find_contradiction(Statement("", "Owner of billing: Jonas"), Statement("", "Maria Lopez owns billing."))
     assert found is not None
     assert (found.old, found.new) == ("Maria Lopez", "Jonas")
 
 
 def test_what_one_denies_has_no_two_values() -> None:
-    found = find_contradiction(Statement("", "Never force-push to main."), Statement("", "Force-push to main."))
+    found = _find_contradiction(Statement("", "Never force-push to main."), Statement("", "Force-push to main."))
     assert found is not None
     assert (found.subject, found.old, found.new) == ("force-push main", None, None)

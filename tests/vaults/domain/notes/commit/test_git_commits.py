@@ -1,4 +1,7 @@
-"""Changes as commits: behind the answers, in order, and none lost."""
+"""Changes as commits: behind the answers, in order, and none lost.
+
+Covers vaults.history.vault_history.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ async def test_each_change_becomes_a_commit_that_says_who_and_what(opening: Open
         assert history(desk).content(log[0].id, "c/d.md") == b"one\n"
         entries = (await desk.done("history", path="c/d"))["changes"]
         assert [(each["id"], each["git"]) for each in entries] == [(moved["change"], log[0].id)]
-        assert desk.vault.notes.history_state == "auto"
+        assert desk.vault.history.status == "auto"
 
 
 async def test_a_tool_may_wait_for_its_commit(opening: Opening) -> None:
@@ -85,7 +88,7 @@ async def test_nothing_is_committed_where_history_is_off(opening: Opening) -> No
     async with desk_in(opening) as desk:
         seq = await write(desk, "a.md", "one\n")
         assert await git_commits.ensure_committed(desk.vault, seq) is None
-        assert desk.vault.notes.history_state == "off"
+        assert desk.vault.history.status == "off"
         assert not (desk.vault.folder / "history.git").exists()
 
 
@@ -134,7 +137,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         shutil.move(own / "objects", own / "elsewhere")
         second = await write(desk, "a.md", "two\n")
         assert await git_commits.ensure_committed(desk.vault, second) is None
-        assert desk.vault.notes.history_state.startswith("unavailable: the repository is ")
+        assert desk.vault.history.status.startswith("unavailable: the repository is ")
         assert desk.text("a.md") == "two\n"
         log = await desk.done("history", path="a")
         assert [each["source"] for each in log["changes"]] == ["journal"] * 2
@@ -142,7 +145,7 @@ async def test_a_broken_repository_stops_no_save_and_is_made_up_for(opening: Ope
         shutil.move(own / "elsewhere", own / "objects")
         third = await write(desk, "a.md", "three\n")
         assert await git_commits.ensure_committed(desk.vault, third)
-        assert desk.vault.notes.history_state == "auto"
+        assert desk.vault.history.status == "auto"
         assert len(history(desk).log("a.md", 10).commits) == 3
 
 

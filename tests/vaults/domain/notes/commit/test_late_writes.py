@@ -38,7 +38,7 @@ def _later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _until_watched(desk: Desk) -> None:
     """Until nothing that was taken away is looked after any more."""
-    aside = desk.vault._follow_up_task
+    aside = desk.vault.background.follow_up
     assert aside is not None
     async with asyncio.timeout(PATIENCE_S):
         await aside
@@ -102,9 +102,9 @@ async def test_a_vault_that_closes_before_the_watch_has_begun_keeps_it_too(
 ) -> None:
     """In a process that follows no files: nothing else is waited for there."""
     async with desk_in(opening, alone=False) as other:
-        assert other.vault._background_task is None
+        assert other.vault.background.lasting_task is None
         with monkeypatch.context() as patch, (desk.root / "log.md").open("r+") as editor:
-            patch.setattr(other.vault, "run_in_background", lambda _: None)
+            patch.setattr(other.vault.background, "run_follow_up", lambda _: None)
             await other.done("note_edit", path="log.md", content="x")
             editor.write("# A person's words\n")
             editor.truncate()

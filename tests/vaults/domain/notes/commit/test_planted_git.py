@@ -58,7 +58,7 @@ async def test_a_planted_repository_runs_nothing_and_odd_names_are_kept(opening:
         await desk.done("note_move", path="first.md", to="second.md")
         await desk.done("note_delete", path="a*b.md", confirm=True)
         await git_commits.commit_all_pending(desk.vault)
-        assert desk.vault.notes.history_problem is None
+        assert desk.vault.history.problem is None
         listed = await desk.done("history", action="log")
         assert all(each.get("git") for each in listed["changes"])
         tip = listed["changes"][0]["git"]

@@ -98,7 +98,7 @@ async def test_each_change_reads_what_those_before_it_left_and_the_disk_stays_as
         draft = DraftNotes(vault)
         await draft.amend(Amendment("plan", appended("one\n")))
         await draft.amend(Amendment("PLAN.md", appended("two\n")))
-        assert (await draft.opened("plan")).text == "# Plan\none\ntwo\n"
+        assert (await draft.open_note("plan")).text == "# Plan\none\ntwo\n"
         await draft.amend(Amendment("new/note", appended("begun\n"), start="nothing"))
         assert draft.read("new/note.md").text == "begun\n"
         assert draft.exists("new/note.md")
@@ -109,10 +109,10 @@ async def test_each_change_reads_what_those_before_it_left_and_the_disk_stays_as
             await draft.amend(Amendment("old", appended("x"), start="nothing"))
         with pytest.raises(InvalidArgument):
             await draft.amend(Amendment("../old", appended("x"), start="nothing"))
-        gone = await draft.opened("gone")
+        gone = await draft.open_note("gone")
         draft.put(FileChange(gone.path, gone.data, None, stamp=gone.stamp))
         with pytest.raises(NotFound):
-            await draft.opened("gone.md")
+            await draft.open_note("gone.md")
         assert not draft.exists("gone.md")
         await draft.amend(Amendment("gone", appended("again\n"), start="nothing"))
         assert {each.path: (each.before, each.after) for each in draft.files} == {

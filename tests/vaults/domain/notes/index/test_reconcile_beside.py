@@ -201,7 +201,7 @@ async def test_reader_processes_make_the_same_rows_as_threads(opening: Opening, 
                 {"notes.watch": "off", "embedding.engine": "off"}, data=tmp_path / str(number)
             ) as services:
                 async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-                    assert await vault.notes.settled(PATIENCE_S)
+                    assert await vault.notes.wait_for_index(PATIENCE_S)
                     desk = Desk(services, vault, vault.notes.root, None)  # type: ignore[arg-type]
                     await desk.put({**MANY, **ODD})
                     skipped = await vault.db.read(lambda tx: tx.all("SELECT * FROM notes_skipped ORDER BY path"))

@@ -138,8 +138,8 @@ async def rows(desk: Desk) -> dict[str, int]:
 async def vectors(desk: Desk) -> dict[int, bytes]:
     """A note's vectors by the passage's number, once none is owed."""
     desk.vault.start_background_work()
-    assert desk.vault._background_work is not None
-    await desk.vault._background_work
+    assert desk.vault.background.due_work is not None
+    await desk.vault.background.due_work
     assert await desk.vault.db.read(embeddings.count_missing) == 0
     return dict(await desk.vault.db.read(lambda tx: tx.all("SELECT passage, change FROM embeddings")))
 

@@ -156,11 +156,11 @@ async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pyt
     monkeypatch.setattr(note_listing, "SYNC_WAIT_S", 0.01)
     ask = asker(notes)
     async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
-        vault.notes.tell(IndexProgress("scanning", 3400, 10_000))
+        vault.notes.report(IndexProgress("scanning", 3400, 10_000))
         for tool, arguments in (("find_notes", {}), ("search", {"query": "alpha"})):
             assert (await ask(tool, **arguments)).content["warnings"][0] == "notes: 3400 of 10000 read so far"
         assert "warnings" not in (await ask("search", query="alpha", kinds=["memory"])).content
-        vault.notes.tell(IndexProgress("unavailable", reason="the folder is gone"))
+        vault.notes.report(IndexProgress("unavailable", reason="the folder is gone"))
         assert "the folder is gone" in (await ask("find_notes")).content["warnings"][0]
-        vault.notes.tell(IndexProgress("ready"))
+        vault.notes.report(IndexProgress("ready"))
         assert "warnings" not in (await ask("find_notes")).content

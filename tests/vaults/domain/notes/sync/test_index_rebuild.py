@@ -104,7 +104,7 @@ async def test_what_a_tool_wrote_after_a_file_was_read_wins(vault: Vault, monkey
     def older(*args: Any) -> ReadBatch:
         found = real(*args)
         return ReadBatch(
-            [replace(each, hash="older", title="Older", stamp=FileStamp(1, 2, 3, 4)) for each in found.taken]
+            [replace(each, hash="older", title="Older", stamp=FileStamp(1, 2, 3, 4)) for each in found.extracts]
         )
 
     monkeypatch.setattr(file_reader, "read_files", older)

@@ -117,9 +117,9 @@ async def test_without_a_watcher_there_is_one_look(
 
     monkeypatch.setattr(reconciliation, "reconcile_all", counted)
     async with watched(opening, **{"notes.watch": "off"}) as (_, vault):
-        await until(lambda: vault._background_task is not None and vault._background_task.done())
+        await until(lambda: vault.background.lasting_task is not None and vault.background.lasting_task.done())
         (notes_of(tmp_path) / "late.md").write_text("# Late\n")
-        vault.resume_background_task()
+        vault.background.resume_lasting_task()
         await asyncio.sleep(0.02)
         assert looks == 1
         assert await paths(vault) == []
@@ -146,11 +146,11 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
                 vault.notes.watcher._pending.everything()
             else:
                 (notes_of(tmp_path) / "a.md").write_text("# A\n")
-            await until(lambda: vault._background_task is not None and vault._background_task.done())
+            await until(lambda: vault.background.lasting_task is not None and vault.background.lasting_task.done())
             assert vault.notes.now.phase == "unavailable"
             assert "RuntimeError" in (vault.notes.now.reason or "")
             assert "/a/path" not in (vault.notes.now.reason or "")
-        vault.resume_background_task()
+        vault.background.resume_lasting_task()
         await until(lambda: vault.notes.now.phase == "ready")
         assert vault.notes.now.reason is None
         (notes_of(tmp_path) / "b.md").write_text("# B\n")

@@ -84,6 +84,9 @@ PLANTED: list[tuple[str, str]] = [
     ("passages_orphaned", "UPDATE passages SET item = 999 WHERE seq = 1"),
     ("tags_orphaned", "INSERT INTO item_tags VALUES ('note', 999, 'ghost')"),
     ("passages_orphaned", "UPDATE passages SET kind = 'ghost' WHERE seq = 1"),
+    ("rows_dangling", "INSERT INTO note_scores VALUES (999, 1.0)"),
+    ("rows_dangling", "INSERT INTO entity_vectors VALUES (999, 'm', 's', 1, 't', x'', 1)"),
+    ("rows_dangling", "UPDATE note_links SET meant = 999"),
 ]
 
 
@@ -141,7 +144,7 @@ async def test_a_file_that_was_saved_just_now_is_only_behind(
     async with opening({"notes.watch": "off"}) as services:
         root = folder(tmp_path)
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            assert await vault.notes.settled(PATIENCE_S)
+            assert await vault.notes.wait_for_index(PATIENCE_S)
             put(root, {"a.md": "saved now\n"})
             report = await verify(vault)
             assert report.agrees, report.findings

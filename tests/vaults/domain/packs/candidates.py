@@ -54,7 +54,7 @@ def memories(texts: Sequence[str]) -> GatheredCandidates:
 def assorted(seed: int, count: int) -> GatheredCandidates:
     """Pieces of every part and length, some of them hostile, some repeated."""
     chance = random.Random(seed)
-    pieces = []
+    candidates = []
     for rank in range(count):
         part: PackPart = chance.choice(("state", "rules", "brief", "memories", "memories", "passages"))
         text = chance.choice((" ", " ", "\n", "\n\n\n")).join(
@@ -70,5 +70,5 @@ def assorted(seed: int, count: int) -> GatheredCandidates:
             title, text = f"key {rank}", json.dumps(text, ensure_ascii=False)
         elif chance.random() < 0.3:
             title = f"Title {rank}"
-        pieces.append(PackCandidate(part, rank, evidence(rank, text, title=title)))
-    return GatheredCandidates(pieces, warnings=["some texts have no vector yet"] if chance.random() < 0.3 else [])
+        candidates.append(PackCandidate(part, rank, evidence(rank, text, title=title)))
+    return GatheredCandidates(candidates, warnings=["some texts have no vector yet"] if chance.random() < 0.3 else [])

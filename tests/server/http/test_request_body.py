@@ -1,4 +1,4 @@
-"""Bodies made to be slow to read: refused before they are parsed, while others are served."""
+"""Bodies are read and parsed once; those made to be slow to read are refused before, while others are served."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from auth.roles import Role
-from server.http.request_head import MAX_STRUCTURE
+from server.http.request_body import MAX_STRUCTURE, RequestBody
 from tests.server.http.house import IDP, open_house, outside
 from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
 
@@ -79,3 +79,22 @@ async def test_the_gate_counts_before_it_looks_for_the_tools_a_body_calls(tmp_pa
         answer = await house.call(token=outside(), body=body)
         assert (answer.status, answer.code) == (413, "too_large")
         assert house.reached == []
+
+
+async def test_a_body_is_read_and_parsed_once_and_given_again(parsed):
+    messages = [
+        {"type": "http.request", "body": b'{"a":', "more_body": True},
+        {"type": "http.request", "body": b" 1}"},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    body = RequestBody(receive, 100)
+    first, again = await body.read(), await body.read()
+    assert first is again
+    assert first.document == again.document == {"a": 1}
+    assert parsed == [8]
+    assert await body.receive() == {"type": "http.request", "body": b'{"a": 1}', "more_body": False}
+    assert await body.receive() == {"type": "http.disconnect"}

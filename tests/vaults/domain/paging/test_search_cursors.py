@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import Asking
+from vaults.domain.paging.search_cursors import MAX_SHOWN, SearchCursor, next_cursor, parse_cursor
 from vaults.errors import InvalidArgument
-from vaults.search.page_cursors import MAX_CURSOR_CHARACTERS, MAX_SHOWN, SearchCursor, next_cursor, parse_cursor
+
+MAX_CURSOR_CHARACTERS = 20_000
+"""What the tool takes."""
 
 KEYS = st.frozensets(st.tuples(st.sampled_from(["memory", "note"]), st.integers(0, 2**63 - 1)), max_size=30)
 
@@ -70,7 +73,7 @@ def test_anything_at_all_is_refused(text: str) -> None:
 
 def test_a_bomb_is_neither_unpacked_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = packed(b'["q", 1, {"memory": [' + b"1," * 20_000_000 + b"1]}]")
-    monkeypatch.setattr("vaults.search.page_cursors.json", None)
+    monkeypatch.setattr("vaults.domain.paging.search_cursors.json", None)
     tracemalloc.start()
     with pytest.raises(InvalidArgument):
         parse_cursor(bomb, "q")

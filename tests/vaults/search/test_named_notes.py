@@ -1,6 +1,7 @@
 """Notes lift each other by the links in their texts, and by their names in a question.
 
-Covers vaults.graph.links.adjacency, vaults.graph.links.memory_subjects, vaults.search.passage_facts.
+Covers vaults.graph.links.adjacency, vaults.graph.links.memory_subjects, vaults.search.graph_lifts,
+vaults.search.passage_facts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from tests.vaults.search.test_lifts import about
 from vaults.db.sql import Writer
 from vaults.graph.links import adjacency, memory_subjects
 from vaults.graph.links.memory_subjects import MemorySubject
-from vaults.search import name_lift
-from vaults.search.graph_lifts import BACKWARD_WEIGHT, lift_linked
+from vaults.search.graph_lifts import BACKWARD_WEIGHT, lift_linked, lift_named_notes
 from vaults.search.passage_facts import PassageFacts
 
 
@@ -81,7 +81,7 @@ def test_where_no_candidate_is_a_note_nothing_is_asked_about_notes(tx: Writer, m
     original = tx.all
     monkeypatch.setattr(type(tx), "all", lambda self, sql, *more: read.append(sql) or original(sql, *more))
     assert lift_linked(tx, known, [(1, 1.0)], 0.5, 50) == {}
-    assert name_lift.lift_named_notes(tx, known, "one", 0.2) == {}
+    assert lift_named_notes(tx, known, "one", 0.2) == {}
     assert not [sql for sql in read if "note" in sql]
 
 
@@ -91,15 +91,15 @@ def test_a_note_the_question_calls_by_title_file_name_or_alias_is_lifted(tx: Wri
     known = notes(plan, person, cat)
 
     def lifted(text: str) -> set[int]:
-        return set(name_lift.lift_named_notes(tx, known, text, 0.2))
+        return set(lift_named_notes(tx, known, text, 0.2))
 
     assert lifted("what is in the ferry plan?") == {plan}
     assert lifted("ann smith's plan") == {person}
     assert lifted("ask the boss about cats") == {person, cat}
     assert lifted("ferry, then plan a trip; concatenate") == set()
     assert lifted("") == set()
-    assert name_lift.lift_named_notes(tx, known, "cats", 0.0) == {}
-    assert name_lift.lift_named_notes(tx, known, "cats", 0.2) == {cat: 0.2}
+    assert lift_named_notes(tx, known, "cats", 0.0) == {}
+    assert lift_named_notes(tx, known, "cats", 0.2) == {cat: 0.2}
 
 
 def test_ten_thousand_links_in_a_note_and_to_one_are_bounded(tx: Writer) -> None:

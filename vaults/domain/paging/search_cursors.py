@@ -6,21 +6,17 @@ at all, and nothing else is skipped, however the ranking moves. It holds numbers
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vaults.domain.paging.cursors import from_text, to_text
 from vaults.errors import InvalidArgument
 from vaults.search.passage_facts import ItemKey
 
 MAX_SHOWN = 2_000
 """Items shown over all pages: keeps a cursor small, and nobody reads further."""
-
-MAX_CURSOR_CHARACTERS = 20_000
-"""Characters of a cursor at most."""
 
 _MAX_UNPACKED = 1 << 16
 
@@ -39,7 +35,7 @@ class SearchCursor:
         for kind, number in sorted(self.shown):
             kinds.setdefault(kind, []).append(number)
         packed = zlib.compress(json.dumps([self.question, self.as_of, kinds], separators=(",", ":")).encode(), 9)
-        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        return to_text(packed)
 
 
 def next_cursor(
@@ -53,12 +49,12 @@ def next_cursor(
 def parse_cursor(text: str, question: str) -> SearchCursor:
     """Decode a cursor. Raises ``InvalidArgument`` if it is malformed or belongs to another question."""
     try:
-        asked, as_of, kinds = json.loads(_unpack(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+        asked, as_of, kinds = json.loads(_unpack(from_text(text)))
         shown = frozenset((str(kind), _require_number(each)) for kind, numbers in kinds.items() for each in numbers)
         if len(shown) > MAX_SHOWN:
             raise ValueError
         cursor = SearchCursor(str(asked), _require_number(as_of), shown)
-    except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RecursionError):
+    except (ValueError, TypeError, AttributeError, zlib.error, RecursionError):
         raise InvalidArgument("cursor", "is not one this search gave", hint="start again without a cursor") from None
     if cursor.question != question:
         raise InvalidArgument("cursor", "belongs to another question", hint="keep all other arguments the same")

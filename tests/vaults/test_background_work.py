@@ -1,0 +1,73 @@
+"""Tasks of an open vault start once, only with the lease, and end when the vault closes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from vaults.background_work import BackgroundWork
+from vaults.db.lease import Lease
+from vaults.errors import VaultUnavailable
+
+
+class Work:
+    """Counts its runs; each waits for ``go``."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.go = asyncio.Event()
+
+    async def run(self) -> None:
+        self.runs += 1
+        await self.go.wait()
+
+
+async def test_work_that_falls_due_while_work_runs_is_done_after_it(tmp_path: Path) -> None:
+    work = Work()
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, None)
+    background.start()
+    await asyncio.sleep(0)
+    background.start()
+    background.start()
+    assert background.is_busy
+    work.go.set()
+    assert background.due_work is not None
+    await background.due_work
+    assert work.runs == 2
+    assert not background.is_busy
+    await background.stop()
+
+
+async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> None:
+    other = Lease(tmp_path / ".lease")
+    assert other.try_acquire()
+    work = Work()
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, work.run)
+    background.start()
+    background.resume_lasting_task()
+    assert background.due_work is background.lasting_task is None
+    background.run_follow_up(work.run)
+    background.run_follow_up(work.run)  # dropped: one is under way
+    await asyncio.sleep(0)
+    assert work.runs == 1
+    await background.stop()
+    assert background.follow_up is not None
+    assert background.follow_up.cancelled()
+    other.release()
+
+
+async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_does_not(tmp_path: Path) -> None:
+    outcomes: list[Exception | None] = [VaultUnavailable("not now"), None]
+
+    async def last() -> None:
+        if (outcome := outcomes.pop(0)) is not None:
+            raise outcome
+
+    background = BackgroundWork(Lease(tmp_path / ".lease"), last, last)
+    for left in (1, 0, 0):
+        background.resume_lasting_task()
+        assert background.lasting_task is not None
+        await asyncio.wait({background.lasting_task})
+        assert len(outcomes) == left
+    assert not background.has_lasting_task
+    await background.stop()

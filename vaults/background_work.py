@@ -1,0 +1,94 @@
+"""The tasks of an open vault: when they start, who may run them, how they end. What they do is the vault's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+from vaults.db.lease import Lease
+from vaults.errors import StrongroomError
+
+BoundTask: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
+"""Work on one vault, which it knows already."""
+
+
+class BackgroundWork:
+    """``run_due`` does all that is due and ends; ``run_while_open`` lasts. Both run only in the process that holds the
+    lease; the follow-up of a call runs in any."""
+
+    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: BoundTask | None) -> None:
+        self._lease = lease
+        self._run_due = run_due
+        self._run_while_open = run_while_open
+        self._is_due = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.due_work: asyncio.Task[None] | None = None
+        self.lasting_task: asyncio.Task[object] | None = None
+        self.follow_up: asyncio.Task[object] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether due work is under way."""
+        return _is_running(self.due_work)
+
+    @property
+    def has_lasting_task(self) -> bool:
+        """Whether the task that lasts as long as the vault is open runs here."""
+        return _is_running(self.lasting_task)
+
+    def start(self) -> None:
+        """Do what is due, if this process has or gets the lease."""
+        self._is_due = True
+        if not self.is_busy and self._lease.try_acquire():
+            self.due_work = asyncio.create_task(self._run_until_done(), name="vault-due-work")
+
+    def start_later(self, seconds: float) -> None:
+        """Call ``start`` after ``seconds``; a later call replaces an earlier one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.start)
+
+    def resume_lasting_task(self) -> None:
+        """Run the lasting task, if this process has or gets the lease. One that returned has nothing more to do; one
+        that failed is started again."""
+        idle = self.lasting_task is None or (self.lasting_task.done() and _has_failed(self.lasting_task))
+        if idle and self._run_while_open is not None and self._lease.try_acquire():
+            self.lasting_task = asyncio.create_task(self._run_while_open(), name="vault-lasting-task")
+
+    def run_follow_up(self, work: BoundTask) -> None:
+        """Finish something soon after a call; dropped while other such work runs."""
+        if not _is_running(self.follow_up):
+            self.follow_up = asyncio.create_task(work(), name="vault-follow-up")
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until the due work that is under way has ended, or for ``seconds`` at most."""
+        if self.due_work is not None:
+            await asyncio.wait({self.due_work}, timeout=seconds)
+
+    async def stop(self) -> None:
+        """Cancel everything, and wait until it has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers
+        for task in (self.lasting_task, self.follow_up, self.due_work):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _run_until_done(self) -> None:
+        try:
+            while self._is_due:  # also work that fell due meanwhile
+                self._is_due = False
+                await self._run_due()
+        except StrongroomError:
+            # The model or the disk is down; both report themselves, and the pool's next round tries again.
+            return
+
+
+def _is_running(task: asyncio.Task[Any] | None) -> bool:
+    return task is not None and not task.done()
+
+
+def _has_failed(task: asyncio.Task[object]) -> bool:
+    return task.cancelled() or task.exception() is not None
