@@ -1,0 +1,1 @@
+"""Conversations of people with agents, read from the files the agents' programs write."""

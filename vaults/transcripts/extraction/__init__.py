@@ -1,0 +1,1 @@
+"""Memories made of conversations by rules, without a model."""
