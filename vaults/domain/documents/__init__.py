@@ -1,0 +1,1 @@
+"""Documents: transcripts and whatever else is read in, as parts that are found and opened."""

@@ -1,0 +1,229 @@
+"""Stores documents, makes them longer, removes them: rows and passages in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uuid_utils import uuid7
+
+from vaults import clock
+from vaults.context import run_in
+from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
+from vaults.domain.documents import indexing, reading
+from vaults.domain.documents.document_model import (
+    PART_FIELDS,
+    Document,
+    DocumentFields,
+    DocumentPart,
+    hash_document,
+    to_columns,
+)
+from vaults.domain.documents.part_runs import PartRun, cut_runs
+from vaults.domain.memories import lifecycle
+from vaults.index import facets, sequence_passages
+from vaults.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document ready to be written, cut into passages. Parts are in order of their positions."""
+
+    fields: DocumentFields
+    parts: tuple[DocumentPart, ...]
+    runs: tuple[PartRun, ...]
+
+
+def prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart]) -> PreparedDocument:
+    """Cut the passages. Pure; of two parts at one position the later counts."""
+    ordered = tuple(sorted({part.position: part for part in parts}.values(), key=lambda part: part.position))
+    return PreparedDocument(fields, ordered, tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens)))
+
+
+async def store_document(vault: Vault, actor: Actor, fields: DocumentFields, parts: Sequence[DocumentPart]) -> Document:
+    """Store a document, or replace what the caller stored before under its external id. Vectors are made in the
+    background. Raises ``StorageFull``."""
+    vault.check_writable()
+    await vault.adopt_model()
+    prepared = await run_in(vault.shared.pool, prepare, vault, fields, parts)
+
+    def write(tx: Writer) -> Document:
+        known = reading.find_own(tx, actor, fields.external_id) if fields.external_id else None
+        if known is None:
+            return insert(vault, tx, actor, prepared)
+        replace_whole(vault, tx, known, prepared)
+        return indexing.read_document(tx, known.seq)
+
+    stored = await vault.db.write(write)
+    vault.start_background_work()
+    return stored
+
+
+async def append_parts(vault: Vault, actor: Actor, document_id: str, parts: Sequence[DocumentPart]) -> int:
+    """Add the parts that are new to a document of the caller's; returns how many. Raises ``NotFound``,
+    ``StorageFull``."""
+    vault.check_writable()
+    await vault.adopt_model()
+
+    def write(tx: Writer) -> int:
+        document = reading.find_document(tx, actor, document_id, own=True)
+        return append(vault, tx, document, parts)
+
+    added = await vault.db.write(write)
+    vault.start_background_work()
+    return added
+
+
+async def remove_documents(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """Delete documents of the caller's for good: rows, passages, vectors, and their bytes in the file. An audit row
+    with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    done = await remove_batch(vault, actor, ids, reason)
+    await lifecycle.erase_purged(vault)
+    return done
+
+
+async def remove_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """``remove_documents`` as one of many: their bytes stay until ``lifecycle.erase_purged``."""
+    await vault.disk.make_room()
+
+    def delete(tx: Writer) -> list[str]:
+        found = [reading.find_document(tx, actor, each, own=True) for each in dict.fromkeys(ids)]
+        for document in found:
+            _delete(tx, actor, document, reason)
+        lifecycle.request_erasure(tx)
+        return [document.id for document in found]
+
+    return await vault.db.write(delete)
+
+
+def _delete(tx: Writer, actor: Actor, document: Document, reason: str | None) -> None:
+    sequence_passages.drop_sequence(tx, indexing.sequence_of(document))
+    facets.store(tx, indexing.FACETS, document.seq, (), {})
+    tx.run("DELETE FROM document_parts WHERE document = :seq", {"seq": document.seq})
+    tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
+    tx.run(
+        "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
+        {"now": clock.now(), "who": actor.identity, "id": document.id, "reason": reason},
+    )
+
+
+def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -> Document:
+    """Write a new document with its passages, its vectors queued."""
+    digest = hash_document(prepared.fields, prepared.parts)
+    row = to_columns(prepared.fields) | {"id": str(uuid7()), "stored_by": actor.identity, "hash": digest}
+    row["size"] = _count_characters(prepared.parts)
+    seq = tx.insert(f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
+    document = Document(seq, row["id"], actor.identity, digest, prepared.fields)
+    _write_parts(tx, seq, prepared.parts)
+    indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
+    return document
+
+
+def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedDocument) -> None:
+    """Make a document what its source says now. Passages whose text did not change keep their vectors."""
+    digest = hash_document(prepared.fields, prepared.parts)
+    row = to_columns(prepared.fields) | {"hash": digest, "size": _count_characters(prepared.parts)}
+    sets = ", ".join(f"{name} = :{name}" for name in row)
+    tx.run(f"UPDATE documents SET {sets} WHERE seq = :seq", row | {"seq": known.seq})
+    kept = {part.position for part in prepared.parts}
+    gone = [part.position for part in indexing.read_parts(tx, known.seq) if part.position not in kept]
+    if known.fields.kind != prepared.fields.kind:
+        sequence_passages.drop_sequence(tx, indexing.sequence_of(known))
+    _write_parts(tx, known.seq, prepared.parts)
+    document = replace(known, fields=prepared.fields, hash=digest)
+    indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
+    _delete_parts(tx, known.seq, gone)
+
+
+def append(vault: Vault, tx: Writer, document: Document, parts: Sequence[DocumentPart]) -> int:
+    """Add the parts at positions that are free; returns how many. Those that are there stay as they are."""
+    there = {position for (position,) in tx.all(_POSITIONS, {"seq": document.seq})}
+    new = [part for part in parts if part.position not in there]
+    if not new:
+        return 0
+    _write_parts(tx, document.seq, new)
+    first = min(part.position for part in new)
+    _settle(vault, tx, document, first, max((part.at for part in new if part.at), default=None))
+    return len(new)
+
+
+_POSITIONS = "SELECT position FROM document_parts WHERE document = :seq"
+
+
+def cut_after(vault: Vault, tx: Writer, document: Document, position: int, modified_at: str) -> None:
+    """Remove the parts after a position: what was appended since."""
+    later = [each for (each,) in tx.all(_POSITIONS, {"seq": document.seq}) if each > position]
+    first = min(later, default=position + 1)
+    _settle(vault, tx, document, first, modified_at, gone=later)
+
+
+def _settle(
+    vault: Vault, tx: Writer, document: Document, first: int, modified_at: str | None, gone: Sequence[int] = ()
+) -> None:
+    """Bring hash, time and passages up to date after parts from a position on came or went."""
+    parts = [part for part in indexing.read_parts(tx, document.seq) if part.position not in set(gone)]
+    later = modified_at if gone else max(filter(None, (modified_at, document.fields.modified_at)))
+    fields = replace(document.fields, modified_at=later or document.fields.modified_at)
+    digest = hash_document(fields, parts)
+    tx.run(
+        "UPDATE documents SET modified_at = :at, hash = :hash, size = :size WHERE seq = :seq",
+        {"at": fields.modified_at, "hash": digest, "size": _count_characters(parts), "seq": document.seq},
+    )
+    changed = replace(document, fields=fields, hash=digest)
+    limit, model = vault.shared.index.passage_tokens, _model(vault)
+    _delete_parts(tx, document.seq, gone)
+    if fields.kind == "document":  # each of its passages tells when it was changed
+        indexing.index(tx, changed, limit, model)
+    else:
+        indexing.index_appended(tx, changed, first, limit, model)
+
+
+def _count_characters(parts: Sequence[DocumentPart]) -> int:
+    return sum(len(part.text) for part in parts)
+
+
+def _write_parts(tx: Writer, seq: int, parts: Sequence[DocumentPart]) -> None:
+    """Write parts: one at a position that is taken keeps its number."""
+    columns = ", ".join(PART_FIELDS)
+    values = ", ".join(f":{name}" for name in PART_FIELDS)
+    sets = ", ".join(f"{name} = excluded.{name}" for name in PART_FIELDS)
+    rows: list[dict[str, Any]] = [
+        {"document": seq, **{name: getattr(part, name) for name in PART_FIELDS}, "thinking": int(part.thinking)}
+        for part in parts
+    ]
+    tx.many(
+        f"INSERT INTO document_parts (document, {columns}) VALUES (:document, {values})"
+        f" ON CONFLICT (document, position) DO UPDATE SET {sets}",
+        rows,
+    )
+
+
+def _delete_parts(tx: Writer, seq: int, positions: Sequence[int]) -> None:
+    tx.many(
+        "DELETE FROM document_parts WHERE document = :seq AND position = :position",
+        [{"seq": seq, "position": position} for position in positions],
+    )
+
+
+def _model(vault: Vault) -> str | None:
+    model = vault.shared.embedder.identity
+    return model.key if model else None
+
+
+def has_field(tx: Reader, viewer: str, name: str) -> bool:
+    """Whether the metadata of a document the viewer may see has a field."""
+    row = tx.one(
+        "SELECT 1 FROM item_fields f JOIN documents d ON d.seq = f.item WHERE f.kind = :kind AND f.field = :name"
+        " AND (d.visibility = 'shared' OR d.stored_by = :viewer) LIMIT 1",
+        {"kind": indexing.FACETS, "name": name, "viewer": viewer},
+    )
+    return row is not None
+
+
+def count_documents(tx: Reader, viewer: str | None) -> dict[str, int]:
+    """How many of each kind the viewer may see; None: the operator at the machine, who sees all."""
+    seen = "1 = 1" if viewer is None else "(visibility = 'shared' OR stored_by = :viewer)"
+    rows = tx.all(f"SELECT kind, COUNT(*) FROM documents WHERE {seen} GROUP BY kind", {"viewer": viewer})
+    return {kind: int(count) for kind, count in rows}
