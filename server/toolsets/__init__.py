@@ -1,0 +1,1 @@
+"""Tools of other memory servers, under their own names, as translations into ours."""
