@@ -44,16 +44,16 @@ class ExternalAuthenticator:
         self._leeway_s = leeway_s
         self._now = now
 
-    async def authenticate(self, seen: UnverifiedToken) -> Principal | None:
+    async def authenticate(self, unverified: UnverifiedToken) -> Principal | None:
         """None: another issuer's. Raises ``TokenInvalid``: this issuer's, and bad."""
-        if seen.issuer != self._settings.issuer:
+        if unverified.issuer != self._settings.issuer:
             return None
-        if seen.typ is not None and seen.typ.lower() not in TYPES:
+        if unverified.typ is not None and unverified.typ.lower() not in TYPES:
             raise TokenInvalid("malformed")
-        key = await self._keys.find(seen.kid)
+        key = await self._keys.find(unverified.kid)
         if key is None:
             raise TokenInvalid("key")
-        claims = verify_claims(seen, key)
+        claims = verify_claims(unverified, key)
         with name_caller_in_refusals(self._settings.issuer, claims):
             expires_at = check_times(claims, self._now(), self._leeway_s)
             vaults = vaults_of_audience(audiences_of(claims), self._settings.audiences, self._public_url)

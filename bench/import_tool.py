@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
+from vaults.domain.import_export.imports import import_jsonl
 
 from auth.roles import Role
 from server.call import Call
 from server.tool_spec import ADDS, Arguments, tool
-from vaults.domain.import_export.imports import import_jsonl
 
 
 class ImportArguments(Arguments):

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from server.caller_views import View
-from server.tool_spec import PRESETS, ToolRegistry
+from server.tool_registry import ToolRegistry
+from server.tool_spec import PRESETS, TOOLSETS
 from vaults.advice import Advice, Audience, render_for
 
 R = TypeVar("R")
@@ -16,9 +17,10 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=64)
 def audience_of(registry: ToolRegistry, view: View) -> Audience:
-    """The audience of a view."""
-    role, _, write_mode = view
-    return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, PRESETS[-1], write_mode))))
+    """The audience of a view. Who is shown the tools of a toolset hears of none of ours."""
+    role, preset, write_mode = view
+    widest = preset if preset in TOOLSETS else PRESETS[-1]
+    return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, widest, write_mode))))
 
 
 def _names(registry: ToolRegistry, view: View) -> Iterator[str]:

@@ -6,11 +6,17 @@ from typing import Literal, cast
 
 from auth.roles import Role
 from server.call import Caller
-from server.tool_spec import PRESETS
+from server.tool_spec import PRESETS, TOOLSETS
 
 WriteMode = Literal["auto", "ask", "off"]
 View = tuple[Role, str, str]
 """Role, preset, write mode: two callers with the same view get the same lists."""
+
+_ALIASES = {"power": "notes", "auto": "full"}
+"""Names another system gave to lists of about that size."""
+
+PRESET_NAMES = (*PRESETS, *_ALIASES, *TOOLSETS)
+"""What may be asked for as a preset."""
 
 WRITE_MODES = ("auto", "ask", "off")
 """From the most permissive to the strictest."""
@@ -27,5 +33,6 @@ def strictest_mode(*modes: str) -> WriteMode:
 
 
 def first_preset(*wishes: str | None) -> str:
-    """The first wish that is a preset; else the smallest."""
-    return next((wish for wish in wishes if wish in PRESETS), PRESETS[0])
+    """The first wish that is a preset, by its own name, or a toolset; else the smallest preset."""
+    known = next((wish for wish in wishes if wish in PRESET_NAMES), PRESETS[0])
+    return _ALIASES.get(known, known)

@@ -56,6 +56,8 @@ from server.mcp_bridge.error_wall import error_wall, replace_surrogates, to_mcp_
 from server.mcp_bridge.instructions_middleware import make_instructions_middleware
 from server.mcp_bridge.subscriptions import Subscriptions
 from server.services import Services
+from server.toolsets.registry import find_old_tool
+from server.toolsets.serving import serve_old_tool
 from server.version import version
 from vaults.errors import NotFound
 
@@ -83,7 +85,7 @@ class Protocol:
     """What a transport serves with."""
 
     server: Server[Any]
-    listening: Subscriptions  # streams to end when a shutdown begins
+    subscriptions: Subscriptions  # streams to end when a shutdown begins
     call: Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]  # a tool call without its envelope
     may_call: Callable[[Caller, str], bool]  # whether the tool exists for the caller
     asks: Callable[[Caller, str, Mapping[str, Any]], bool]  # whether a person would be asked before the call
@@ -95,8 +97,8 @@ def make_protocol(
 ) -> Protocol:
     """The MCP server of one process. ``traced`` keeps the SDK's tracing middleware, which costs a fifth of a call;
     ``extend`` may add handlers to the finished server (the conformance fixtures do)."""
-    listening = Subscriptions(services)
-    handlers = _Handlers(services, identify, listening)
+    subscriptions = Subscriptions(services)
+    handlers = _Handlers(services, identify, subscriptions)
     server: Server[Any] = Server(
         "strongroom",
         version=version(),
@@ -121,16 +123,23 @@ def make_protocol(
     ]
     if extend is not None:
         extend(server)
-    return Protocol(server, listening, handlers.call, handlers.may_call, handlers.asks, traced)
+    return Protocol(
+        server=server,
+        subscriptions=subscriptions,
+        call=handlers.call,
+        may_call=handlers.may_call,
+        asks=handlers.asks,
+        traced=traced,
+    )
 
 
 class _Handlers:
     """One method per request; each identifies the caller first."""
 
-    def __init__(self, services: Services, identify: Identify, listening: Subscriptions) -> None:
+    def __init__(self, services: Services, identify: Identify, subscriptions: Subscriptions) -> None:
         self._services = services
         self._identify = identify
-        self._listening = listening
+        self._subscriptions = subscriptions
         self._catalogue = ToolCatalogue(services.registry)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -163,7 +172,15 @@ class _Handlers:
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
         """Dispatch a call; its outcome is fit to send. A tool above the caller's role answers as if it did not exist;
-        one outside its preset is merely not listed."""
+        one outside its preset is merely not listed. A tool of the caller's toolset is put into calls of ours."""
+        old = find_old_tool(caller.preset, name)
+        if old is None:
+            return await self._call_ours(caller, name, arguments)
+        outcome = await serve_old_tool(self._services, *old, caller, arguments, self._call_ours)
+        content, text = replace_surrogates(outcome.content), replace_surrogates(outcome.text)
+        return replace(outcome, content=content, text=text)
+
+    async def _call_ours(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
         outcome = await dispatch(self._services, caller, name, arguments)
         if outcome.ok:
             await self._tell(caller, name, arguments, outcome)
@@ -178,11 +195,17 @@ class _Handlers:
 
     def may_call(self, caller: Caller, name: str) -> bool:
         """Whether there is such a tool, with at least one action for the caller's role."""
+        old = find_old_tool(caller.preset, name)
+        if old is not None:
+            return old[1].is_possible(self._services.registry, caller.role)
         spec = self._services.registry.get(name)
-        return spec is not None and caller.role >= min(spec.actions.values(), default=spec.role)
+        return spec is not None and caller.role >= spec.least_role
 
     def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether a person has to agree to this call."""
+        """Whether a person has to agree to this call; of an old tool, whether one may have to."""
+        old = find_old_tool(caller.preset, name)
+        if old is not None:
+            return old[1].may_ask(self._services.registry, caller.write_mode)
         spec, vaults = self._services.registry.get(name), self._services.registry_cache
         if spec is None or not vaults.known(caller.vault):
             return False
@@ -192,10 +215,10 @@ class _Handlers:
     async def _tell(self, caller: Caller, name: str, arguments: Mapping[str, Any], outcome: CallOutcome) -> None:
         spec = self._services.registry.get(name)
         resource = resources.CHANGED_BY.get(name)
-        if spec is not None and spec.is_write(arguments):
+        if spec is not None and spec.action_of(arguments).writes:
             both = (outcome.content, arguments)
             named = [values[name] for values in both for name in _NAMES_MEMORY if isinstance(values.get(name), str)]
-            await self._listening.changed(
+            await self._subscriptions.changed(
                 caller, dict.fromkeys([*named, *outcome.content.get("forgotten", ())]), resource
             )
 
@@ -253,13 +276,13 @@ class _Handlers:
         shown = found[: resources.COMPLETIONS]
         return CompleteResult(completion=Completion(values=shown, total=len(found), has_more=len(found) > len(shown)))
 
-    async def _completed(self, caller: Caller, asked: tuple[str, str], value: str) -> list[str]:
-        template = next((each for each in resources.TEMPLATES if (each.uri, each.argument) == asked), None)
+    async def _completed(self, caller: Caller, reference: tuple[str, str], value: str) -> list[str]:
+        template = next((each for each in resources.TEMPLATES if (each.uri, each.argument) == reference), None)
         return [] if template is None else await resources.complete_argument(self._services, caller, template, value)
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         with _refusals():
-            return await self._listening.serve(ctx, params, self._identify(ctx))
+            return await self._subscriptions.serve(ctx, params, self._identify(ctx))
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""Resources of a vault: ``memory://{id}``, ``note://{path}``, ``vault://status``, the latest session and handoff, and
-pictures of the graph: ``vault://graph`` and ``note://{path}/graph``. Knows no protocol.
+"""Resources of a vault: ``memory://{id}``, ``document://{id}``, ``note://{path}``, ``vault://status``, the latest
+session and handoff, and pictures of the graph: ``vault://graph`` and ``note://{path}/graph``. Knows no protocol.
 
 Every read is a tool call through dispatch, so authorisation, quota, deadline and log are those of any call. A URI
 names no vault: it is read in the caller's.
@@ -18,6 +18,7 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.internal_calls import InternalCallRefused, call_internally
 from server.services import Services
+from vaults.domain.documents.reading import SCHEMES
 from vaults.domain.graph.svg import pictures
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.files.paths import NOTE_SCHEME, collision_key, is_note, to_address, to_note_path
@@ -65,7 +66,8 @@ NOTES = ResourceFamily("note", "note://{path}", "path", "A note, by its path in 
 PICTURES = ResourceFamily(
     "note graph", "note://{path}/graph", "path", "A note and the notes linked around it, as a picture", SVG
 )
-TEMPLATES = (MEMORIES, NOTES, PICTURES)
+DOCUMENTS = ResourceFamily("document", "document://{id}", "id", "A document or transcript as text, by id", "text/plain")
+TEMPLATES = (MEMORIES, NOTES, DOCUMENTS, PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ async def read_resource(services: Services, caller: Caller, uri: str) -> Resourc
         return ResourceBody(uri, JSON, json.dumps(found, ensure_ascii=False, indent=2), {})
     if uri.startswith(NOTE_SCHEME):
         return await _note(services, caller, uri)
+    if uri.startswith(SCHEMES):
+        return await _text_of_document(services, caller, uri)
     memory_id = _memory_id(uri)
     found = await _call_tool(services, caller, "memory_get", {"ids": [memory_id]})
     if not found["memories"]:
@@ -203,6 +207,17 @@ async def _note(services: Services, caller: Caller, uri: str) -> ResourceBody:
     return ResourceBody(uri, MARKDOWN, note["text"], {"note": about})
 
 
+async def _text_of_document(services: Services, caller: Caller, uri: str) -> ResourceBody:
+    found = await _fetch_all(services, caller, [uri], max_bytes=_NOTE_BYTES)
+    if not found["items"]:
+        raise _not_found()
+    document = found["items"][0]
+    if document["truncated"]:
+        raise TooLarge("the document is too long for a resource", hint="fetch reads it in parts")
+    about = {"id": document["id"], "title": document["title"], "etag": document["etag"], **document["metadata"]}
+    return ResourceBody(uri, DOCUMENTS.mime_type, document["text"], {"document": about})
+
+
 async def _picture(services: Services, caller: Caller, uri: str) -> ResourceBody:
     wanted: dict[str, Any] = {"action": "export", "format": "svg", **_picture_arguments(uri)}
     if note := pictured_note(uri):
@@ -237,7 +252,10 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
     if len(asked) > SUBSCRIPTIONS:
         raise InvalidArgument("resourceSubscriptions", f"must be at most {SUBSCRIPTIONS} URIs")
     notes = [pictured_note(uri) or uri for uri in asked if uri.startswith(NOTE_SCHEME)]
-    if ids := [_memory_id(uri) for uri in asked if not uri.startswith(NOTE_SCHEME)]:
+    documents = [uri for uri in asked if uri.startswith(SCHEMES)]
+    if documents and (await _fetch_all(services, caller, documents, max_lines=1, max_bytes=_NOTE_BYTES))["missing"]:
+        raise _not_found()
+    if ids := [_memory_id(uri) for uri in asked if not uri.startswith((NOTE_SCHEME, *SCHEMES))]:
         found = await _call_tool(services, caller, "memory_get", {"ids": ids})
         if found["missing"]:
             raise _not_found()
@@ -250,6 +268,8 @@ async def check_readable(services: Services, caller: Caller, uris: Iterable[str]
 async def complete_argument(services: Services, caller: Caller, template: ResourceFamily, value: str) -> list[str]:
     """Completions of ``value``, the beginning of the template's argument or part of a title."""
     wanted = value.strip()[:200]
+    if template is DOCUMENTS:
+        return []  # ids say nothing to people; a search gives them
     return await (_memory_ids if template is MEMORIES else _note_paths)(services, caller, wanted)
 
 
@@ -312,12 +332,24 @@ def _fixed_entry(uri: str) -> ResourceEntry:
 def _entry(memory: Mapping[str, Any]) -> ResourceEntry:
     about = f"{memory['type']} by {memory['author']}"
     size = len(_document(memory).encode())
-    return ResourceEntry(memory_uri(memory["id"]), memory["title"], about, MARKDOWN, size, memory["updated_at"])
+    return ResourceEntry(
+        uri=memory_uri(memory["id"]),
+        name=memory["title"],
+        description=about,
+        mime_type=MARKDOWN,
+        size=size,
+        modified=memory["updated_at"],
+    )
 
 
 def _note_entry(note: Mapping[str, Any]) -> ResourceEntry:
     return ResourceEntry(
-        to_address(note["path"]), note["title"], note["path"], MARKDOWN, note["size"], note["modified_at"]
+        uri=to_address(note["path"]),
+        name=note["title"],
+        description=note["path"],
+        mime_type=MARKDOWN,
+        size=note["size"],
+        modified=note["modified_at"],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, get_type_hints
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from auth.roles import Role
 from server.tool_json_schema import drop_required, inline_definitions, simplify_input, to_listed_input
+from server.tool_results import to_wire_type
 from vaults.activity_log.entries import ActivityEntry
 
 if TYPE_CHECKING:
@@ -21,14 +22,49 @@ Preset = Literal["agent", "notes", "full"]
 PRESETS: tuple[Preset, ...] = ("agent", "notes", "full")
 
 
+TOOLSETS = ("moltmind", "mempack", "local-recall", "flywheel", "nano-brain")
+"""Views that show the tools of another system instead of these, under their own names."""
+
+
+def is_in_preset(least: Preset, preset: str) -> bool:
+    """Whether a preset shows what needs ``least``. An unknown one shows what the smallest does, a toolset nothing."""
+    return preset not in TOOLSETS and PRESETS.index(least) <= (PRESETS.index(preset) if preset in PRESETS else 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call leaves behind, sent to clients as hints. ``idempotent``: repeating the call changes nothing more."""
+    """What calls of a tool may leave behind, sent to clients as hints."""
 
-    writes: bool
     destructive: bool = False
-    idempotent: bool = True
+    idempotent: bool = True  # repeating a call changes nothing more
 
+
+REPEATABLE = Effect()
+EDITS = Effect(idempotent=False)
+REMOVES = Effect(destructive=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a call does: who may, and whether a person has to agree to it."""
+
+    role: Role  # the least that may
+    summary: str = ""  # what it would do, as the words after "wants to"; without them it only reads
+    destroys: bool = False  # whether a person is asked in any write mode, unless the vault lets such calls pass
+    dry_run: bool = True  # whether the argument of that name, where the tool has it, holds it back
+    # what it does instead where an argument has a value, such as ("purge", True)
+    instead: Mapping[tuple[str, bool], Action] = field(default_factory=dict)
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.summary)
+
+
+LOOKS = Action(Role.READER)
+"""What anyone may do."""
+
+UNNAMED = ""
+"""The one action of a tool whose calls name none."""
 
 CONFIRMED = "confirmed"
 """The argument that says a person agreed; every writing tool takes it. A tool that needs the answer itself declares it
@@ -36,11 +72,6 @@ among its own arguments."""
 
 OLD_CONFIRMED = "confirm"
 """The former name of that argument, which such a tool still takes."""
-
-READS = Effect(writes=False)
-ADDS = Effect(writes=True)
-EDITS = Effect(writes=True, idempotent=False)
-REMOVES = Effect(writes=True, destructive=True)
 
 
 def no_activity_entry(args: object, result: object) -> None:
@@ -89,11 +120,6 @@ COMMON_ARGUMENTS = ("session", "max_tokens")
 """Arguments every tool takes: the instructions name them once, so the listings leave them out."""
 
 
-def destroys_nothing(arguments: Mapping[str, Any]) -> bool:  # noqa: ARG001  for most tools, whatever they get
-    """No call of the tool destroys."""
-    return False
-
-
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool: what clients see of it, who may call it, and how to run it and render its result."""
@@ -101,47 +127,76 @@ class ToolSpec:
     name: str
     description: str
     group: str
-    role: Role
+    role: Role  # what its purpose needs; an action may need less, or more
     effect: Effect
+    actions: Mapping[str, Action]  # by the value of the argument ``action``, or the one that is ``UNNAMED``
     preset: Preset  # the smallest preset that lists it
     arguments: type[Arguments]
-    result: Any
+    result: Any  # a dataclass, or a union of those of its actions, ``Annotated`` with what clients are told of it
     run: Callable[[Any, Any], Awaitable[Any]]
     # the text of a result, for clients that show their model no JSON; None: the JSON, line by line
-    render: Callable[[Any], str | TextAnswer] | None
+    render: Callable[[Any], str | TextAnswer] | None = None
     head: Callable[[Any], str] | None = None  # the sentence above that JSON
     # the JSON that connector clients expect as the text of this call; None for other calls
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
     links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links  # resources that show more of a result
-    actions: Mapping[str, Role] = field(default_factory=dict)  # the role of each value of the argument ``action``
     hidden_args: tuple[str, ...] = ()  # taken but not shown in the preset agent
     # what the activity log records of a successful call
     activity_entry: Callable[[Any, Any], ActivityEntry | None] = no_activity_entry
-    action_summary: str | Callable[[Mapping[str, Any]], str] = ""  # what a call would do, as the words after "wants to"
-    # whether these arguments make the call destroy something
-    destroys: Callable[[Mapping[str, Any]], bool] = destroys_nothing
-    looking: frozenset[str] = frozenset()  # actions that only read, although they need more than a reader
-    writes_if: Callable[[Mapping[str, Any]], bool] | None = None  # which calls write, for a tool that otherwise reads
-    role_if: Callable[[Mapping[str, Any]], Role] | None = None  # the role a call needs, where its arguments decide
-    # actions that write and have no dry run, although others of the tool have one
-    at_once: frozenset[str] = frozenset()
+
+    @property
+    def least_role(self) -> Role:
+        """Below it, no call of the tool is possible."""
+        return min(each.role for each in self.actions.values())
 
     @property
     def writes(self) -> bool:
-        return self.effect.writes
+        """Whether it is for writing, or has an action that is."""
+        return any(each.writes for each in self.actions.values())
 
-    @property
-    def destructive(self) -> bool:
-        return self.effect.destructive
+    def writes_for(self, role: Role) -> bool:
+        """Whether any call ``role`` may make of it writes."""
+        return any(each.writes and role >= each.role for each in self._possible)
 
-    @property
-    def idempotent(self) -> bool:
-        return self.effect.idempotent
+    @cached_property
+    def _possible(self) -> list[Action]:
+        return [one for each in self.actions.values() for one in (each, *each.instead.values())]
+
+    def action_of(self, arguments: Mapping[str, Any]) -> Action:
+        """What this call does. An action that does not exist is refused later, by name: whoever may take any may hear
+        that."""
+        name = UNNAMED
+        if UNNAMED not in self.actions:
+            name = arguments.get("action", self.arguments.model_fields["action"].default)
+        action = self.actions.get(name) if isinstance(name, str) else None
+        if action is None:  # of a tool for writing, it counts as a write
+            return Action(self.least_role, f"use {self.name}" if self.role > Role.READER else "")
+        return next((other for (flag, value), other in action.instead.items() if arguments.get(flag) is value), action)
+
+    def is_dry_run(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether this call shows what it would write, and writes nothing."""
+        known = self.arguments.model_fields.get("dry_run")
+        held_back = known is not None and arguments.get("dry_run", known.default) is True
+        return held_back and self.action_of(arguments).dry_run
+
+    def actions_for(self, role: Role, write_mode: str = "auto") -> list[str]:
+        """The names of the actions a caller may take."""
+        return [
+            name
+            for name, each in self.actions.items()
+            if name != UNNAMED and role >= each.role and not (write_mode == "off" and each.writes)
+        ]
+
+    def is_listed(self, role: Role, preset: str, write_mode: str) -> bool:
+        """Whether a caller is shown it. Where writing is off, only if there is something to read."""
+        if write_mode == "off" and all(each.writes for each in self.actions.values()):
+            return False
+        return role >= self.least_role and is_in_preset(self.preset, preset)
 
     @cached_property
     def pages(self) -> bool:
         """Whether its result says where the next page begins, so that nothing may be cut from it silently."""
-        return bool({"cursor", "next_line"} & {each.name for each in fields(self.result)})
+        return bool({"cursor", "next_line"} & {each.name for each in fields(self.wire_type)})
 
     @cached_property
     def shows_budget(self) -> bool:
@@ -150,8 +205,13 @@ class ToolSpec:
         return any("max_tokens" in vars(each).get("__annotations__", {}) for each in own)
 
     @cached_property
+    def wire_type(self) -> type:
+        """The dataclass that is sent for a result."""
+        return to_wire_type(self.result)
+
+    @cached_property
     def output(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.result)
+        return TypeAdapter(self.wire_type)
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -171,9 +231,9 @@ class ToolSpec:
         taken_by_all = COMMON_ARGUMENTS[:1] if self.shows_budget else COMMON_ARGUMENTS
         schema = to_listed_input(self.input_schema, {*taken_by_all, *self.hidden_args_in(preset)})
         properties = schema["properties"]
-        if self.actions:
+        if UNNAMED not in self.actions:
             properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
-        destroys = self.destroys is not destroys_nothing and not self.hidden_args_in(preset)
+        destroys = any(each.destroys for each in self._possible) and not self.hidden_args_in(preset)
         if (write_mode == "ask" or destroys) and self.writes_for(role) and CONFIRMED not in properties:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
@@ -182,67 +242,13 @@ class ToolSpec:
         """Arguments that a preset takes but does not show."""
         return () if preset in PRESETS[1:] else self.hidden_args
 
-    def actions_for(self, role: Role, write_mode: str = "auto") -> list[str]:
-        """The actions a caller may take."""
-        mine = [action for action, least in self.actions.items() if role >= least]
-        return [action for action in mine if self._looks(action)] if write_mode == "off" else mine
-
-    def least_role(self, arguments: Mapping[str, Any]) -> Role:
-        """The role this call needs. An action that does not exist is refused later, by name."""
-        if self.role_if is not None:
-            return self.role_if(arguments)
-        if not self.actions:
-            return max(self.role, Role.WRITER) if self.is_write(arguments) else self.role
-        action = arguments.get("action", self.arguments.model_fields["action"].default)
-        return self.actions.get(action, min(self.actions.values())) if isinstance(action, str) else self.role
-
-    def writes_for(self, role: Role) -> bool:
-        """Whether any call ``role`` may make of it writes."""
-        if self.writes_if is not None:
-            return role >= Role.WRITER
-        if not self.actions:
-            return self.writes
-        return self.writes and any(role >= least for action, least in self.actions.items() if not self._looks(action))
-
-    def is_dry_run(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether this call shows what it would write, and writes nothing."""
-        known = self.arguments.model_fields.get("dry_run")
-        action = arguments.get("action")
-        if known is None or (isinstance(action, str) and action in self.at_once):
-            return False
-        return arguments.get("dry_run", known.default) is True
-
-    def _looks(self, action: str) -> bool:
-        return self.actions.get(action, self.role) == Role.READER or action in self.looking
-
-    def summarize_action(self, arguments: Mapping[str, Any]) -> str:
-        """What this call would do, in plain words."""
-        return (
-            self.action_summary if isinstance(self.action_summary, str) else self.action_summary(arguments)
-        ) or f"use {self.name}"
-
-    def is_write(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether this call writes."""
-        if self.writes_if is not None:
-            return self.writes_if(arguments)
-        if not self.actions:
-            return self.writes
-        action = arguments.get("action", self.arguments.model_fields["action"].default)
-        return self.writes and not (isinstance(action, str) and self._looks(action))
-
 
 class ToolOptions(TypedDict, total=False):
     """Fields of ``ToolSpec`` that few tools set."""
 
-    actions: Mapping[str, Role]
     hidden_args: tuple[str, ...]
     activity_entry: Callable[[Any, Any], ActivityEntry | None]
-    action_summary: str | Callable[[Mapping[str, Any]], str]
-    destroys: Callable[[Mapping[str, Any]], bool]
-    looking: frozenset[str]
-    writes_if: Callable[[Mapping[str, Any]], bool]
-    role_if: Callable[[Mapping[str, Any]], Role]
-    at_once: frozenset[str]
+    render: Callable[[Any], str | TextAnswer]
     head: Callable[[Any], str]
     connector: Callable[[Any, Any], dict[str, Any] | None]
     links: Callable[[Any, Any], Sequence[ResourceLink]]
@@ -251,13 +257,14 @@ class ToolOptions(TypedDict, total=False):
 def tool(
     *,
     role: Role,
-    render: Callable[[Any], str | TextAnswer] | None = None,
-    effect: Effect = READS,
+    summary: str = "",
+    actions: Mapping[str, Action] | None = None,
+    effect: Effect = REPEATABLE,
     preset: Preset = "agent",
     **more: Unpack[ToolOptions],
 ) -> Callable[[Callable[[Any, A], Awaitable[R]]], ToolSpec]:
     """Make a ``ToolSpec`` of ``async def name(call, args: Arguments) -> Result``. The docstring is what the model
-    reads."""
+    reads. ``summary``: of the only action of a tool that writes, where ``actions`` does not say more."""
 
     def make(run: Callable[[Any, A], Awaitable[R]]) -> ToolSpec:
         hints = get_type_hints(run, include_extras=True)
@@ -267,41 +274,12 @@ def tool(
             group=run.__module__.rpartition(".")[2],
             role=role,
             effect=effect,
+            actions=actions or {UNNAMED: Action(role, summary)},
             preset=preset,
             arguments=hints["args"],
             result=hints["return"],
             run=run,
-            render=render,
             **more,
         )
 
     return make
-
-
-class ToolRegistry:
-    """Every tool of this server, in listing order. Two tools with one name stop the start."""
-
-    def __init__(self, specs: Iterable[ToolSpec]) -> None:
-        self._specs: dict[str, ToolSpec] = {}
-        for spec in specs:
-            if spec.name in self._specs:
-                raise RuntimeError(f"two tools are called {spec.name}")
-            self._specs[spec.name] = spec
-
-    def __iter__(self) -> Iterator[ToolSpec]:
-        return iter(self._specs.values())
-
-    def get(self, name: str) -> ToolSpec | None:
-        return self._specs.get(name)
-
-    def visible(self, role: Role, preset: str, write_mode: str) -> list[ToolSpec]:
-        """The tools a caller is shown: those of its role and preset, without writing tools where writing is off."""
-        rank = PRESETS.index(preset) if preset in PRESETS else 0
-        return [spec for spec in self._specs.values() if self.shows(spec, role, rank, write_mode)]
-
-    @staticmethod
-    def shows(spec: ToolSpec, role: Role, rank: int, write_mode: str) -> bool:
-        """Whether a caller is shown this tool."""
-        least = min(spec.actions.values(), default=spec.role)
-        readable = not spec.writes or (bool(spec.actions) and least == Role.READER) or bool(spec.looking)
-        return role >= least and rank >= PRESETS.index(spec.preset) and (write_mode != "off" or readable)

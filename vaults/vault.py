@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,12 +18,13 @@ from vaults import clock, database_checks
 from vaults.activity_log import access_counts
 from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
+from vaults.background_work import BackgroundWork
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migration import migrate
 from vaults.db.sql import Reader, Writer
-from vaults.disk_reserve import MB, DiskReserve, free_bytes
+from vaults.disk_reserve import DiskReserve
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
@@ -38,13 +39,16 @@ from vaults.errors import (
 from vaults.files.notebook import Notebook
 from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_permissions
 from vaults.graph.graph_cache import GraphCache
+from vaults.history.ancestry import WorkRepository
+from vaults.history.vault_history import VaultHistory
 from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
+from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
 from vaults.registry import VaultEntry
 from vaults.search.expansion_endpoint import QueryExpander
-from vaults.search.pipeline import SearchEngines
 from vaults.search.ranking_cache import RankingCache
+from vaults.search.search_run import SearchEngines
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
     EmbeddingSettings,
@@ -59,6 +63,7 @@ from vaults.settings import (
     StorageSettings,
     TelemetrySettings,
 )
+from vaults.vault_disk import VaultDisk
 
 DATABASE_FILE = "vault.db"
 
@@ -106,8 +111,8 @@ class SharedResources:
     pool: Executor
     observer: Observer
     background_jobs: tuple[BackgroundJob, ...] = ()
-    background_task: VaultTask | None = None
-    """Runs as long as a vault is open."""
+    run_while_open: VaultTask | None = None
+    """Lasts as long as a vault is open, in the process that holds its lease."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
     before_close: VaultTask | None = None
@@ -126,53 +131,48 @@ class Vault:
         self.entry = entry
         self.folder = folder
         self.shared = shared
-        self.reserve = reserve
         self.db = Database(folder / DATABASE_FILE, shared.storage, shared.observer)
+        self.disk = VaultDisk(entry.name, folder, self.db, reserve, shared.storage)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
+        self.document_projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool, DOCUMENTS)
         self.vocabulary = Vocabulary()
         self.rankings = RankingCache()
         self.graph_cache = GraphCache(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
+        self.history = VaultHistory(self.notes.root, folder, entry.vault_id, shared.notes.history)
+        self.work_repository = WorkRepository(_work_folder(entry, shared.notes))
         self.activity_log = ActivityLog(self.db, shared.sessions, shared.observer)
         self.access_counts: Counter[int] = Counter()
         self.shown_texts = ShownTexts()
-        self._file: tuple[int, int] | None = None
+        self.engines = SearchEngines(
+            db=self.db,
+            projection=self.projection,
+            documents=self.document_projection,
+            vocabulary=self.vocabulary,
+            rankings=self.rankings,
+            embedder=shared.embedder,
+            cross=shared.cross,
+            expander=shared.expander,
+            observer=shared.observer,
+            settings=shared.search,
+            rerank=shared.rerank,
+            expansion=shared.expansion,
+        )
+        lasting = None if shared.run_while_open is None else partial(shared.run_while_open, self)
+        self.background = BackgroundWork(self.lease, self._run_due_work, lasting)
         self._model: str | None = None
-        self._is_work_due = False
-        self._background_work: asyncio.Task[None] | None = None
-        self._background_task: asyncio.Task[object] | None = None
-        self._follow_up_task: asyncio.Task[object] | None = None
-        self._later: asyncio.TimerHandle | None = None
 
     @property
     def name(self) -> str:
         return self.entry.name
 
-    @property
-    def engines(self) -> SearchEngines:
-        """The engines and settings that ``vaults.search`` works with."""
-        shared = self.shared
-        return SearchEngines(
-            self.db,
-            self.projection,
-            self.vocabulary,
-            self.rankings,
-            shared.embedder,
-            shared.cross,
-            shared.expander,
-            shared.observer,
-            shared.search,
-            shared.rerank,
-            shared.expansion,
-        )
-
     async def open(self) -> None:
         """Check and migrate the database, then start background work. Raises ``VaultQuarantined`` (reason missing,
         damaged, foreign, future) or ``VaultUnavailable``, and then leaves nothing open."""
-        self._file = database_checks.file_identity(self.db.path, self.name)
+        self.disk.identify()
         tighten_permissions(self.folder, FOLDER_MODE)
-        if self.is_marked_damaged():
+        if database_checks.is_marked_damaged(self.db.path):
             await run_in(self.shared.pool, database_checks.recheck_damage, self.db.path, self.shared.storage)
         try:
             has_lease = self.lease.try_acquire()
@@ -191,8 +191,8 @@ class Vault:
                 with contextlib.suppress(StrongroomError):
                     await recovery.run(self)
             if has_lease and await self.db.read(self.has_due_jobs):
-                self.start_background_work()
-            self.resume_background_task()
+                self.background.start()
+            self.background.resume_lasting_task()
         except BaseException:
             await self.close()
             raise
@@ -210,13 +210,7 @@ class Vault:
 
     async def close(self) -> None:
         """Stop background work, write what is worth keeping, close files and threads."""
-        if self._later is not None:
-            self._later.cancel()
-        await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers
-        for task in (self._background_task, self._follow_up_task, self._background_work):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        await self.background.stop()
         try:
             if self.shared.before_close is not None and self.lease.held:
                 with contextlib.suppress(StrongroomError):  # stays due until the vault is next open
@@ -224,7 +218,7 @@ class Vault:
             await self.settle()
             await self.activity_log.close()
         finally:
-            await self.projection.drop()
+            await self.drop_vectors()
             await self.db.close()
             self.lease.release()
 
@@ -236,7 +230,7 @@ class Vault:
         try:
             if accesses:
                 await self.db.write_uncounted(lambda tx: access_counts.add_access_counts(tx, accesses))
-            if self.lease.held and await self.projection.save():
+            if self.lease.held and any([await each.save() for each in self.projections]):
                 await self.db.write(embeddings.prune_removals)
         except (ReadOnly, StorageFull, VaultUnavailable):
             # Nothing here is worth failing for: the rows are the truth, and they are all there.
@@ -245,15 +239,35 @@ class Vault:
     async def rest(self) -> None:
         """Release everything but the vectors and the task that follows the files. Where no such task runs, release the
         lease too, so that another process may do the background work."""
-        if self.busy:
+        if self.background.is_busy:
             return
         await self.settle()
         self.rankings.clear()
         self.vocabulary.clear()
         self.graph_cache.clear()
         await self.db.rest()
-        if self._background_task is None or self._background_task.done():
+        if not self.background.has_lasting_task:
             self.lease.release()
+
+    @property
+    def projections(self) -> tuple[Projection, ...]:
+        """The vector indexes of every shelf."""
+        return self.projection, self.document_projection
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes the vectors take in memory now."""
+        return sum(each.memory_bytes for each in self.projections)
+
+    async def drop_vectors(self) -> None:
+        """Free the memory of vectors; the next search loads them again."""
+        for each in self.projections:
+            await each.drop()
+
+    async def erase_removed_vectors(self) -> None:
+        """After a purge: remove every trace of vectors that are gone."""
+        for each in self.projections:
+            await each.erase_removed()
 
     async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
         """Vectors for a live write, or None when they would take too long: then the write queues them."""
@@ -275,97 +289,28 @@ class Vault:
             except (ReadOnly, StorageFull):
                 return  # searches use the vectors the vault has; tried again once it can be written
             if missing:
-                self.start_background_work()
+                self.background.start()
             self._model = model.key
-
-    def start_background_work(self) -> None:
-        """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""
-        self._is_work_due = True
-        if (self._background_work is None or self._background_work.done()) and self.lease.try_acquire():
-            self._background_work = asyncio.create_task(self._run_background_work())
-
-    def schedule_background_work(self, seconds: float) -> None:
-        """Call ``start_background_work`` after ``seconds``; a later call replaces an earlier one."""
-        if self._later is not None:
-            self._later.cancel()
-        self._later = asyncio.get_running_loop().call_later(seconds, self.start_background_work)
-
-    def resume_background_task(self) -> None:
-        """Run the task that lasts as long as the vault is open, if this process has or gets the lease."""
-        # A task that returned has nothing more to do; one that failed is started again.
-        idle = self._background_task is None or (self._background_task.done() and _has_failed(self._background_task))
-        if idle and self.shared.background_task is not None and self.lease.try_acquire():
-            self._background_task = asyncio.create_task(self.shared.background_task(self), name="background-task")
-
-    def run_in_background(self, work: VaultTask) -> None:
-        """Finish something soon after a call, with or without the lease; dropped while other such work runs."""
-        if self._follow_up_task is None or self._follow_up_task.done():
-            self._follow_up_task = asyncio.create_task(work(self), name="aside")
 
     def has_due_jobs(self, tx: Reader) -> bool:
         """Whether a background job is due."""
         return any(job.is_due(tx) for job in self.shared.background_jobs)
 
-    @property
-    def busy(self) -> bool:
-        """Whether background work is under way."""
-        return self._background_work is not None and not self._background_work.done()
+    async def _run_due_work(self) -> None:
+        for job in self.shared.background_jobs:
+            if await self.db.read(job.is_due):
+                await job.run(self)
+        await backfill.run_backfill(self.db, self.shared.embedder)
+        await self.adopt_model()
+        await backfill.run_backfill(self.db, self.shared.embedder)
 
-    async def _run_background_work(self) -> None:
-        try:
-            while self._is_work_due:  # also work that fell due meanwhile
-                self._is_work_due = False
-                for job in self.shared.background_jobs:
-                    if await self.db.read(job.is_due):
-                        await job.run(self)
-                await backfill.run_backfill(self.db, self.shared.embedder)
-                await self.adopt_model()
-                await backfill.run_backfill(self.db, self.shared.embedder)
-        except StrongroomError:
-            # The model or the disk is down; both report themselves, and the pool's next round tries again.
-            return
+    def start_background_work(self) -> None:
+        """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""
+        self.background.start()
 
     def check_writable(self) -> None:
-        """Call before a write. As ``check_in_place``; also raises ``StorageFull`` while less is free than the reserve
-        that lets owners delete and recover."""
-        self.check_in_place()
-        if not self.has_room_for(0):
-            raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
-
-    def check_in_place(self) -> None:
-        """Call before a write that frees space. Raises ``VaultQuarantined`` when the files were moved or deleted: a
-        database that lost its name would accept writes and lose them. Raises ``ReadOnly`` on a read-only file system.
-        """
-        if not self._in_place():
-            raise VaultQuarantined(
-                f"the files of vault {self.name} were moved or deleted", hint="restore a backup", reason="missing"
-            )
-        if os.statvfs(self.folder).f_flag & os.ST_RDONLY:
-            raise ReadOnly("the vault's files cannot be written", hint="the operator must check mount and owner")
-
-    def has_room_for(self, size: int) -> bool:
-        """Whether ``size`` bytes can be written and the space that stays free is not touched."""
-        return free_bytes(self.folder) >= self.shared.storage.reserve_mb * MB + size
-
-    async def make_room(self) -> None:
-        """Call before a write that deletes. As ``check_in_place``; on a full disk also gives the reserve up and empties
-        the WAL, whose pages take room twice."""
-        self.check_in_place()
-        if self.reserve.is_needed():
-            self.reserve.give_up()
-            with contextlib.suppress(StorageFull):
-                await self.db.checkpoint()
-
-    def is_marked_damaged(self) -> bool:
-        """Whether any process found damage in the database."""
-        return database_checks.is_marked_damaged(self.db.path)
-
-    def _in_place(self) -> bool:
-        try:
-            found = self.db.path.stat()
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._file
+        """Call before a write. Raises what ``VaultDisk.check_writable`` raises."""
+        self.disk.check_writable()
 
 
 def notes_root(entry: VaultEntry, folder: Path) -> Path:
@@ -381,7 +326,10 @@ async def create_files(folder: Path, settings: StorageSettings) -> str:
 
     def stamp(tx: Writer) -> str:
         for key, value in (("vault_id", str(uuid7())), ("created_at", clock.now())):
-            tx.run("INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING", (key, value))
+            tx.run(
+                "INSERT INTO vault_info (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING",
+                {"key": key, "value": value},
+            )
         return str(tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
 
     try:
@@ -391,5 +339,8 @@ async def create_files(folder: Path, settings: StorageSettings) -> str:
         await db.close()
 
 
-def _has_failed(task: asyncio.Task[object]) -> bool:
-    return task.cancelled() or task.exception() is not None
+def _work_folder(entry: VaultEntry, settings: NotesSettings) -> Path | None:
+    """The folder of the repository the vault's work is in: the folder served in place, or the one in the settings."""
+    if entry.path is not None:
+        return entry.path
+    return Path(settings.repository) if settings.repository else None

@@ -58,18 +58,20 @@ class SetResults:
         return [goal.measure for goal in self.judged.task.goals if values[goal.measure] < goal.floor]
 
 
-def measure(sets: Sequence[JudgedSet], shelf: StoredSets, scorer: ScoreScript, *, ablate: bool) -> Iterator[SetResults]:
+def measure(
+    sets: Sequence[JudgedSet], stored: StoredSets, scorer: ScoreScript, *, ablate: bool
+) -> Iterator[SetResults]:
     """One block a set, in order."""
     for same in _group_by_store(sets):
         blocks = [SetResults(judged) for judged in same]
-        for block, run, answered in _ask_store(blocks, shelf, {}, tuple(MODES)):
+        for block, run, answered in _ask_store(blocks, stored, {}, tuple(MODES)):
             block.answered[run] = answered
             block.rows[run] = scorer.score(block.judged, run, answered.ranked, intervals=run == "default")
         for block in blocks:
             for name, ranking in BASELINES.items():
                 block.rows[name] = scorer.score(block.judged, name, ranking(block.judged, queries.DEPTH))
         for label, environment in ABLATIONS if ablate else ():
-            _add_ablation(blocks, StoredSets(shelf.folder), scorer, label, flags_of(environment))
+            _add_ablation(blocks, StoredSets(stored.folder), scorer, label, flags_of(environment))
         yield from blocks
 
 
@@ -81,7 +83,7 @@ def flags_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add_ablation(
-    blocks: Sequence[SetResults], shelf: StoredSets, scorer: ScoreScript, label: str, flags: Mapping[str, Any]
+    blocks: Sequence[SetResults], stored: StoredSets, scorer: ScoreScript, label: str, flags: Mapping[str, Any]
 ) -> None:
     try:
         data_folders.default_settings(ROOT, **flags)
@@ -89,16 +91,16 @@ def _add_ablation(
         for block in blocks:
             block.changed[label] = str(unknown)
         return
-    for block, run, answered in _ask_store(blocks, shelf, flags, ("default",)):
+    for block, run, answered in _ask_store(blocks, stored, flags, ("default",)):
         name = "without." + "-".join(label.split())
         block.changed[label] = scorer.compare(block.judged, name, answered.ranked, run)
 
 
 def _ask_store(
-    blocks: Sequence[SetResults], shelf: StoredSets, flags: Mapping[str, Any], runs: Sequence[str]
+    blocks: Sequence[SetResults], stored: StoredSets, flags: Mapping[str, Any], runs: Sequence[str]
 ) -> Iterator[tuple[SetResults, str, AnsweredRun]]:
     first = blocks[0].judged
-    with stored_sets.copy_stored_set(shelf, first, flags) as ready:
+    with stored_sets.copy_stored_set(stored, first, flags) as ready:
         token = ready.tokens[SUBJECT]
         with servers.run_server(servers.SERVE, ready.data, **flags) as server:
             for vault in first.vaults:

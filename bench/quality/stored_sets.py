@@ -63,10 +63,10 @@ class StoredSets:
 
 
 @contextmanager
-def copy_stored_set(shelf: StoredSets, judged: JudgedSet, flags: Mapping[str, Any]) -> Iterator[DataFolder]:
+def copy_stored_set(stored_sets: StoredSets, judged: JudgedSet, flags: Mapping[str, Any]) -> Iterator[DataFolder]:
     """A folder of one's own that holds the set, with a token for all its vaults. Stores it first where needed."""
-    kept = shelf.folder / folder_key(judged, flags)
-    if shelf.fresh or not kept.is_dir():
+    kept = stored_sets.folder / folder_key(judged, flags)
+    if stored_sets.fresh or not kept.is_dir():
         _store(kept, judged, flags)
     with tempfile.TemporaryDirectory(prefix="strongroom-bench-quality-", ignore_cleanup_errors=True) as made:
         data = Path(made) / "data"
@@ -151,18 +151,18 @@ def _remember(port: int, token: str, documents: Sequence[JudgedDocument]) -> Non
         result_of(body)
 
 
-def _wait_for_vectors(door: VaultEndpoint) -> int:
+def _wait_for_vectors(endpoint: VaultEndpoint) -> int:
     """Wait until every text has its vector; how many memories there are."""
     until = time.monotonic() + PATIENCE_S
-    with RawConnection(door.port) as line:
+    with RawConnection(endpoint.port) as line:
         while time.monotonic() < until:
-            status = result_of(line.ask(door.call("status", {})))
+            status = result_of(line.ask(endpoint.call("status", {})))
             pending = status["embedding"]["pending"]
             if pending == 0:
                 return int(status["memories"]["living"])
-            _print_progress(f"{door.vault}: {pending:,} texts without a vector yet")
+            _print_progress(f"{endpoint.vault}: {pending:,} texts without a vector yet")
             time.sleep(GLANCE_S)
-    raise RuntimeError(f"{door.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
+    raise RuntimeError(f"{endpoint.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
 
 
 def _forget_old(kept: Path) -> None:

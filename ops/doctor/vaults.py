@@ -32,12 +32,13 @@ async def holds(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
     """What the vault holds."""
     found = await read_status(vault, viewer)
     counts = f"{found.memories.living:,} memories, {found.notes.notes:,} notes, {found.index.passages:,} passages"
+    read_in = found.documents.documents + found.documents.transcripts
+    counts += f" ({read_in:,} documents and transcripts)" if read_in else ""
     return DoctorCheck("holds", "ok", f"{counts}, {found.storage_bytes // 1024:,} KB")
 
 
 _SHARED = (
-    " AND NOT EXISTS (SELECT 1 FROM passages p JOIN memories m ON p.kind = 'memory' AND p.item = m.seq"
-    " WHERE p.seq = q.passage AND m.visibility = 'private' AND m.stored_by <> :viewer)"
+    " AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.seq = q.passage AND p.owner IS NOT NULL AND p.owner <> :viewer)"
 )
 
 
@@ -119,5 +120,9 @@ async def _run_check(vault: Vault, check: VaultCheck) -> DoctorCheck:
     except StrongroomError as failure:
         name = getattr(getattr(check, "func", check), "__name__", "check")
         return DoctorCheck(
-            name, "error", f"it could not be looked at: {failure.message}", failure.hint or "", [], vault.name
+            name,
+            "error",
+            f"it could not be looked at: {failure.message}",
+            todo=failure.hint or "",
+            vault=vault.name,
         )

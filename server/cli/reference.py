@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from server.caller_views import View
-    from server.tool_spec import ToolRegistry, ToolSpec
+    from server.tool_registry import ToolRegistry
+    from server.tool_spec import ToolSpec
+    from server.toolsets.old_tool import Toolset
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,6 +55,20 @@ def tools_page() -> str:
     return "\n\n".join(parts)
 
 
+def line_kinds_table() -> str:
+    """Every kind of line an import takes, but memories, which have a table of their own."""
+    from vaults.domain.import_export.lines import LINE_KINDS
+
+    rows = ["| kind | what | needs | may have |", "|---|---|---|---|"]
+    for kind, model in LINE_KINDS.items():
+        if kind != "memory":
+            names: dict[bool, list[str]] = {True: [], False: []}
+            for name, field in model.model_fields.items():
+                names[field.is_required()].append(f"`{field.alias or name}`")
+            rows.append(f"| `{kind}` | {_cell(model.__doc__)} | {', '.join(names[True])} | {', '.join(names[False])} |")
+    return "\n".join(rows)
+
+
 def costs_table() -> str:
     """What each preset costs: bytes of the list as sent, tokens of the part a model may be shown."""
     from auth.roles import Role
@@ -86,8 +102,52 @@ def _cost(registry: ToolRegistry, view: View) -> str:
     return " | ".join(f"{number:,}" for number in (len(tools), *sizes, *tokens))
 
 
+def old_names_page() -> str:
+    """Every toolset: what its list costs beside the one the system publishes, its tools, and our call that decides who
+    may use each."""
+    from server.tools import discover
+    from server.toolsets.registry import all_toolsets
+
+    registry = discover()
+    rows = [
+        f"| [{each.system}](#{_anchor(each.system)}) | `?tools={each.name}` | {len(each.tools)} |"
+        f" {_old_cost(registry, each)} |"
+        for each in all_toolsets()
+    ]
+    head = ["| system | asked for as | tools | tokens of the list | of theirs |", "|---|---|---|---|---|", *rows]
+    return "\n\n".join(["\n".join(head), *map(_old_names_section, all_toolsets())])
+
+
+def _anchor(heading: str) -> str:
+    return "".join(each for each in heading.lower() if each.isalnum() or each in "- ").replace(" ", "-")
+
+
+def _old_cost(registry: ToolRegistry, toolset: Toolset) -> str:
+    from auth.roles import Role
+    from vaults.search import tokenizer
+
+    shown = [
+        {
+            "name": each.name,
+            "description": each.description,
+            "inputSchema": each.input_schema_for(registry, Role.ADMIN, "auto"),
+        }
+        for each in toolset.tools
+    ]
+    return f"{tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False)):,} | {toolset.published_tokens:,}"
+
+
+def _old_names_section(toolset: Toolset) -> str:
+    lines = [f"## {toolset.system}", "", "| tool | here | arguments |", "|---|---|---|"]
+    for tool in toolset.tools:
+        calls = dict.fromkeys(tool.calls.values())
+        listed = [f"`{name}`{' °' if name in tool.hidden else ''}" for name in tool.arguments.model_fields]
+        lines.append(f"| `{tool.name}` | {', '.join(f'`{call}`' for call in calls)} | {' '.join(listed)} |")
+    return "\n".join(lines)
+
+
 def _tool_lines(spec: ToolSpec) -> Iterator[str]:
-    role = ", ".join(f"{name}: {role.label}" for name, role in spec.actions.items()) or spec.role.label
+    role = ", ".join(f"{name}: {each.role.label}".removeprefix(": ") for name, each in spec.actions.items())
     traits = [f"role {role}", f"preset {spec.preset}", "writes" if spec.writes else "reads"]
     yield f"## `{spec.name}`\n"
     yield f"{spec.description}\n"
@@ -128,6 +188,8 @@ GENERATED_PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("docs/settings.md", "settings", settings_table),
     ("docs/tools.md", "costs", costs_table),
     ("docs/tools.md", "tools", tools_page),
+    ("docs/import.md", "lines", line_kinds_table),
+    ("docs/old-names.md", "toolsets", old_names_page),
     ("docs/architecture.md", "packages", top_level_graph),
     ("docs/architecture.md", "parts", second_level_graph),
 )

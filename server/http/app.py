@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
 from starlette.requests import Request
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -45,10 +46,14 @@ from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Context, Extend, Protocol, make_protocol
 from server.services import SERVER_WORK, Recorders, Services, open_services
 from server.settings import LoadedSettings, Settings
-from server.tool_spec import ToolRegistry
+from server.tool_registry import ToolRegistry
 from server.tools import discover
+from server.toolsets.registry import required_role as old_tool_role
 from server.version import version
+from vaults.db.migration import load_migrations
 from vaults.errors import InvalidArgument, StrongroomError
+
+log = structlog.get_logger("server.http")
 
 KEYS = KEYS_FOLDER
 """Folder of the signing keys, in the data folder."""
@@ -89,8 +94,8 @@ class _Site:
         names = [spec.name for spec in self._registry]
         self._metrics = Metrics(instruments.registry, tools=names, version=version())
         self._calls = instruments.calls
-        self._calls.sink.on_drop = self._metrics.lines_dropped
-        self._refusals = RefusalLog(self._calls, self._metrics.refused)
+        self._calls.sink.on_drop = self._metrics.on_lines_dropped
+        self._refusals = RefusalLog(self._calls, self._metrics.on_refusal)
         self._lifespan = Router(lifespan=self._open)
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
@@ -123,11 +128,12 @@ class _Site:
                     self._application.loaded.data,
                     self._registry,
                     recorders=Recorders(self._metrics, self._calls),
-                    upkeep=SERVER_WORK if ring is None else replace(SERVER_WORK, followers=(ring.refresh,)),
+                    background=SERVER_WORK if ring is None else replace(SERVER_WORK, followers=(ring.refresh,)),
                 )
             )
+            _log_opened(services)
             register_pings(services)
-            lag = LoopLag(self._metrics.record_loop_lag, self._settings.ops.loop_lag_interval_s)
+            lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
@@ -151,7 +157,7 @@ class _Site:
             allowed_hosts=hosts,
             allowed_origins=origins,
             max_body=self._settings.server.max_body,
-            denied=self._refusals.write,
+            on_refusal=self._refusals.write,
         )
         self._gate = Gate(route, policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
@@ -231,14 +237,14 @@ def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url
         stack.push_async_callback(keys.close)
         chain.append(ExternalAuthenticator(issuer, keys, url, settings.leeway_s))
     return Authenticator(
-        chain, services.access_cache, used=lambda token_id: services.days.mark_seen(TOKEN_SEEN + token_id)
+        chain, services.access_cache, on_use=lambda token_id: services.daily_usage.mark_seen(TOKEN_SEEN + token_id)
     )
 
 
 def _required_role(registry: ToolRegistry, name: str) -> Role | None:
     """The least role that can call a tool at all; what an action needs is checked in dispatch."""
     spec = registry.get(name)
-    return None if spec is None else min(spec.actions.values(), default=spec.role)
+    return old_tool_role(registry, name) if spec is None else spec.least_role
 
 
 def _identify(ctx: Context) -> Caller:
@@ -250,4 +256,10 @@ def _identify(ctx: Context) -> Caller:
 
 def _drain(services: Services, protocol: Protocol) -> None:
     services.health.drain()
-    protocol.listening.close()
+    protocol.subscriptions.close()
+
+
+def _log_opened(services: Services) -> None:
+    """One line that says what is served, for whoever starts it or looks why it differs from another."""
+    schema = {folder: len(load_migrations(folder)) for folder in ("control", "vault")}
+    log.info("opened", data=str(services.data), schema=schema, text_index="fts5", tools=len(list(services.registry)))

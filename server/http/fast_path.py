@@ -20,6 +20,7 @@ from starlette.types import Message, Scope, Send
 
 from server.call import AnswerForm
 from server.dispatch import CallOutcome
+from server.http.request_body import JsonBody
 
 CACHE_SIZE = 256
 _MODERN = b"2026-07-28"
@@ -47,7 +48,7 @@ class ParsedToolCall:
 class _CallHeaders:
     """The headers the SDK reads, except the name."""
 
-    kept: tuple[tuple[bytes, bytes], ...]
+    values: tuple[tuple[bytes, bytes], ...]
     modern: bool
     name: str | None
 
@@ -72,39 +73,36 @@ class _CallHeaders:
         return cls(read, modern=True, name=named.decode()) if plain else None
 
 
-def parse_tool_call(scope: Scope, body: bytes) -> ParsedToolCall | None:
+def parse_tool_call(scope: Scope, body: JsonBody) -> ParsedToolCall | None:
     """The call, or None for anything but the plain form."""
-    if b'"tools/call"' not in body or b'"progressToken"' in body:
+    if b'"tools/call"' not in body.data or b'"progressToken"' in body.data:
         return None
     headers = _CallHeaders.of(scope)
-    if headers is None or (not headers.modern and _SURROGATE.search(body)):
+    if headers is None or (not headers.modern and _SURROGATE.search(body.data)):
         return None
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
+    message = body.document
+    if not isinstance(message, dict) or message.keys() != _ENVELOPE or message["method"] != "tools/call":
         return None
-    if not isinstance(asked, dict) or asked.keys() != _ENVELOPE or asked["method"] != "tools/call":
-        return None
-    return _parse_plain_call(headers, asked)
+    return _parse_plain_call(headers, message)
 
 
-def _parse_plain_call(headers: _CallHeaders, asked: Mapping[str, Any]) -> ParsedToolCall | None:
-    number, params = asked["id"], asked["params"]
-    if type(number) not in (str, int) or not isinstance(params, dict) or not params.keys() <= _PARAMS:
+def _parse_plain_call(headers: _CallHeaders, message: Mapping[str, Any]) -> ParsedToolCall | None:
+    request_id, params = message["id"], message["params"]
+    if type(request_id) not in (str, int) or not isinstance(params, dict) or not params.keys() <= _PARAMS:
         return None
     name, arguments = params.get("name"), params.get("arguments", {})
     if not isinstance(name, str) or headers.name not in (None, name) or not isinstance(arguments, dict):
         return None
-    envelope = (headers.kept, asked["jsonrpc"], json.dumps(params.get("_meta")))
-    return ParsedToolCall(number, name, arguments, headers.modern, envelope)
+    envelope = (headers.values, message["jsonrpc"], json.dumps(params.get("_meta")))
+    return ParsedToolCall(request_id, name, arguments, headers.modern, envelope)
 
 
 class FastPath:
     """Envelopes known to be good; ``stamp`` is the ``_meta`` of modern results. One per process, on its event loop."""
 
-    def __init__(self, stamp: Mapping[str, Any], kept: int = CACHE_SIZE) -> None:
+    def __init__(self, stamp: Mapping[str, Any], size: int = CACHE_SIZE) -> None:
         self._stamp = stamp
-        self._kept = kept
+        self._size = size
         self._known: OrderedDict[Hashable, None] = OrderedDict()
 
     def knows(self, call: ParsedToolCall) -> bool:
@@ -124,7 +122,7 @@ class FastPath:
                 good = message["status"] == 200 and (b"content-type", b"application/json") in message["headers"]
             elif good and b'"result":{' in message.get("body", b"")[:300]:
                 self._known[call.envelope] = None
-                while len(self._known) > self._kept:
+                while len(self._known) > self._size:
                     self._known.popitem(last=False)
             await send(message)
 

@@ -7,7 +7,6 @@ body but its id. Any other difference makes another key, so a hit is what the SD
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -17,6 +16,7 @@ from starlette.types import Message, Scope, Send
 
 from server.call import AnswerForm
 from server.caller_views import View
+from server.http.request_body import JsonBody
 
 CACHE_SIZE = 256
 MAX_ANSWER_BYTES = 1 << 20
@@ -47,20 +47,17 @@ class CachedListing:
     after: bytes
 
 
-def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: bytes) -> ListingRequest | None:
+def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: JsonBody) -> ListingRequest | None:
     """The request, or None for anything but a plain listing."""
-    if len(body) > _BODY_LIMIT or not any(method in body for method in _METHODS_AS_JSON):
+    if len(body.data) > _BODY_LIMIT or not any(method in body.data for method in _METHODS_AS_JSON):
         return None
-    try:
-        asked = json.loads(body)
-        if not isinstance(asked, dict) or asked.get("method") not in _METHODS:
-            return None
-    except (ValueError, RecursionError):
+    message = body.document
+    if not isinstance(message, dict) or message.get("method") not in _METHODS:
         return None
-    number = _encode_id(asked.get("id"))
-    if number is None:
+    request_id = _encode_id(message.get("id"))
+    if request_id is None:
         return None
-    rest = _without_id(body, number)
+    rest = _without_id(body.data, request_id)
     if rest is None:
         return None
     headers = tuple(
@@ -68,50 +65,50 @@ def parse_listing_request(scope: Scope, view: tuple[View, AnswerForm], body: byt
         for name, value in scope["headers"]
         if name.startswith(b"mcp-") or name in (b"accept", b"content-type")
     )
-    return ListingRequest((view, headers, rest), number)
+    return ListingRequest((view, headers, rest), request_id)
 
 
-def _without_id(body: bytes, number: bytes) -> tuple[bytes, bytes] | None:
+def _without_id(body: bytes, request_id: bytes) -> tuple[bytes, bytes] | None:
     """The request before and after its id, byte for byte. None if what looks like the id occurs twice, or never."""
-    for written in (b'"id":' + number, b'"id": ' + number):
+    for written in (b'"id":' + request_id, b'"id": ' + request_id):
         before, found, after = body.partition(written)
         if found:
             return None if written in after else (before, after)
     return None
 
 
-def _encode_id(number: object) -> bytes | None:
-    if isinstance(number, str) and _SIMPLE_ID.fullmatch(number):
-        return f'"{number}"'.encode()
-    if type(number) is int and abs(number) < 2**53:
-        return str(number).encode()
+def _encode_id(request_id: object) -> bytes | None:
+    if isinstance(request_id, str) and _SIMPLE_ID.fullmatch(request_id):
+        return f'"{request_id}"'.encode()
+    if type(request_id) is int and abs(request_id) < 2**53:
+        return str(request_id).encode()
     return None
 
 
 class ListingCache:
     """Bounded, least recently used first out. One per process, on its event loop."""
 
-    def __init__(self, kept: int = CACHE_SIZE) -> None:
-        self._kept = kept
+    def __init__(self, size: int = CACHE_SIZE) -> None:
+        self._size = size
         self._answers: OrderedDict[Hashable, CachedListing] = OrderedDict()
 
-    def knows(self, asked: ListingRequest) -> bool:
+    def knows(self, request: ListingRequest) -> bool:
         """Whether the answer is cached."""
-        return asked.key in self._answers
+        return request.key in self._answers
 
-    async def answer(self, asked: ListingRequest, send: Send) -> bool:
+    async def answer(self, request: ListingRequest, send: Send) -> bool:
         """Answer from the cache; False: nothing is cached."""
-        known = self._answers.get(asked.key)
+        known = self._answers.get(request.key)
         if known is None:
             return False
-        self._answers.move_to_end(asked.key)
-        body = _answer_prefix(asked) + known.after
+        self._answers.move_to_end(request.key)
+        body = _answer_prefix(request) + known.after
         headers = [*known.headers, (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         return True
 
-    def recording(self, asked: ListingRequest, send: Send) -> Send:
+    def recording(self, request: ListingRequest, send: Send) -> Send:
         """A ``send`` that passes everything on, and keeps a whole, successful JSON answer."""
         started: list[Message] = []
 
@@ -119,17 +116,17 @@ class ListingCache:
             if message["type"] == "http.response.start":
                 started.append(message)
             elif started and not message.get("more_body", False):
-                self._keep(asked, started.pop(), message.get("body", b""))
+                self._keep(request, started.pop(), message.get("body", b""))
             else:
                 started.clear()  # in pieces: a stream
             await send(message)
 
         return record
 
-    def _keep(self, asked: ListingRequest, start: Message, body: bytes) -> None:
+    def _keep(self, request: ListingRequest, start: Message, body: bytes) -> None:
         headers = tuple((name, value) for name, value in start["headers"] if name != b"content-length")
         whole = start["status"] == 200 and (b"content-type", b"application/json") in headers
-        before = _answer_prefix(asked)
+        before = _answer_prefix(request)
         # An answer that begins otherwise is an error, or written by an SDK that orders keys differently.
         if (
             whole
@@ -137,10 +134,10 @@ class ListingCache:
             and b'"result"' in body[len(before) : len(before) + 12]
             and len(body) < MAX_ANSWER_BYTES
         ):
-            self._answers[asked.key] = CachedListing(headers, body[len(before) :])
-            while len(self._answers) > self._kept:
+            self._answers[request.key] = CachedListing(headers, body[len(before) :])
+            while len(self._answers) > self._size:
                 self._answers.popitem(last=False)
 
 
-def _answer_prefix(asked: ListingRequest) -> bytes:
-    return b'{"jsonrpc":"2.0","id":' + asked.id
+def _answer_prefix(request: ListingRequest) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + request.id

@@ -1,4 +1,4 @@
-"""What is read of a request before anything is believed: path, headers, length, the tools it calls; and refusals."""
+"""What is read of a request before anything is believed: path, headers, length; and refusals."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp.shared.inbound import decode_header_value
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Scope, Send
 
 from ops.refusals import RefusalLine, RefusalReason
 
 Headers = list[tuple[bytes, bytes]]
-
-MAX_STRUCTURE = 75_000
-"""Max commas, brackets and braces in one body. The largest memory of commas alone, with its metadata, has 62,000;
-parsing many more would hold up every other caller of the process for a good part of a second."""
 
 _PORT = re.compile(r"[0-9]{1,5}")
 _LABEL = re.compile(rb"[a-z0-9_-]+\.(?P<parent>[a-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
@@ -140,61 +134,6 @@ class RequestHead:
 def too_large(limit: int) -> Refusal:
     """The refusal of a body above ``limit`` bytes."""
     return Refusal(413, "too_large", f"the request body is larger than {limit} bytes", reason="body")
-
-
-def check_structure(body: bytes | bytearray) -> None:
-    """Refuse a body of very many JSON values before it is parsed, by a count that takes a millisecond per megabyte.
-    Text counts too, which is why the limit is above what a tool takes."""
-    if len(body) > MAX_STRUCTURE and sum(body.count(mark) for mark in (b",", b"[", b"{")) > MAX_STRUCTURE:
-        message = f"the request body has more than {MAX_STRUCTURE} commas, brackets and braces"
-        raise Refusal(413, "too_large", message, reason="body")
-
-
-async def read_called_tools(envelope: RequestHead, receive: Receive, limit: int) -> tuple[list[str], Receive]:
-    """The tools a request calls, and the ``receive`` to go on with.
-
-    ``Mcp-Method`` and ``Mcp-Name`` are believed only for a modern revision, where the SDK compares them with the body.
-    Otherwise a harmless header could stand over another call, so the body is read, parsed and replayed.
-    """
-    version, method = envelope.one(b"mcp-protocol-version"), envelope.one(b"mcp-method")
-    if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS and method is not None:
-        name = decode_header_value(envelope.one(b"mcp-name")) if method == "tools/call" else None
-        return ([name] if name is not None else []), receive
-    body, replay = await _buffer_body(receive, limit)
-    return _tools_in(body), replay
-
-
-def _tools_in(body: bytes) -> list[str]:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return []  # not ours to explain: the SDK answers it as a parse error and calls nothing
-    calls = document if isinstance(document, list) else [document]
-    parameters = [c.get("params") for c in calls if isinstance(c, dict) and c.get("method") == "tools/call"]
-    names = [each.get("name") for each in parameters if isinstance(each, dict)]
-    return [name for name in names if isinstance(name, str)]
-
-
-async def _buffer_body(receive: Receive, limit: int) -> tuple[bytes, Receive]:
-    messages: list[Message] = []
-    body = bytearray()
-    while True:
-        message = await receive()
-        messages.append(message)
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise too_large(limit)
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            break
-    waiting = iter(messages)
-
-    async def replay() -> Message:
-        for each in waiting:
-            return each
-        return await receive()
-
-    check_structure(body)
-    return bytes(body), replay
 
 
 def _is_allowed(value: bytes, patterns: Sequence[str]) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
+from auth.roles import Role
 from server.call import AnswerForm
 from server.caller_views import View
 from server.tool_json_schema import to_listed_output
-from server.tool_spec import ToolRegistry, ToolSpec
+from server.tool_registry import ToolRegistry
+from server.tool_spec import ToolSpec
+from server.toolsets.old_tool import OldTool
+from server.toolsets.registry import toolset_of
+from vaults.domain.paging import cursors
 from vaults.errors import InvalidArgument
 
 PAGE_SIZE = 100
 
 
 class ToolCatalogue:
-    """Pages of tools, cached per view and whether answers have a JSON form: 54 lists at most."""
+    """Pages of tools, cached per view and whether answers have a JSON form: a few dozen lists at most."""
 
     def __init__(self, registry: ToolRegistry, page: int = PAGE_SIZE) -> None:
         self._registry = registry
@@ -31,12 +32,29 @@ class ToolCatalogue:
         key = view, form != "text"
         tools = self._tools.get(key)
         if tools is None:
-            tools = self._tools[key] = [_wire(spec, *key) for spec in self._registry.visible(*view)]
-        start = _decode_cursor(cursor, view, len(tools)) if cursor is not None else 0
+            tools = self._tools[key] = self._list(*key)
+        listing = "tools {:d} {} {}".format(*view)
+        start = _decode_start(cursor, listing, len(tools)) if cursor is not None else 0
         end = start + self._page
-        return ListToolsResult(
-            tools=tools[start:end], next_cursor=_encode_cursor(end, view) if end < len(tools) else None
-        )
+        following = cursors.encode(listing, "", end) if end < len(tools) else None
+        return ListToolsResult(tools=tools[start:end], next_cursor=following)
+
+    def _list(self, view: View, structured: bool) -> list[Tool]:  # noqa: FBT001  a fact about the caller
+        toolset = toolset_of(view[1])
+        if toolset is None:
+            return [_wire(spec, view, structured) for spec in self._registry.visible(*view)]
+        role, _, write_mode = view
+        return [
+            _wire_old(tool, self._registry, role, write_mode)
+            for tool in toolset.visible(self._registry, role, write_mode)
+        ]
+
+
+def _decode_start(cursor: str, listing: str, count: int) -> int:
+    _, start = cursors.decode(cursor, listing)
+    if not 0 < start < count:
+        raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
+    return start
 
 
 def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001  a fact about the caller
@@ -49,22 +67,19 @@ def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001
         output_schema=to_listed_output(spec.output_schema) if structured else None,
         annotations=ToolAnnotations(
             read_only_hint=not writes,
-            destructive_hint=writes and spec.destructive,
-            idempotent_hint=spec.idempotent or not writes,
+            destructive_hint=writes and spec.effect.destructive,
+            idempotent_hint=spec.effect.idempotent or not writes,
             open_world_hint=False,
         ),
     )
 
 
-def _encode_cursor(offset: int, view: View) -> str:
-    return base64.urlsafe_b64encode(json.dumps(["tools", *view, offset]).encode()).decode().rstrip("=")
-
-
-def _decode_cursor(cursor: str, view: View, count: int) -> int:
-    try:
-        *kind, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if kind == ["tools", *view] and type(offset) is int and 0 < offset < count:
-            return offset
-    except (ValueError, TypeError, binascii.Error, RecursionError):
-        pass
-    raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
+def _wire_old(tool: OldTool, registry: ToolRegistry, role: Role, write_mode: str) -> Tool:
+    """Without an output schema: those systems publish none."""
+    writes = tool.writes_for(registry, role) and write_mode != "off"
+    return Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema_for(registry, role, write_mode),
+        annotations=ToolAnnotations(read_only_hint=not writes, open_world_hint=False),
+    )

@@ -9,9 +9,10 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 
 from server.audience import audience_of
 from server.call import Caller
-from server.caller_views import view_of
+from server.caller_views import View, view_of
 from server.instructions import instructions
-from server.tool_spec import ToolRegistry
+from server.tool_registry import ToolRegistry
+from server.toolsets.registry import toolset_of
 
 _METHODS = ("initialize", "server/discover")
 
@@ -24,7 +25,12 @@ def make_instructions_middleware(
     async def instruct(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method in _METHODS and isinstance(result, dict):
-            return {**result, "instructions": instructions(audience_of(registry, view_of(identify(ctx))))}
+            return {**result, "instructions": _instructions_for(registry, view_of(identify(ctx)))}
         return result
 
     return instruct
+
+
+def _instructions_for(registry: ToolRegistry, view: View) -> str:
+    toolset = toolset_of(view[1])
+    return instructions(audience_of(registry, view)) if toolset is None else toolset.instructions

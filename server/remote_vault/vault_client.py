@@ -1,8 +1,4 @@
-"""A vault of another server, as a client of its tools: for import and export with ``--url``.
-
-What no tool accepts stays behind: ``created_at`` becomes ``occurred_at`` where a line has none, a superseded memory
-arrives archived, and links are left out.
-"""
+"""A vault of another server, as a client of its tools: for import and export with ``--url``."""
 
 from __future__ import annotations
 
@@ -14,28 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.remote_vault.endpoint import endpoint_of, token_in
+from server.remote_vault.line_push import LinePush
 from server.rendering.answers import CUT
 from vaults.domain.import_export.exports import ExportFormat, open_stage
-from vaults.domain.import_export.imports import ImportTally, RejectedLine, RejectionReport, open_import_file
-from vaults.domain.import_export.jsonl import (
-    ExportedMemory,
-    LineReader,
-    LineRejected,
-    MemoryLine,
-    RawLine,
-    parse,
-    with_external_id,
-)
+from vaults.domain.import_export.import_runs import ImportRun
+from vaults.domain.import_export.memory_export import ExportedMemory
+from vaults.domain.import_export.run_undo import UndoTally
+from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, import_source
 from vaults.domain.memories.memory_model import Memory
-from vaults.domain.text.fields import hash_parts
 from vaults.domain.text.titles import derive_title
 from vaults.errors import StrongroomError, VaultUnavailable
 
 if TYPE_CHECKING:
     from mcp import Client
-
-CONCURRENT_CALLS = 16
-"""Max concurrent calls."""
 
 ATTEMPTS = 8
 """Tries of one call while the server says to retry later."""
@@ -43,8 +30,6 @@ ATTEMPTS = 8
 LONGEST_WAIT_S = 30.0
 _CONFIRMED = {"confirmed": True}
 """Whoever started the import is the person the vault may require to be asked."""
-
-_LOCAL_FIELDS = {"created_at", "archived_at", "archived_reason", "supersedes", "links", "subjects"}
 
 
 class RemoteRefused(StrongroomError):
@@ -91,37 +76,36 @@ class RemoteVault:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def push(self, path: Path, progress: Callable[[ImportTally], None]) -> ImportTally:
-        """``import_jsonl`` into the remote vault."""
-        with open_import_file(path) as file, RejectionReport(path) as report:
-            tally = ImportTally(size=path.stat().st_size)
-            reader = LineReader(file)
-            slots = asyncio.Semaphore(CONCURRENT_CALLS)
-            while lines := reader.batch():
-                async with asyncio.TaskGroup() as calls:  # one that fails for good ends the others
-                    tasks = [calls.create_task(self._push_line(line, tally, slots)) for line in lines]
-                rejections = [verdict for task in tasks if (verdict := task.result()) is not None]
-                report.add(rejections, tally)
-                tally.read = reader.position
-                progress(tally)
+    async def push(self, plan: ImportPlan, progress: OnBatch) -> ImportTally:
+        """``import_into_vault`` for the remote vault."""
+        lines = self.open_push(plan.source.name, str(plan.path.absolute()))
+        tally = await import_source(plan, lines.push, progress)
+        await lines.end()
         return tally
 
-    async def _push_line(self, raw: RawLine, tally: ImportTally, slots: asyncio.Semaphore) -> RejectedLine | None:
-        async with slots:
-            try:
-                line = parse(raw)
-                stored = await self._call("remember", {**_arguments(line, raw.number), **_CONFIRMED})
-                fresh = stored.get("duplicate_of") != stored["id"]
-                if fresh and (line.archived_at or line.archived_reason):
-                    gone = {"ids": [stored["id"]], "reason": line.archived_reason}
-                    await self._call("memory_forget", {**gone, **_CONFIRMED})
-            except (LineRejected, RemoteRefused) as verdict:
-                return RejectedLine(raw.number, str(verdict), raw.raw)
-            tally.stored += fresh
-            tally.known += not fresh
-            tally.merged += bool(stored.get("added", {}).keys() - {"external_id"})  # which we made of the line
-            tally.owed += fresh and stored["embedding"] == "pending"
-            return None
+    def open_push(self, source: str, path: str) -> LinePush:
+        """What stores lines in the remote vault, as one run."""
+        return LinePush(self._call_confirmed, source, path)
+
+    async def list_import_runs(self) -> list[ImportRun]:
+        """Imports that whoever has the token made."""
+        answer = await self._call("imports", {"max_tokens": 100_000})
+        return [_to_run(each) for each in answer.get("runs", ())]
+
+    async def undo_import(self, run: str, progress: Callable[[UndoTally, int], None]) -> UndoTally:
+        """``undo`` for an import of the remote vault; ``progress`` hears of how many records it is."""
+        tally = UndoTally()
+        total = sum(each.brought for each in await self.list_import_runs() if each.id.startswith(run))
+        while True:
+            answer = await self._call_confirmed("imports", {"action": "undo", "run": run})
+            for name, part in (("removed", tally.removed), ("restored", tally.restored), ("kept", tally.kept)):
+                part.update(answer.get(name, {}))
+            progress(tally, max(total, tally.total))
+            if not answer.get("more"):
+                return tally
+
+    async def _call_confirmed(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return await self._call(tool, {**arguments, **_CONFIRMED})
 
     async def pull(self, folder: Path, formats: Sequence[ExportFormat], progress: Callable[[int, int], None]) -> int:
         """``export`` what the token may see of the remote vault."""
@@ -159,19 +143,15 @@ class RemoteVault:
         raise RemoteRefused(str(error.get("message")))
 
 
-def _arguments(line: MemoryLine, number: int) -> dict[str, Any]:
-    whole = with_external_id(line, number)
-    arguments = whole.model_dump(mode="json", exclude=_LOCAL_FIELDS, exclude_none=True)
-    if whole.created_at is not None:
-        arguments.setdefault("occurred_at", whole.created_at)
-    key = f"import:{hash_parts(arguments)}"
-    # The same line always means the same memory, so content equal to another's is no reason to leave it out.
-    return {**arguments, "idempotency_key": key, "on_duplicate": "store" if line.external_id else "return"}
+def _to_run(run: dict[str, Any]) -> ImportRun:
+    """A run from an answer, which lacks empty fields and may have some of a newer server."""
+    given = {each.name: run[each.name] for each in fields(ImportRun) if each.name in run}
+    return ImportRun(**{"seq": 0, "source": "", "path": "", "who": "", "started_at": "", **given})
 
 
-def _to_memory(found: dict[str, Any]) -> Memory:
+def _to_memory(memory: dict[str, Any]) -> Memory:
     """A memory from an answer, which lacks empty fields and may have some of a newer server."""
-    values: dict[str, Any] = {each.name: found[each.name] for each in fields(Memory) if each.name in found}
+    values: dict[str, Any] = {each.name: memory[each.name] for each in fields(Memory) if each.name in memory}
     return Memory(**values)
 
 

@@ -13,13 +13,19 @@ from server.allowance import Allowances
 from server.call import Call
 from server.tool_discovery import ranking, similarity
 from server.tool_discovery.ranking import ToolChoice
-from server.tool_spec import PRESETS, REMOVES, Arguments, tool
+from server.tool_spec import LOOKS, REMOVES, Action, Arguments, is_in_preset, tool
 from server.version import version
 from vaults.domain.continuity import feedback
 from vaults.domain.continuity import live_status as pulses
 from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
 from vaults.domain.maintenance import vault_status
-from vaults.domain.maintenance.vault_status import EmbeddingStatus, IndexStatus, MemoryCounts, NotesStatus
+from vaults.domain.maintenance.vault_status import (
+    DocumentCounts,
+    EmbeddingStatus,
+    IndexStatus,
+    MemoryCounts,
+    NotesStatus,
+)
 from vaults.domain.text.fields import Text
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 
@@ -45,6 +51,7 @@ class StatusResult:
     you: CallerInfo
     memories: MemoryCounts
     notes: NotesStatus
+    documents: DocumentCounts
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -78,6 +85,7 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         you,
         vault.memories,
         vault.notes,
+        vault.documents,
         vault.embedding,
         vault.index,
         _rounded_size(vault.storage_bytes, call.role),
@@ -88,9 +96,6 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         now.recent,
         await allowance.store_quota(call).allowances(),
     )
-
-
-VAULT_ACTIONS = {"list": Role.READER, "info": Role.READER, "create": Role.ADMIN, "archive": Role.ADMIN}
 
 
 class VaultsArguments(Arguments):
@@ -121,11 +126,12 @@ class VaultsResult:
     role=Role.ADMIN,
     effect=REMOVES,
     preset="full",
-    actions=VAULT_ACTIONS,
-    destroys=lambda arguments: arguments.get("action") == "archive",
-    action_summary=lambda arguments: (
-        "take a vault out of service" if arguments.get("action") == "archive" else "make a vault"
-    ),
+    actions={
+        "list": LOOKS,
+        "info": LOOKS,
+        "create": Action(Role.ADMIN, "make a vault"),
+        "archive": Action(Role.ADMIN, "take a vault out of service", destroys=True),
+    },
 )
 async def vaults(call: Call, args: VaultsArguments) -> VaultsResult:
     """The vaults you may enter. Use it before naming one. Creating and archiving need the role admin in every vault."""
@@ -196,7 +202,7 @@ class DiscoverToolsResult:
 async def discover_tools(call: Call, args: DiscoverArguments) -> DiscoverToolsResult:
     """Find the tool for a job, also one this connection does not show. Use it when none of yours fits; it advises only,
     and names arguments that are taken but not shown."""
-    specs = [spec for spec in call.services.registry if call.role >= min(spec.actions.values(), default=spec.role)]
+    specs = [spec for spec in call.services.registry if call.role >= spec.least_role]
     near = await similarity.find_near_tools(call.services.embedder, specs, args.query)
     right = await call.vault.db.read(feedback.posteriors)
     return DiscoverToolsResult([_advice(call, each) for each in ranking.rank_tools(specs, args.query, near, right)])
@@ -213,12 +219,11 @@ def _advice(call: Call, choice: ToolChoice) -> ToolAdvice:
 def _missing_grant(call: Call, choice: ToolChoice) -> str | None:
     """What the caller lacks for it; None where it is shown."""
     spec, caller = choice.spec, call.caller
-    rank = PRESETS.index(caller.preset) if caller.preset in PRESETS else 0
-    if rank < PRESETS.index(spec.preset):
+    if not is_in_preset(spec.preset, caller.preset):
         return f"the tool preset {spec.preset}"
-    if not call.services.registry.shows(spec, call.role, rank, caller.write_mode):
+    if not spec.is_listed(call.role, caller.preset, caller.write_mode):
         return "a connection that may write"
     if choice.action is None or choice.action in spec.actions_for(call.role, caller.write_mode):
         return None
-    least = spec.actions.get(choice.action, spec.role)
+    least = spec.actions[choice.action].role
     return f"the role {least.label}" if call.role < least else "a connection that may write"

@@ -131,7 +131,7 @@ class LinkedNote:
 @dataclass(frozen=True, slots=True)
 class SearchHit:
     """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched, of a
-    note under ``section``; ``fetch`` reads the rest.
+    note under ``section``, of a document or transcript at ``place``; ``fetch`` reads the rest.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
     adversarial, if the text tries to give its reader orders. ``backlinks`` and ``outlinks``, if asked for: the most
     central ten notes that link to a note or that it links to, for the first ten hits; the totals count all."""
@@ -157,6 +157,7 @@ class SearchHit:
     external_id: str | None = None
     superseded_by: str | None = None
     section: str | None = None
+    place: str | None = None
     modified_at: str | None = None
     flags: list[str] = field(default_factory=list)
     backlinks: list[LinkedNote] | None = None
@@ -184,7 +185,7 @@ def _searched_text(found: SearchResult) -> TextAnswer:
 
 
 def _hit_item(hit: SearchHit) -> EvidenceItem:
-    name = f"{hit.id} > {hit.section}" if hit.section else hit.id
+    name = " > ".join(filter(None, (hit.id, hit.place, hit.section)))
     when = hit.occurred_at or hit.modified_at or hit.created_at
     linked_from, links_to = (
         _link_fields(hit.backlinks, hit.backlinks_total),
@@ -298,6 +299,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         external_id=hit.external_id,
         superseded_by=hit.superseded_by,
         section=hit.section,
+        place=shown.place,
         modified_at=hit.modified_at,
         flags=hit.flags,
     )

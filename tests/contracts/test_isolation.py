@@ -24,7 +24,7 @@ from tests.noted import folder, indexed, put, until
 from vaults.db.sql import Reader
 
 TOOLS = list(discover())
-CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions or [None])]
+CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions_for(Role.ADMIN) or [None])]
 each_call = pytest.mark.parametrize(
     ("spec", "action"), CALLS, ids=[f"{spec.name}{f'-{action}' if action else ''}" for spec, action in CALLS]
 )
@@ -78,6 +78,8 @@ VALID = {
     "feedback": {"type": "bug", "message": "canary"},
     "doctor": {},
     "reindex": {},
+    "transcripts": {"lines": [{"kind": "document", "external_id": "{own}", "parts": [{"text": "said"}]}]},
+    "imports": {"run": "none", "lines": [{"content": "brought", "external_id": "{own}"}]},
     "vaults": {},
     "discover_tools": {"query": "remember"},
 }
@@ -109,7 +111,7 @@ def _filled(spec: ToolSpec, action: str | None, own: str, other: str) -> dict[st
         arguments["action"] = action
     if spec.name == "vaults" and action in ("create", "archive"):
         arguments["name"] = "brand-new"
-    if spec.destroys(arguments):
+    if spec.action_of(arguments).destroys:
         arguments["confirmed"] = True
     return arguments
 
@@ -120,7 +122,7 @@ async def test_each_role_may_do_exactly_what_its_tools_say(
 ) -> None:
     own, other = await _canary(services, "main")
     arguments = _filled(spec, action, own, other)
-    needed = spec.least_role(arguments)
+    needed = spec.action_of(arguments).role
     for role in Role:
         await _grant(services, f"is-{role.label}", "main", role)
         # The caller claims to be an admin; only the grant counts.
@@ -224,8 +226,8 @@ async def test_reading_changes_nothing_an_owner_would_call_data(services: Servic
     before = await digest()
     for spec, action in CALLS:
         arguments = _filled(spec, action, own, other)
-        if not spec.is_write(arguments):
-            who = callers[spec.least_role(arguments)]
+        if not spec.action_of(arguments).writes:
+            who = callers[spec.action_of(arguments).role]
             assert (await dispatch(services, who, spec.name, arguments)).ok, spec.name
     assert await digest() == before
 

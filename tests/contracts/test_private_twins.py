@@ -30,6 +30,10 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         *({"query": query, "mode": mode, "limit": 50} for query in QUERIES for mode in MODES),
         {"query": "harbour", "where": {"hidden_field": "x"}},
         {"query": "harbour", "author": "Xantippe Grey"},
+        *({"query": query, "kinds": ["transcript"], "limit": 50} for query in QUERIES),
+        {"query": "harbour", "kinds": ["transcript"], "group_by": "parent"},
+        {"query": "harbour", "collection": "hidden"},
+        {"query": "harbour", "kinds": ["transcript"], "where": {"hidden_field": "x"}},
         {"query": "harbour", "parent": "talk"},
         {"query": "harbour", "group_by": "parent", "links": True, "recent": True},
         {"query": "lamp", "limit": 3},
@@ -42,7 +46,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"include_archived": True}, {"limit": 3},
     ),
     "memory_get": ({"ids": ["{hidden}"]},),
-    "fetch": ({"id": "{hidden}"}, {"refs": ["{hidden}", "{own}"]}),
+    "fetch": ({"id": "{hidden}"}, {"refs": ["{hidden}", "{own}"]}, {"id": "hidden-talk"}, {"id": "hidden-talk#0"}),
     "graph": (
         {"action": "backlinks", "entity": "canary"}, {"action": "neighbors", "path": "Orion.md"},
         {"action": "export", "format": "json"}, {"action": "analyse", "analysis": "hubs"},
@@ -92,7 +96,7 @@ def _asked(writing: bool) -> list[tuple[ToolSpec, dict[str, Any]]]:
         if (spec.name, action) not in UNTOLD:
             calls.append((spec, _filled(spec, action, "{own}", "{other}")))
     calls += [(spec, arguments) for spec in TOOLS for arguments in MORE.get(spec.name, ())]
-    return [(spec, arguments) for spec, arguments in calls if bool(spec.is_write(arguments)) == writing]
+    return [(spec, arguments) for spec, arguments in calls if spec.action_of(arguments).writes == writing]
 
 
 def _whole(spec: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _for(twin: Twin, value: Any) -> Any:
 async def _differing(left: Twin, right: Twin, calls: list[tuple[ToolSpec, dict[str, Any]]]) -> list[str]:
     wrong = []
     for spec, arguments in calls:
-        readable = not spec.is_write(arguments) and spec.least_role(arguments) == Role.READER
+        readable = not spec.action_of(arguments).writes and spec.action_of(arguments).role == Role.READER
         for asker in ("ann", "cat") if readable and arguments.get("mode", "hybrid") == "hybrid" else ("ann",):
             answers = [getattr(each, asker)(spec.name, **_for(each, _whole(spec, arguments))) for each in (left, right)]
             one, two = map(comparable, await asyncio.gather(*answers))

@@ -109,17 +109,17 @@ SAID_BY = {
 """Files whose words only certain tools say: whoever is shown these is shown what the words name."""
 
 ELSEWHERE_WORDED = re.compile(
-    r"server/(cli|tool_discovery)/|server/(setup/agent_guides|instructions|setup/client_config|prompts)\.py$"
+    r"server/(cli|tool_discovery|toolsets)/|server/(setup/agent_guides|instructions|setup/client_config|prompts)\.py$"
 )
-"""Words for people, patterns, and texts that are checked as a whole above."""
+"""Words for people, patterns, names of calls that translations make, and texts that are checked as a whole above."""
 
 
-def files() -> Iterator[tuple[str, ast.Module]]:
+def files(that_say: str = "") -> Iterator[tuple[str, ast.Module]]:
     for folder in ("vaults", "auth", "server"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if not ELSEWHERE_WORDED.search(name):
-                yield name, ast.parse(path.read_text(encoding="utf-8"))
+            if not ELSEWHERE_WORDED.search(name) and that_say in (text := path.read_text(encoding="utf-8")):
+                yield name, ast.parse(text)
 
 
 def literal(node: ast.AST) -> str | None:
@@ -144,7 +144,7 @@ def made(call: ast.Call) -> ToolClause:
     return tool_clause(words, *map(str, names), instead=made(inside[0]) if inside else None)
 
 
-WAYS = [(name, each) for name, tree in files() for _, each in ways_in(tree)]
+WAYS = [(name, each) for name, tree in files("tool_clause") for _, each in ways_in(tree)]
 
 
 def test_there_are_words_to_check() -> None:
@@ -184,11 +184,14 @@ def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_nam
 
 
 def documented(tree: ast.Module) -> set[int]:
-    """Docstrings, and descriptions of arguments."""
+    """Docstrings, descriptions of arguments and results, and what a person is told that an action does."""
     bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
     told = [each.value for body in bodies for each in body if isinstance(each, ast.Expr)]
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "action_summary")]
+    told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "summary")]
+    told += [each for call in calls if getattr(call.func, "id", "") == "Action" for each in call.args]
+    types = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    told += [each.slice for each in types if getattr(each.value, "id", "") == "Annotated"]
     return {id(inner) for each in told for inner in ast.walk(each)}
 
 

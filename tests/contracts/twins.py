@@ -54,6 +54,25 @@ PRIVATE: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
+TALK = {
+    "kind": "document", "external_id": "talk-1", "format": "transcript", "title": "At the quay",
+    "parts": [
+        {"text": "When does the harbour open?", "author": "Melanie Klein", "role": "user"},
+        {"text": "The harbour opens at nine, the pilot waits for the tide", "role": "assistant"},
+    ],
+}  # fmt: skip
+"""A transcript that everybody may read."""
+
+HIDDEN_TALK = {
+    "kind": "document", "external_id": "hidden-talk", "format": "transcript", "title": "The sale",
+    "visibility": "private", "metadata": {"hidden_field": "x"}, "thread": "hidden-thread", "collection": "hidden",
+    "parts": [
+        {"text": "The harbour harbour is sold to Zebulon Quagmire, prohects included", "author": "Xantippe Grey"},
+        {"text": "我们把港口卖给了大阪, said the pilot of the Orion", "role": "assistant"},
+    ],
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Twin:
     """One of the two: an admin's and a reader's door to it, and the ids of two memories both see and of one neither
@@ -92,6 +111,15 @@ async def twin(services: Services, vault: str) -> Twin:
         assert stored.ok, stored.text
         hidden.append(str(stored.content["id"]))
     assert (await bob("memory_forget", ids=hidden[-1:])).ok
+    nothing = {**HIDDEN_TALK, "title": "none", "metadata": {}, "thread": None, "collection": None, "parts": [
+        {"text": f"nothing {number}"} for number in range(2)
+    ]}  # fmt: skip
+    for who, line in ((ann, TALK), (bob, nothing if vault == TWINS[0] else HIDDEN_TALK)):
+        pushed = await who("imports", action="push", lines=[line])
+        assert pushed.content["counts"] == {"document": {"stored": 1}}, pushed.text
+        assert (await who("imports", action="end", run=pushed.content["run"])).ok
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
+        await held.background.wait()  # vectors: how many are owed is told
     return Twin(ann, await _grant(services, "cat", vault, Role.READER), ids[0], ids[1], hidden[0])
 
 

@@ -23,9 +23,10 @@ from server.allowance import StoreQuota
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.importing import import_jsonl
 from tests.noted import PATIENCE_S
 from vaults.domain.actors import Actor
-from vaults.domain.import_export.imports import ImportTally, import_jsonl
+from vaults.domain.import_export.source_import import ImportTally
 from vaults.errors import QuotaExceeded
 
 
@@ -156,6 +157,18 @@ async def test_a_callers_plan_bounds_that_caller_alone(opening: Opening) -> None
         assert await bounds(bob) == {}
 
 
+async def test_documents_take_room_and_none_is_stored_when_it_is_used_up(opening: Opening) -> None:
+    async with opening({"plans.guest": {"size": "1KB"}}) as services:
+        alice = await person(services, "alice")
+        await services.access_cache.write(lambda tx: set_plan(tx, PlanHolder("subject", "alice", "local"), "guest"))
+        lines = [{"kind": "document", "external_id": each, "parts": [{"text": "word " * 300}]} for each in "abc"]
+        assert (await alice("transcripts", action="push", lines=lines[:1])).ok
+        refused = await alice("transcripts", action="push", lines=lines[1:])
+        assert refused.content["error"]["details"]["what"] == "size"
+        known = await alice("transcripts", action="push", lines=lines[:1])
+        assert known.content["counts"] == {"document": {"known": 1}}
+
+
 async def test_a_vaults_plan_bounds_all_who_store_there_and_no_other_vault(opening: Opening) -> None:
     flags = {"plans.small": {"stores_per_day": 3, "calls_per_minute": 100}}
     async with opening(flags, vaults=("main", "other")) as services:
@@ -192,7 +205,7 @@ async def test_status_says_what_is_left_until_when(opening: Opening) -> None:
         assert (limits["plan"], limits["vault_plan"]) == ("free", "free")
         found = await bounds(ask)
         assert found["stores_per_day", "principal"].items() >= {"limit": 20, "used": 3, "left": 17}.items()
-        assert found["stores_per_day", "principal"]["resets_at"] == services.days.resets_at
+        assert found["stores_per_day", "principal"]["resets_at"] == services.daily_usage.resets_at
         assert found["memories", "vault"].items() >= {"limit": 200, "used": 3, "left": 197}.items()
 
 

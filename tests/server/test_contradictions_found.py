@@ -12,8 +12,8 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.importing import import_jsonl
 from vaults.domain.actors import Actor
-from vaults.domain.import_export import imports
 from vaults.embed.backend import Embedder
 from vaults.embed.engines import load_embedder
 from vaults.errors import EmbeddingUnavailable
@@ -42,7 +42,7 @@ async def test_most_contradictions_are_named_among_other_memories(
     async with opening(load_model=load_model) as services:
         ask = asker(services)
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await imports.import_jsonl(vault, Actor("owner", "owner"), file)
+            await import_jsonl(vault, Actor("owner", "owner"), file)
         against = [pair for pair in pairs if pair["label"] == "contradicting"][::EVERY]
         named = sum([pair["old"] in await _named(ask, pair["new"]) for pair in against])
     print(f"{named} of {len(against)} named among {len(pairs)} memories")

@@ -1,6 +1,6 @@
 """Hygiene as callers meet it: secrets refused or taken out, contradictions named, echoes not stored again.
 
-Covers vaults.domain.memories.echoes, vaults.domain.memories.store_hints.
+Covers vaults.domain.memories.creation, vaults.domain.memories.store_hints.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.importing import import_jsonl
 from tests.noted import folder, indexed, put
 from tests.vaults.domain.secrets.texts import made
 from vaults.domain.actors import Actor
-from vaults.domain.import_export import imports
 
 TOKEN = "ghp_" + made(36)
 
@@ -96,7 +96,7 @@ async def test_an_import_leaves_out_lines_with_secrets_and_says_which(services: 
         "".join(json.dumps({"content": text}) + "\n" for text in ("plain one", f"key {TOKEN}", "plain two"))
     )
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-        tally = await imports.import_jsonl(vault, Actor("owner", "owner"), file)
+        tally = await import_jsonl(vault, Actor("owner", "owner"), file)
     assert (tally.stored, tally.rejected) == (2, 1)
     report = (tmp_path / "memories.jsonl.rejected.jsonl").read_text()
     assert "GitHub token" in report

@@ -13,10 +13,11 @@ from auth.principal import owner
 from auth.roles import Role
 from server.services import Services
 from tests.conftest import Asking, Opening
+from tests.importing import import_jsonl
 from tests.noted import folder, indexed, put
 from tests.people import person
 from vaults.domain.actors import Actor
-from vaults.domain.import_export import exports, imports
+from vaults.domain.import_export import exports
 
 
 async def _stored(ask: Asking, content: str, **more: Any) -> str:
@@ -115,7 +116,7 @@ async def test_an_export_carries_what_memories_speak_of(opening: Opening, tmp_pa
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await exports.export(vault, tmp_path / "out", ["jsonl"])
         async with services.pool.lease(services.registry_cache.entry("copy")) as vault:
-            await imports.import_jsonl(vault, who, tmp_path / "out" / exports.JSONL)
+            await import_jsonl(vault, who, tmp_path / "out" / exports.JSONL)
         there = await person(services, "ann", vault="copy")
         copied = (await there("memory_list")).content["memories"][0]["id"]
         assert await _links(there, copied) == [("about", "entity", "Ada")]

@@ -1,4 +1,5 @@
-"""Reads and writes the rows of sessions and events, in batches, inside the caller's transaction."""
+"""Reads and writes the rows of sessions, their events and the threads they touched, in batches, inside the caller's
+transaction."""
 
 from __future__ import annotations
 
@@ -13,34 +14,46 @@ from vaults.db.sql import Reader, Row, Writer
 _COLUMNS = "id, owner, name, who, client, transport, workspace, seq, status = 'completed', started_at, seen_at"
 
 
-def find_by_handle(tx: Reader, visitor: SessionOwner, handle: str) -> Session | None:
-    """The visitor's session with this handle, in any status."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (handle, visitor.owner))
-    return _from_row(row, visitor) if row else None
+def find_by_handle(tx: Reader, owner: SessionOwner, handle: str) -> Session | None:
+    """The owner's session with this handle, in any status."""
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM sessions WHERE id = :id AND owner = :owner", {"id": handle, "owner": owner.identity}
+    )
+    return _from_row(row, owner.idle_s) if row else None
 
 
-def find_by_name(tx: Reader, visitor: SessionOwner, name: str, since: str) -> Session | None:
-    """The visitor's newest session of this name that is not completed and was seen after ``since`` (empty: at any
+def find_by_name(tx: Reader, owner: SessionOwner, name: str, since: str) -> Session | None:
+    """The owner's newest session of this name that is not completed and was seen after ``since`` (empty: at any
     time)."""
     row = tx.one(
-        f"SELECT {_COLUMNS} FROM sessions WHERE owner = ? AND name = ? AND status <> 'completed' AND seen_at > ?"
-        " ORDER BY seq DESC LIMIT 1",
-        (visitor.owner, name, since),
+        f"SELECT {_COLUMNS} FROM sessions WHERE owner = :owner AND name = :name AND status <> 'completed'"
+        " AND seen_at > :since ORDER BY seq DESC LIMIT 1",
+        {"owner": owner.identity, "name": name, "since": since},
     )
-    return _from_row(row, visitor) if row else None
+    return _from_row(row, owner.idle_s) if row else None
 
 
 def is_completed(tx: Reader, seq: int) -> bool:
     """Whether the session of this row was completed."""
-    return bool(tx.value("SELECT COUNT(*) FROM sessions WHERE seq = ? AND status = 'completed'", (seq,)))
+    return tx.one("SELECT 1 FROM sessions WHERE seq = :seq AND status = 'completed'", {"seq": seq}) is not None
 
 
-def _from_row(row: Row, visitor: SessionOwner) -> Session:
+def _from_row(row: Row, idle_s: float) -> Session:
     handle, owner, name, who, client, transport, workspace, seq, completed, started_at, seen_at = row
     return Session(
-        handle, owner, name, who, client, transport, workspace, visitor.idle_s, int(seq), bool(completed), started_at,
-        seen_at,
-    )  # fmt: skip
+        id=handle,
+        owner=owner,
+        name=name,
+        who=who,
+        client=client,
+        transport=transport,
+        workspace=workspace,
+        idle_s=idle_s,
+        seq=int(seq),
+        completed=bool(completed),
+        started_at=started_at,
+        seen_at=seen_at,
+    )
 
 
 SessionRows = dict[str, tuple[int, str]]
@@ -54,30 +67,31 @@ def write_sessions(tx: Writer, sessions: Iterable[Session]) -> SessionRows:
 
 
 def _write_session(tx: Writer, session: Session) -> tuple[int, str]:
-    row = tx.one("SELECT seq, id FROM sessions WHERE id = ?", (session.id,)) or tx.one(
-        "SELECT seq, id FROM sessions WHERE owner = ? AND name = ? AND status = 'active' AND seen_at > ?"
+    row = tx.one("SELECT seq, id FROM sessions WHERE id = :id", {"id": session.id}) or tx.one(
+        "SELECT seq, id FROM sessions WHERE owner = :owner AND name = :name AND status = 'active' AND seen_at > :since"
         " ORDER BY seq DESC LIMIT 1",
-        (session.owner, session.name, clock.ago(session.idle_s)),
+        {"owner": session.owner, "name": session.name, "since": clock.ago(session.idle_s)},
     )
     if row is not None:
+        seq, handle = row
         tx.run(
-            "UPDATE sessions SET seen_at = ?, ended_at = CASE status WHEN 'paused' THEN NULL ELSE ended_at END,"
-            " status = CASE status WHEN 'paused' THEN 'active' ELSE status END WHERE seq = ?",
-            (session.seen_at, row[0]),
+            "UPDATE sessions SET seen_at = :seen_at,"
+            " ended_at = CASE status WHEN 'paused' THEN NULL ELSE ended_at END,"
+            " status = CASE status WHEN 'paused' THEN 'active' ELSE status END WHERE seq = :seq",
+            {"seen_at": session.seen_at, "seq": seq},
         )
-        return int(row[0]), str(row[1])
-    values = dataclasses.asdict(session)
+        return int(seq), str(handle)
     seq = tx.insert(
         "INSERT INTO sessions (id, owner, name, who, client, transport, workspace, status, started_at, seen_at)"
         " VALUES (:id, :owner, :name, :who, :client, :transport, :workspace, 'active', :started_at, :seen_at)",
-        values,
+        dataclasses.asdict(session),
     )
     return seq, session.id
 
 
 def find_row_numbers(tx: Reader, handles: Iterable[str]) -> dict[str, int]:
     """The row number of each session by its handle; sessions without a row are left out."""
-    found = ((handle, tx.value("SELECT seq FROM sessions WHERE id = ?", (handle,))) for handle in handles)
+    found = ((handle, tx.value("SELECT seq FROM sessions WHERE id = :id", {"id": handle})) for handle in handles)
     return {handle: int(seq) for handle, seq in found if seq is not None}
 
 
@@ -91,19 +105,34 @@ def pause_excess(tx: Writer, owner: str, most: int) -> None:
     )
 
 
-def insert_events(tx: Writer, entries: Sequence[ActivityRecord], rows: Mapping[str, int]) -> None:
+def insert_events(tx: Writer, records: Sequence[ActivityRecord], rows: Mapping[str, int]) -> None:
     """Append events. ``rows``: the row number of each session by its handle."""
     tx.many(
         "INSERT INTO events (at, session, owner, tool, type, resource, summary, outcome, ms, tokens_in, tokens_out,"
-        " saved, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " saved, context) VALUES (:at, :session, :owner, :tool, :type, :resource, :summary, :outcome, :ms, :tokens_in,"
+        " :tokens_out, :saved, :context)",
         [
-            (e.at, rows.get(e.session), e.owner, e.tool, e.activity_entry.type, e.activity_entry.resource,
-             e.activity_entry.summary, e.outcome, e.ms, e.tokens_in, e.tokens_out, e.activity_entry.saved, e.context)
-            for e in entries
+            {
+                "at": each.at, "session": rows.get(each.session), "owner": each.owner, "tool": each.tool,
+                "type": each.activity_entry.type, "resource": each.activity_entry.resource,
+                "summary": each.activity_entry.summary, "outcome": each.outcome, "ms": each.ms,
+                "tokens_in": each.tokens_in, "tokens_out": each.tokens_out, "saved": each.activity_entry.saved,
+                "context": each.context,
+            }
+            for each in records
         ],
     )  # fmt: skip
+
+
+def record_threads(tx: Writer, records: Sequence[ActivityRecord], rows: Mapping[str, int]) -> None:
+    """Record which threads the sessions touched, and when last. ``rows``: as for ``insert_events``."""
     tx.many(
-        "INSERT INTO session_threads (session, thread, at) VALUES (?, ?, ?)"
+        "INSERT INTO session_threads (session, thread, at) VALUES (:session, :thread, :at)"
         " ON CONFLICT (thread, session) DO UPDATE SET at = excluded.at",
-        [(rows[e.session], thread, e.at) for e in entries if e.session in rows for thread in e.activity_entry.threads],
+        [
+            {"session": rows[each.session], "thread": thread, "at": each.at}
+            for each in records
+            if each.session in rows
+            for thread in each.activity_entry.threads
+        ],
     )

@@ -42,12 +42,30 @@ def model_info(settings: EmbeddingSettings) -> ModelInfo:
     source = find_source(settings.model)
     folder = str(source.folder) if source else None
     if prepared is not None:
-        what, place, intact = prepared.manifest, str(prepared.folder), prepared.is_intact()
-        return ModelInfo(engine, what.name, what.revision, what.width, what.max_tokens, folder, place, intact)
+        manifest = prepared.manifest
+        return ModelInfo(
+            engine=engine,
+            model=manifest.name,
+            revision=manifest.revision,
+            width=manifest.width,
+            max_tokens=manifest.max_tokens,
+            source=folder,
+            prepared=str(prepared.folder),
+            intact=prepared.is_intact(),
+        )
     name = source.name if source else settings.model
     revision = revision_of(source) if source else None
     width, max_tokens = _declared_limits(source)
-    return ModelInfo(engine, name, revision, width, max_tokens, folder, prepared=None, intact=None)
+    return ModelInfo(
+        engine=engine,
+        model=name,
+        revision=revision,
+        width=width,
+        max_tokens=max_tokens,
+        source=folder,
+        prepared=None,
+        intact=None,
+    )
 
 
 def _decide(settings: EmbeddingSettings) -> tuple[EmbeddingEngine, PreparedModel | None]:

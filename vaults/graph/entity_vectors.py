@@ -46,14 +46,14 @@ def read_model(tx: Reader) -> str | None:
 
 _MISSING = (
     " FROM notes n LEFT JOIN entity_vectors v ON v.note = n.seq"
-    " WHERE v.note IS NULL OR v.source <> n.hash OR v.linked <> n.linked OR v.model <> ?"
+    " WHERE v.note IS NULL OR v.source <> n.hash OR v.linked <> n.linked OR v.model <> :model"
 )
 
 
 def is_due(tx: Reader) -> bool:
     """Whether a note lacks its vector. Never before the vault has a model."""
     model = read_model(tx)
-    return model is not None and tx.one(f"SELECT 1{_MISSING} LIMIT 1", (model,)) is not None
+    return model is not None and tx.one(f"SELECT 1{_MISSING} LIMIT 1", {"model": model}) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,16 @@ class UnembeddedNote:
 
 def read_unembedded(tx: Reader, model: str, limit: int) -> list[UnembeddedNote]:
     """Notes that lack an up-to-date vector, in order."""
-    columns = "n.seq, n.hash, n.linked, CASE WHEN v.model = ? THEN v.text_hash END"
-    rows = tx.all(f"SELECT {columns}{_MISSING} ORDER BY n.seq LIMIT ?", (model, model, limit))
-    return [UnembeddedNote(int(row[0]), row[1], int(row[2]), row[3]) for row in rows]
+    columns = "n.seq, n.hash, n.linked, CASE WHEN v.model = :model THEN v.text_hash END"
+    rows = tx.all(f"SELECT {columns}{_MISSING} ORDER BY n.seq LIMIT :limit", {"model": model, "limit": limit})
+    return [UnembeddedNote(note, source, linked, held) for note, source, linked, held in rows]
 
 
-def confirm_vectors(tx: Writer, waited: Sequence[UnembeddedNote]) -> None:
+def confirm_vectors(tx: Writer, notes: Sequence[UnembeddedNote]) -> None:
     """Keep the vectors of notes whose embedded text is the same as before."""
     tx.many(
-        "UPDATE entity_vectors SET source = ?, linked = ? WHERE note = ?",
-        [(each.source, each.linked, each.note) for each in waited],
+        "UPDATE entity_vectors SET source = :source, linked = :linked WHERE note = :note",
+        [{"source": each.source, "linked": each.linked, "note": each.note} for each in notes],
     )
 
 
@@ -105,10 +105,11 @@ def store_vectors(tx: Writer, model: str, vectors: Sequence[tuple[UnembeddedNote
 
 def read_vector(tx: Reader, note: int, model: str, text_hash: str) -> bytes | None:
     """The vector of a note, if it was made by this model from this text."""
-    row = tx.one(
-        "SELECT vector FROM entity_vectors WHERE note = ? AND model = ? AND text_hash = ?", (note, model, text_hash)
+    vector = tx.value(
+        "SELECT vector FROM entity_vectors WHERE note = :note AND model = :model AND text_hash = :text_hash",
+        {"note": note, "model": model, "text_hash": text_hash},
     )
-    return bytes(row[0]) if row is not None and row[0] else None
+    return bytes(vector) if vector else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +137,18 @@ def catch_up(tx: Reader, known: VectorMatrix) -> VectorMatrix:
     if model is None:
         return VectorMatrix()
     same = known.model == model
-    row = tx.one("SELECT MAX(change), COUNT(*) FROM entity_vectors")
-    change, count = int(row[0] or 0) if row else 0, int(row[1]) if row else 0
+    [(change, count)] = tx.all("SELECT COALESCE(MAX(change), 0), COUNT(*) FROM entity_vectors")
     if same and change == known.change and count == len(known.notes):
         return known
     first = known.change if same and change >= known.change else 0
     vectors: dict[int, np.ndarray | None] = {}
     if first and known.rows is not None:
         vectors.update(zip(known.notes, known.rows, strict=True))
-    for note, vector, of in tx.all("SELECT note, vector, model FROM entity_vectors WHERE change > ?", (first,)):
+    changed = "SELECT note, vector, model FROM entity_vectors WHERE change > :first"
+    for note, vector, of in tx.all(changed, {"first": first}):
         vectors[int(note)] = _to_row(vector) if of == model else None
     if len(vectors) != count:
-        living = {int(each[0]) for each in tx.all("SELECT note FROM entity_vectors")}
+        living = {note for (note,) in tx.all("SELECT note FROM entity_vectors")}
         vectors = {note: row for note, row in vectors.items() if note in living}
     return _stack(model, change, vectors)
 

@@ -66,12 +66,12 @@ class CommitWalk:
             for parent in record.parents:
                 self._push(parent, line)
 
-    def _push(self, oid: str, line: WalkStart) -> None:
+    def _push(self, oid: str, start: WalkStart) -> None:
         if oid in self._seen:
             return
         self._seen.add(oid)
-        found = line.objects.find(oid)
-        if found is None and line.source == "branch":
+        found = start.objects.find(oid)
+        if found is None and start.source == "branch":
             self.complete = False
             return
         if found is None:
@@ -80,4 +80,4 @@ class CommitWalk:
             raise HistoryUnavailable("an object of the history is damaged")
         record = commit_objects.decode(found.data)
         # Newest first; within one second the one met first, which keeps children before parents.
-        heapq.heappush(self._heap, (-record.at, len(self._seen), oid, record, line))
+        heapq.heappush(self._heap, (-record.at, len(self._seen), oid, record, start))

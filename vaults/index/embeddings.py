@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vaults.db.sql import Reader, Writer
+from vaults.db.sql import Reader, Row, Writer
+from vaults.index.shelves import MAIN, SHELF_COLUMN, SHELVES, Shelf
 from vaults.index.vector_index import VectorChange
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> Non
     for passage, text_hash, vector in rows:
         change += 1
         tx.run(
-            "INSERT INTO embeddings (passage, model, text_hash, vector, change)"
-            " SELECT p.seq, :model, p.text_hash, :vector, :change FROM passages p"
+            "INSERT INTO embeddings (passage, model, text_hash, vector, change, shelf)"
+            f" SELECT p.seq, :model, p.text_hash, :vector, :change, {SHELF_COLUMN} FROM passages p"
             " WHERE p.seq = :passage AND p.text_hash = :text_hash"
             " ON CONFLICT (passage) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash,"
             " vector = excluded.vector, change = excluded.change",
@@ -68,19 +69,21 @@ def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> Non
 def enqueue(tx: Writer, passages: Sequence[int]) -> None:
     """Queue passages for the model."""
     tx.many(
-        "INSERT INTO embedding_queue (passage) VALUES (?) ON CONFLICT (passage) DO UPDATE SET attempts = 0",
-        [(passage,) for passage in passages],
+        f"INSERT INTO embedding_queue (passage, shelf) SELECT p.seq, {SHELF_COLUMN} FROM passages p"
+        " WHERE p.seq = :passage ON CONFLICT (passage) DO UPDATE SET attempts = 0",
+        [{"passage": passage} for passage in passages],
     )
 
 
 def drop(tx: Writer, passages: Sequence[int]) -> None:
     """Drop the vectors of passages, and record it for the indexes."""
-    stored = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = ?", (p,))]
+    stored = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = :passage", {"passage": p})]
     change = _reserve_numbers(tx, len(stored))
     for passage in stored:
         change += 1
-        tx.run("DELETE FROM embeddings WHERE passage = ?", (passage,))
-        tx.run("INSERT INTO vector_removals (change, passage) VALUES (?, ?)", (change, passage))
+        row = {"change": change, "passage": passage}
+        tx.run("DELETE FROM embeddings WHERE passage = :passage", row)
+        tx.run("INSERT INTO vector_removals (change, passage) VALUES (:change, :passage)", row)
 
 
 def replace_damaged(tx: Writer, passages: Sequence[int]) -> None:
@@ -103,7 +106,7 @@ def drop_all(tx: Writer) -> None:
 def enqueue_all_except(tx: Writer, model: str) -> int:
     """Queue each passage that has no vector of ``model``; returns how many are queued now."""
     tx.run(
-        "INSERT INTO embedding_queue (passage) SELECT p.seq FROM passages p WHERE NOT EXISTS"
+        f"INSERT INTO embedding_queue (passage, shelf) SELECT p.seq, {SHELF_COLUMN} FROM passages p WHERE NOT EXISTS"
         " (SELECT 1 FROM embeddings e WHERE e.passage = p.seq AND e.model = :model AND e.text_hash = p.text_hash)"
         " ON CONFLICT (passage) DO NOTHING",
         {"model": model},
@@ -112,24 +115,29 @@ def enqueue_all_except(tx: Writer, model: str) -> int:
 
 
 def next_missing(tx: Reader, limit: int) -> list[MissingVector]:
-    """The next passages to embed, those with the fewest attempts first, then the oldest."""
-    rows = tx.all(
-        "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
-        " FROM embedding_queue q JOIN passages p ON p.seq = q.passage"
-        " WHERE q.attempts < ? ORDER BY q.attempts, q.passage LIMIT ?",
-        (MAX_ATTEMPTS, limit),
-    )
-    return [MissingVector(int(row[0]), row[1], row[2]) for row in rows]
+    """The next passages to embed: those of memories and notes first, with the fewest attempts, then the oldest."""
+    rows: list[Row] = []
+    for shelf in SHELVES:  # one by one: in the order of an index, however many wait
+        rows += tx.all(
+            "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
+            " FROM embedding_queue q CROSS JOIN passages p ON p.seq = q.passage"
+            " WHERE q.shelf = :shelf AND q.attempts < :attempts ORDER BY q.attempts, q.passage LIMIT :limit",
+            {"shelf": shelf.number, "attempts": MAX_ATTEMPTS, "limit": limit - len(rows)},
+        )
+        if len(rows) >= limit:
+            break
+    return [MissingVector(int(seq), text, text_hash) for seq, text, text_hash in rows]
 
 
-def has_missing(tx: Reader, viewer: str) -> bool:
-    """Whether a passage that the viewer may see has no vector yet."""
-    return bool(
+def has_missing(tx: Reader, viewer: str, shelves: Sequence[Shelf] = (MAIN,)) -> bool:
+    """Whether a passage of these shelves that the viewer may see has no vector yet."""
+    return any(
         tx.one(
             "SELECT 1 FROM embedding_queue q CROSS JOIN passages p ON p.seq = q.passage"
-            " WHERE p.owner IS NULL OR p.owner = ? LIMIT 1",
-            (viewer,),
+            " WHERE q.shelf = :shelf AND (p.owner IS NULL OR p.owner = :viewer) LIMIT 1",
+            {"viewer": viewer, "shelf": shelf.number},
         )
+        for shelf in shelves
     )
 
 
@@ -140,7 +148,10 @@ def count_missing(tx: Reader) -> int:
 
 def record_failure(tx: Writer, passages: Sequence[int]) -> None:
     """Count one failed attempt for each passage."""
-    tx.many("UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = ?", [(p,) for p in passages])
+    tx.many(
+        "UPDATE embedding_queue SET attempts = attempts + 1 WHERE passage = :passage",
+        [{"passage": passage} for passage in passages],
+    )
 
 
 def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
@@ -150,8 +161,8 @@ def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
         for passage in passages
         if tx.one(
             "SELECT 1 FROM embeddings e JOIN passages p ON p.seq = e.passage"
-            " WHERE e.passage = ? AND e.model = ? AND e.text_hash = p.text_hash",
-            (passage, model),
+            " WHERE e.passage = :passage AND e.model = :model AND e.text_hash = p.text_hash",
+            {"passage": passage, "model": model},
         )
     }
 
@@ -160,14 +171,15 @@ def mean_vector(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | N
     """The mean direction of an item's passages, of unit length; None while it has no vector."""
     import numpy as np
 
+    kind, number = item
     rows = tx.all(
         "SELECT e.vector FROM embeddings e JOIN passages p ON p.seq = e.passage"
-        " WHERE p.kind = ? AND p.item = ? AND e.model = ?",
-        (*item, model),
+        " WHERE p.kind = :kind AND p.item = :item AND e.model = :model",
+        {"kind": kind, "item": number, "model": model},
     )
     if not rows:
         return None
-    total = np.stack([np.frombuffer(row[0], dtype="<f4") for row in rows]).sum(axis=0)
+    total = np.stack([np.frombuffer(vector, dtype="<f4") for (vector,) in rows]).sum(axis=0)
     length = float(np.linalg.norm(total))
     return np.asarray(total / length, np.float32) if length > 0 and np.isfinite(length) else None
 
@@ -176,7 +188,10 @@ def find_by_hash(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str
     """Vectors the vault already has for these texts: the content-hash cache."""
     found = {}
     for text_hash in text_hashes:
-        vector = tx.value("SELECT vector FROM embeddings WHERE text_hash = ? AND model = ? LIMIT 1", (text_hash, model))
+        vector = tx.value(
+            "SELECT vector FROM embeddings WHERE text_hash = :text_hash AND model = :model LIMIT 1",
+            {"text_hash": text_hash, "model": model},
+        )
         if vector is not None:
             found[text_hash] = bytes(vector)
     return found
@@ -187,21 +202,27 @@ def last_change(tx: Reader) -> int:
     return int(tx.value("SELECT last FROM vector_clock"))
 
 
-def changes_since(tx: Reader, seen: int, model: str) -> VectorDelta:
-    """The next changes that an index of ``model`` that has seen ``seen`` must apply, in order. Ask again from
-    ``VectorDelta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
-    row = tx.one("SELECT last, pruned FROM vector_clock")
-    clock, pruned = (int(row[0]), int(row[1])) if row else (0, 0)
+def changes_since(tx: Reader, seen: int, model: str, shelf: Shelf = MAIN) -> VectorDelta:
+    """The next changes that an index of ``model`` and a shelf that has seen ``seen`` must apply, in order. Ask again
+    from ``VectorDelta.last`` until it is the clock's number: a big vault is replayed in bounded pieces."""
+    clock, pruned = map(int, tx.one("SELECT last, pruned FROM vector_clock") or (0, 0))
     anew = seen > clock or 0 < seen < pruned
     start = 0 if anew else seen
     rows = tx.all(
-        "SELECT change, passage, vector, model FROM embeddings WHERE change > ? ORDER BY change LIMIT ?",
-        (start, REPLAY),
+        "SELECT change, passage, vector, model FROM embeddings WHERE shelf = :shelf AND change > :start"
+        " ORDER BY change LIMIT :most",
+        {"shelf": shelf.number, "start": start, "most": REPLAY},
     )
     last = int(rows[-1][0]) if len(rows) == REPLAY else clock
-    changes = [(int(row[0]), VectorChange(int(row[1]), bytes(row[2]) if row[3] == model else None)) for row in rows]
+    changes = [
+        (int(change), VectorChange(int(passage), bytes(vector) if made_by == model else None))
+        for change, passage, vector, made_by in rows
+    ]
     if start:
-        gone = tx.all("SELECT change, passage FROM vector_removals WHERE change > ? AND change <= ?", (start, last))
+        gone = tx.all(
+            "SELECT change, passage FROM vector_removals WHERE change > :start AND change <= :last",
+            {"start": start, "last": last},
+        )
         changes += [(int(change), VectorChange(int(passage), None)) for change, passage in gone]
         changes.sort(key=lambda change: change[0])
     return VectorDelta([change for _, change in changes], last, anew)
@@ -209,7 +230,7 @@ def changes_since(tx: Reader, seen: int, model: str) -> VectorDelta:
 
 def has_removed_since(tx: Reader, seen: int) -> bool:
     """Whether a vector was removed after change number ``seen``."""
-    return tx.one("SELECT 1 FROM vector_removals WHERE change > ? LIMIT 1", (seen,)) is not None
+    return tx.one("SELECT 1 FROM vector_removals WHERE change > :seen LIMIT 1", {"seen": seen}) is not None
 
 
 def model_shape(tx: Reader) -> tuple[str, int] | None:
@@ -218,20 +239,25 @@ def model_shape(tx: Reader) -> tuple[str, int] | None:
         "SELECT e.model, LENGTH(e.vector) / 4 FROM embeddings e JOIN vault_info i ON i.value = e.model"
         " WHERE i.key = 'model' LIMIT 1"
     )
-    return (row[0], int(row[1])) if row else None
+    if row is None:
+        return None
+    model, width = row
+    return model, int(width)
 
 
 def prune_removals(tx: Writer) -> None:
     """Forget the oldest removals once there are many."""
     if int(tx.value("SELECT COUNT(*) FROM vector_removals")) <= 2 * REMOVALS_KEPT:
         return
-    cut = int(tx.value("SELECT change FROM vector_removals ORDER BY change DESC LIMIT 1 OFFSET ?", (REMOVALS_KEPT,)))
-    tx.run("DELETE FROM vector_removals WHERE change <= ?", (cut,))
-    tx.run("UPDATE vector_clock SET pruned = ?", (cut,))
+    cut = tx.value(
+        "SELECT change FROM vector_removals ORDER BY change DESC LIMIT 1 OFFSET :kept", {"kept": REMOVALS_KEPT}
+    )
+    tx.run("DELETE FROM vector_removals WHERE change <= :cut", {"cut": int(cut)})
+    tx.run("UPDATE vector_clock SET pruned = :cut", {"cut": int(cut)})
 
 
 def _reserve_numbers(tx: Writer, count: int) -> int:
     """Reserve ``count`` numbers; returns the one before the first."""
     if count:
-        tx.run("UPDATE vector_clock SET last = last + ?", (count,))
+        tx.run("UPDATE vector_clock SET last = last + :count", {"count": count})
     return last_change(tx) - count

@@ -14,8 +14,8 @@ from vaults.db.sql import Reader, Writer
 REACH = 2
 """Passages on either side."""
 
-PLAIN_PREFIX = "note::"
-"""Prefix of the names of sequences whose passages carry no text of their neighbours."""
+NOTE_PREFIX, DOCUMENT_PREFIX = PLAIN_PREFIXES = ("note::", "document::")
+"""Prefixes of the names of sequences whose passages carry no text of their neighbours."""
 
 MAX_SIDE = 800
 """Max characters of either side, the nearest: a longer column would say as much as the text itself."""
@@ -63,8 +63,8 @@ def read_around(tx: Reader, spot: SequencePosition) -> tuple[list[SequenceMember
         " ORDER BY place, item, ordinal LIMIT :reach",
         at,
     )
-    return [SequenceMember(int(row[0]), row[1]) for row in reversed(before)], [
-        SequenceMember(int(row[0]), row[1]) for row in after
+    return [SequenceMember(int(seq), body) for seq, body in reversed(before)], [
+        SequenceMember(int(seq), body) for seq, body in after
     ]
 
 
@@ -90,8 +90,8 @@ def refresh_surroundings(tx: Writer, spot: SequencePosition) -> None:
     the sequence, or joined it: what is there now counts."""
     before, after = read_around(tx, spot)
     own = [
-        SequenceMember(int(row[0]), row[1])
-        for row in tx.all(
+        SequenceMember(int(seq), body)
+        for seq, body in tx.all(
             "SELECT seq, body FROM passages WHERE sequence = :sequence AND place = :place AND item = :item"
             " ORDER BY ordinal",
             {"sequence": spot.sequence, "place": spot.place, "item": spot.item},
@@ -117,7 +117,7 @@ def read_around_passages(
                 f" ORDER BY p.place {order}, p.item {order}, p.ordinal {order} LIMIT :reach",
                 {"edge": edge[0].seq, "sequence": sequence, "reach": REACH},
             )
-            found[side] = [SequenceMember(int(row[0]), row[1]) for row in rows]
+            found[side] = [SequenceMember(int(seq), body) for seq, body in rows]
     return found[0][::-1], found[1]
 
 
@@ -141,13 +141,14 @@ def count_disagreeing(tx: Reader) -> int:
     wrong = int(tx.value(f"SELECT COUNT(*) FROM passages WHERE {alone}"))
     for (sequence,) in tx.all("SELECT DISTINCT sequence FROM passages WHERE sequence IS NOT NULL"):
         rows = tx.all(
-            "SELECT seq, body, near, before, after FROM passages WHERE sequence = ? ORDER BY place, item, ordinal",
-            (sequence,),
+            "SELECT seq, body, near, before, after FROM passages WHERE sequence = :sequence"
+            " ORDER BY place, item, ordinal",
+            {"sequence": sequence},
         )
-        members = [SequenceMember(int(row[0]), row[1]) for row in rows]
-        plain = sequence.startswith(PLAIN_PREFIX)
-        for number, row in enumerate(rows):
+        members = [SequenceMember(int(seq), body) for seq, body, *_ in rows]
+        plain = sequence.startswith(PLAIN_PREFIXES)
+        for number, (_, _, near, before, after) in enumerate(rows):
             around = surroundings_of(members, number)
             text = ("", "") if plain else (around.before, around.after)
-            wrong += (row[2] or NO_SURROUNDINGS.near, row[3], row[4]) != (around.near, *text)
+            wrong += (near or NO_SURROUNDINGS.near, before, after) != (around.near, *text)
     return wrong

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vaults.db.sql import Writer
-from vaults.index import embeddings, passages
+from vaults.index import embeddings, passages, text_index
 from vaults.index.blocks import IndexBlock
 from vaults.index.items import SearchItem
-from vaults.index.neighbours import PLAIN_PREFIX, REACH, neighbour_numbers
+from vaults.index.neighbours import NOTE_PREFIX, REACH, neighbour_numbers
 from vaults.index.passages import Passage
 
 ORDINAL_GAP = 1 << 20
@@ -50,9 +50,9 @@ def update_passages(
     stored = [
         StoredPassage._make(row)
         for row in tx.all(
-            "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = ?"
+            "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = :item"
             " ORDER BY ordinal",
-            (item.number,),
+            {"item": item.number},
         )
     ]
     shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
@@ -69,13 +69,15 @@ def update_passages(
 
 def sequence_of(item: SearchItem) -> str:
     """The sequence of a note's passages: their own."""
-    return f"{PLAIN_PREFIX}{item.number}"
+    return f"{NOTE_PREFIX}{item.number}"
 
 
 def _update_shared(tx: Writer, shared: dict[str, object], stored: Sequence[StoredPassage], labels: str) -> None:
     """Update the columns all passages of the item share, where they changed."""
     names = [name for name in shared if name not in _OWN_COLUMNS]
-    *row, before = tx.one(f"SELECT {', '.join(names)}, labels FROM passages WHERE seq = ?", (stored[0].seq,)) or (None,)
+    *row, before = tx.one(
+        f"SELECT {', '.join(names)}, labels FROM passages WHERE seq = :seq", {"seq": stored[0].seq}
+    ) or (None,)
     keys = {"kind": shared["kind"], "item": shared["item"]}
     if row != [shared[name] for name in names]:
         sets = ", ".join(f"{name} = :{name}" for name in names)
@@ -86,8 +88,8 @@ def _update_shared(tx: Writer, shared: dict[str, object], stored: Sequence[Store
         for seq, title, body in tx.all(
             "SELECT seq, title, body FROM passages WHERE kind = :kind AND item = :item", keys
         ):
-            tx.run("DELETE FROM passages_pairs WHERE rowid = ?", (seq,))
-            passages.index_pairs(tx, seq, Passage(title, body, labels))
+            text_index.drop_pairs(tx, [seq])
+            text_index.add_pairs(tx, seq, Passage(title, body, labels).grams)
 
 
 def _difference(stored: Sequence[StoredPassage], blocks: Sequence[IndexBlock]) -> tuple[int, int, Sequence[IndexBlock]]:
@@ -136,13 +138,15 @@ def _write(
     for each, ordinal in zip(fresh, ordinals, strict=True):
         row = gone.pop(each.passage.text_hash, None)
         if row is not None:
-            where = (ordinal, each.source, row.seq)
-            tx.run("UPDATE passages SET ordinal = ?, source_hash = ? WHERE seq = ?", where)
+            tx.run(
+                "UPDATE passages SET ordinal = :ordinal, source_hash = :source WHERE seq = :seq",
+                {"ordinal": ordinal, "source": each.source, "seq": row.seq},
+            )
             numbers.append(row.seq)
             continue
         columns = {"ordinal": ordinal, "source_hash": each.source}
         numbers.append(tx.insert(passages.INSERT, shared | each.passage.columns() | columns))
-        passages.index_pairs(tx, numbers[-1], each.passage)
+        text_index.add_pairs(tx, numbers[-1], each.passage.grams)
         new.append(numbers[-1])
     return numbers, new
 
@@ -162,25 +166,27 @@ def _ordinals(
             return range(ORDINAL_GAP * (first + 1), ORDINAL_GAP * (first + count + 1), ORDINAL_GAP)
         numbers = range(left + step, left + step * (count + 1), step)
     # Out of the way, so that no two have one ordinal while they trade places.
-    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in kept])
+    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = :seq", [{"seq": seq} for seq in kept])
     return numbers
 
 
 def _renumber(tx: Writer, stored: Sequence[StoredPassage], span: tuple[int, int], count: int) -> None:
     first, last = span
     rows = [row.seq for row in stored]
-    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = ?", [(seq,) for seq in rows])
-    places = [(ORDINAL_GAP * (number + 1), seq) for number, seq in enumerate(rows[:first])]
-    places += [(ORDINAL_GAP * (number + count + first + 1), seq) for number, seq in enumerate(rows[last:])]
-    tx.many("UPDATE passages SET ordinal = ? WHERE seq = ?", places)
+    tx.many("UPDATE passages SET ordinal = -seq WHERE seq = :seq", [{"seq": seq} for seq in rows])
+    places = [*enumerate(rows[:first], 1), *enumerate(rows[last:], first + count + 1)]
+    tx.many(
+        "UPDATE passages SET ordinal = :ordinal WHERE seq = :seq",
+        [{"ordinal": ORDINAL_GAP * place, "seq": seq} for place, seq in places],
+    )
 
 
 def _refresh_surroundings(tx: Writer, line: Sequence[int], first: int, last: int) -> None:
     """Store the neighbours of ``line[first:last]``, the new ones, and of the ``REACH`` rows on either side."""
     places = range(max(0, first - REACH), min(len(line), last + REACH))
     tx.many(
-        "UPDATE passages SET near = ? WHERE seq = ?",
-        [(neighbour_numbers(line, place), line[place]) for place in places],
+        "UPDATE passages SET near = :near WHERE seq = :seq",
+        [{"near": neighbour_numbers(line, place), "seq": line[place]} for place in places],
     )
 
 
@@ -192,7 +198,8 @@ def embed_or_enqueue(tx: Writer, model: str | None, numbers: Sequence[int]) -> b
         embeddings.enqueue(tx, numbers)
         return True
     some = ", ".join(map(str, numbers))
-    texts = {int(row[0]): row[1] for row in tx.all(f"SELECT seq, text_hash FROM passages WHERE seq IN ({some})")}
+    rows = tx.all(f"SELECT seq, text_hash FROM passages WHERE seq IN ({some})")
+    texts = {int(seq): text_hash for seq, text_hash in rows}
     known = embeddings.find_by_hash(tx, model, list(dict.fromkeys(texts.values())))
     embeddings.store(tx, model, [(seq, text, known[text]) for seq, text in texts.items() if text in known])
     missing = [seq for seq, text in texts.items() if text not in known]

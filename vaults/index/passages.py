@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vaults.db.sql import Reader, Writer
-from vaults.index import embeddings, facets
+from vaults.index import embeddings, facets, text_index
 from vaults.index.chunker import estimate_tokens, split_passages
 from vaults.index.items import SearchItem
 from vaults.index.neighbours import SequencePosition, refresh_surroundings
+from vaults.index.shelves import MAIN, Shelf, shelf_of
 from vaults.index.traits import is_adversarial, is_question
 from vaults.index.unspaced_scripts import to_pairs
 
@@ -74,12 +75,30 @@ def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
     """Make ``cut`` the item's passages; returns their numbers in order. A passage whose text did not change keeps its
     number and its vector. Neighbours are updated."""
     stored = {
-        int(row[0]): (int(row[1]), row[2])
-        for row in tx.all(
-            "SELECT ordinal, seq, text_hash FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)
+        int(ordinal): (int(seq), text_hash)
+        for ordinal, seq, text_hash in tx.all(
+            "SELECT ordinal, seq, text_hash FROM passages WHERE kind = :kind AND item = :item",
+            {"kind": item.kind, "item": item.number},
         )
     }
     left = _read_position(tx, item.kind, item.number) if stored else None
+    numbers = _write(tx, item, cut, stored)
+    delete_passages(tx, [seq for seq, _ in stored.values()])
+    _refresh_item(tx, item, left)
+    return numbers
+
+
+def store_new(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
+    """``store`` for an item that has no passages yet."""
+    numbers = _write(tx, item, cut, {})
+    if item.sequence(len(cut)) is not None:  # else it has no neighbours
+        _refresh_item(tx, item, None)
+    return numbers
+
+
+def _write(tx: Writer, item: SearchItem, cut: Sequence[Passage], stored: dict[int, tuple[int, str]]) -> list[int]:
+    """Write passages and return their numbers. ``stored``: those there are, of which the ones written anew are taken
+    out."""
     sequence = item.sequence(len(cut))
     shared = item.columns() | {
         "kind": item.kind,
@@ -89,19 +108,17 @@ def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:
     }
     numbers = []
     for ordinal, passage in enumerate(cut):
-        seq, text_hash = stored.pop(ordinal, (None, None))
+        seq, text_hash = stored.pop(ordinal, (None, ""))
         row = shared | passage.columns() | {"ordinal": ordinal}
         if seq is None:
             seq = tx.insert(INSERT, row)
         else:
             tx.run(_UPDATE, row | {"seq": seq})
-            _drop_pairs(tx, [seq])
+            text_index.drop_pairs(tx, [seq])
             if text_hash != passage.text_hash:
                 embeddings.drop(tx, [seq])
-        index_pairs(tx, seq, passage, item.owner)
+        text_index.add_pairs(tx, seq, passage.grams, item.owner)
         numbers.append(seq)
-    delete_passages(tx, [seq for seq, _ in stored.values()])
-    _refresh_item(tx, item, left)
     return numbers
 
 
@@ -119,27 +136,32 @@ _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUM
 def update_columns(tx: Writer, item: SearchItem) -> None:
     """Update what the item's passages carry besides their text, after it was archived, moved or made private."""
     left = _read_position(tx, item.kind, item.number)
-    count = int(tx.value("SELECT COUNT(*) FROM passages WHERE kind = ? AND item = ?", (item.kind, item.number)))
+    keys = {"kind": item.kind, "number": item.number}
+    count = int(tx.value("SELECT COUNT(*) FROM passages WHERE kind = :kind AND item = :number", keys))
     row = item.columns() | {"sequence": item.sequence(count), "place": item.position or 0}
     sets = ", ".join(f"{name} = :{name}" for name in row)
-    keys = {"kind": item.kind, "number": item.number}
     tx.run(f"UPDATE passages SET {sets} WHERE kind = :kind AND item = :number", row | keys)
     _refresh_item(tx, item, left)
 
 
 def remove_items(tx: Writer, kind: str, items: Sequence[int]) -> None:
     """Remove the items from every index, and their words from the columns of their neighbours."""
+    shelf = shelf_of(kind)
     for item in items:
         left = _read_position(tx, kind, item)
-        rows = tx.all("SELECT seq FROM passages WHERE kind = ? AND item = ?", (kind, item))
-        delete_passages(tx, [int(row[0]) for row in rows])
+        rows = tx.all("SELECT seq FROM passages WHERE kind = :kind AND item = :item", {"kind": kind, "item": item})
+        delete_passages(tx, [int(seq) for (seq,) in rows], shelf)
         facets.store(tx, kind, item, (), {})
         _refresh_positions(tx, left, None)
 
 
 def _read_position(tx: Reader, kind: str, item: int) -> SequencePosition | None:
-    row = tx.one("SELECT sequence, place FROM passages WHERE kind = ? AND item = ? AND ordinal = 0", (kind, item))
-    return SequencePosition(row[0], int(row[1]), item) if row is not None and row[0] is not None else None
+    row = tx.one(
+        "SELECT sequence, place FROM passages WHERE kind = :kind AND item = :item AND ordinal = 0",
+        {"kind": kind, "item": item},
+    )
+    sequence, place = row or (None, 0)
+    return SequencePosition(sequence, int(place), item) if sequence is not None else None
 
 
 def _refresh_item(tx: Writer, item: SearchItem, left: SequencePosition | None) -> None:
@@ -148,8 +170,8 @@ def _refresh_item(tx: Writer, item: SearchItem, left: SequencePosition | None) -
     if now is None:
         tx.run(
             "UPDATE passages SET near = NULL, before = '', after = ''"
-            " WHERE kind = ? AND item = ? AND (near IS NOT NULL OR before <> '' OR after <> '')",
-            (item.kind, item.number),
+            " WHERE kind = :kind AND item = :item AND (near IS NOT NULL OR before <> '' OR after <> '')",
+            {"kind": item.kind, "item": item.number},
         )
     _refresh_positions(tx, left, now)
 
@@ -160,80 +182,15 @@ def _refresh_positions(tx: Writer, left: SequencePosition | None, now: SequenceP
             refresh_surroundings(tx, spot)
 
 
-def index_pairs(tx: Writer, seq: int, passage: Passage, owner: str | None = None) -> None:
-    """Index a passage's pairs of characters, if it has text in a script without spaces."""
-    if passage.grams:
-        table = "passages_pairs" if owner is None else "private_pairs"
-        tx.run(f"INSERT INTO {table} (rowid, pairs) VALUES (?, ?)", (seq, passage.grams))
-
-
-def _drop_pairs(tx: Writer, numbers: Sequence[int]) -> None:
-    for table in ("passages_pairs", "private_pairs"):
-        tx.many(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in numbers])
-
-
-WORD_TABLES = ("passages_fts", "private_fts")
-"""Full-text tables over the passages themselves: the shared ones, and those private to somebody."""
-
-TEXT_TABLES = (*WORD_TABLES, "passages_pairs", "private_pairs")
-
-
-def erase_traces(tx: Writer) -> None:
-    """Merge the full-text segments, so that words of removed passages leave the file, not only the results."""
-    for table in TEXT_TABLES:
-        tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-
-
-MERGE_PAGES = 64
-"""Pages of the text index merged in one step: some milliseconds."""
-
-
-def erase_traces_in_steps(tx: Writer, step: int) -> bool:
-    """One step of ``erase_traces``, for callers who must not keep others waiting; the first ``step`` is 0. Returns
-    whether there is more to do."""
-    more = False
-    for table in TEXT_TABLES:
-        before = int(tx.value("SELECT total_changes()"))
-        tx.run(
-            f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-MERGE_PAGES if step == 0 else MERGE_PAGES,)
-        )
-        more |= int(tx.value("SELECT total_changes()")) - before >= 2  # fewer: nothing was merged
-    return more
-
-
-def rebuild_text(tx: Writer) -> None:
-    """Rebuild the full-text rows from the passages."""
-    for table in WORD_TABLES:
-        tx.run(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
-
-
-def is_text_inconsistent(tx: Writer) -> bool:
-    """Whether the full-text index does not match the passages (FTS5's own integrity check)."""
-    from vaults.db.engine import sqlite
-
-    try:
-        for table in WORD_TABLES:
-            tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
-    except sqlite.DatabaseError as failure:
-        # A read-only file cannot be checked this way; ``quick_check`` has checked the index's structure.
-        return failure.sqlite_errorcode & 0xFF != sqlite.SQLITE_READONLY
-    return False
-
-
 def numbers_in_item(tx: Reader, numbers: Iterable[int]) -> dict[int, int]:
     """The position of each passage in its item, from 1."""
     among = ", ".join(map(str, numbers))
-    return {int(row[0]): int(row[1]) + 1 for row in tx.all(f"SELECT seq, ordinal FROM passages WHERE seq IN ({among})")}
+    rows = tx.all(f"SELECT seq, ordinal FROM passages WHERE seq IN ({among})")
+    return {int(seq): int(ordinal) + 1 for seq, ordinal in rows}
 
 
-def source_hashes(tx: Reader, kind: str) -> dict[int, str]:
-    """The hash of the source that each item's passages were cut from, by item number."""
-    rows = tx.all("SELECT item, source_hash FROM passages WHERE kind = ? AND ordinal = 0", (kind,))
-    return {int(row[0]): row[1] for row in rows}
-
-
-def delete_passages(tx: Writer, numbers: Sequence[int]) -> None:
-    """Remove passages from every index by number. Neighbours are not updated."""
+def delete_passages(tx: Writer, numbers: Sequence[int], shelf: Shelf = MAIN) -> None:
+    """Remove passages of a shelf from every index by number. Neighbours are not updated."""
     embeddings.drop(tx, numbers)
-    _drop_pairs(tx, numbers)
-    tx.many("DELETE FROM passages WHERE seq = ?", [(number,) for number in numbers])
+    text_index.drop_pairs(tx, numbers, shelf)
+    tx.many("DELETE FROM passages WHERE seq = :seq", [{"seq": number} for number in numbers])

@@ -6,13 +6,17 @@ import asyncio
 import threading
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaults.context import run_in
 from vaults.db.connection import Database
+from vaults.db.sql import Reader
 from vaults.embed.backend import ModelIdentity
 from vaults.index import embeddings, snapshot
+from vaults.index.embeddings import VectorDelta
+from vaults.index.shelves import MAIN, Shelf
 from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.vector_index import SnapshotStamp, VectorIndex
 from vaults.settings import IndexSettings
@@ -20,16 +24,25 @@ from vaults.settings import IndexSettings
 if TYPE_CHECKING:
     import numpy as np
 
-SNAPSHOT = "vectors.idx"
+SNAPSHOT = MAIN.snapshot
 SNAPSHOT_FROM = 2_000
 """Vectors below which reading the rows is as fast as reading a file."""
 
 
 class Projection:
-    """Replays ``embeddings`` into a ``VectorIndex``. All FAISS work happens on ``pool``."""
+    """Replays the ``embeddings`` of a shelf into a ``VectorIndex``. All FAISS work happens on ``pool``."""
 
-    def __init__(self, folder: Path, vault_id: str, db: Database, settings: IndexSettings, pool: Executor) -> None:
-        self._path = folder / SNAPSHOT
+    def __init__(
+        self,
+        folder: Path,
+        vault_id: str,
+        db: Database,
+        settings: IndexSettings,
+        pool: Executor,
+        shelf: Shelf = MAIN,
+    ) -> None:
+        self._path = folder / shelf.snapshot
+        self._shelf = shelf
         self._vault_id = vault_id
         self._db = db
         self._settings = settings
@@ -81,7 +94,7 @@ class Projection:
             self._index, self._stamp, self._saved_at = index, stamp, index.seen
         while index.seen < at_least:
             seen = index.seen
-            delta = await self._db.read(lambda tx, seen=seen: embeddings.changes_since(tx, seen, stamp.model))  # type: ignore[misc]
+            delta = await self._db.read(partial(self._changes_since, seen, stamp.model))
             if delta.anew:
                 self._index = index = VectorIndex(stamp.width, self._settings)
             damaged = await run_in(self._pool, index.apply, delta.changes, delta.last)
@@ -91,6 +104,9 @@ class Projection:
             self._stop_rebuild.clear()
             self._rebuild = asyncio.create_task(run_in(self._pool, index.rebuild, self._stop_rebuild))
         return index
+
+    def _changes_since(self, seen: int, model: str, tx: Reader) -> VectorDelta:
+        return embeddings.changes_since(tx, seen, model, self._shelf)
 
     def _stamp_of(self, model: str, width: int) -> SnapshotStamp:
         return SnapshotStamp(self._vault_id, model, width, 0)

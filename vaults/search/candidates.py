@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
-from vaults.index import unspaced_scripts
-from vaults.index.passages import WORD_TABLES
+from vaults.index import text_index, unspaced_scripts
+from vaults.index.shelves import shelves_of
+from vaults.index.text_index import TextIndex, in_own_text
 from vaults.search import passage_facts, private_text
 from vaults.search.filters import SearchFilter
 from vaults.search.passage_facts import PassageFacts
-from vaults.search.private_text import TextIndex
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vaults.index.joined_vectors import JoinedVectors
     from vaults.index.vector_index import VectorIndex
 
 TITLE, BODY, LABELS = 2.0, 1.0, 0.5
 """bm25 weights of the full-text columns; those of the text around a passage are settings."""
-
-OWN_COLUMNS = "{title body labels}"
-"""Columns that say what a passage itself holds."""
 
 SPARE_PASSAGES = 8
 """Passages fetched beyond those wanted, to make up for the few that are archived, expired or private."""
@@ -48,16 +47,14 @@ class SearchCandidates:
 NO_CANDIDATES = SearchCandidates({}, {}, full=False)
 
 
-PAIR_INDEX = TextIndex("passages_pairs", "private_pairs", ())
-
-
 def find_by_word(tx: Reader, query: Query, limit: int, only: SearchFilter, weights: SearchSettings) -> SearchCandidates:
     """The best ``limit`` passages by bm25 over the words, and over character pairs of scripts without spaces."""
     found = _find_by_words(tx, query, limit, only, weights)
     pairs = unspaced_scripts.match_expression(query.unspaced) if query.unspaced and query.must is None else None
     if pairs is None:
         return found
-    more = _rank_by_bm25(tx, PAIR_INDEX, _FtsMatch(pairs, tuple(private_text.split_phrases(pairs))), limit, only)
+    asked = _FtsMatch(pairs, tuple(private_text.split_phrases(pairs)))
+    more = _rank_shelves(tx, [TextIndex.of_pairs(shelf) for shelf in shelves_of(only.kinds)], asked, limit, only)
     scores = dict(found.scores)
     for passage, score in more.scores.items():
         scores[passage] = scores.get(passage, 0.0) + score
@@ -81,10 +78,32 @@ def _find_by_words(
         return NO_CANDIDATES
     phrases = private_text.split_phrases(match)
     if query.must is not None:
-        match = f"({OWN_COLUMNS} : ({query.must})) AND ({match})"
-        phrases += [f"{OWN_COLUMNS} : ({phrase})" for phrase in private_text.split_phrases(query.must)]
-    words = TextIndex(*WORD_TABLES, (TITLE, BODY, LABELS, float(weights.before), float(weights.after)))
-    return _rank_by_bm25(tx, words, _FtsMatch(match, tuple(phrases), query.must is not None), limit, only)
+        match = f"({in_own_text(query.must)}) AND ({match})"
+        phrases += map(in_own_text, private_text.split_phrases(query.must))
+    columns = (TITLE, BODY, LABELS, float(weights.before), float(weights.after))
+    indexes = [TextIndex.of_words(shelf, columns) for shelf in shelves_of(only.kinds)]
+    return _rank_shelves(tx, indexes, _FtsMatch(match, tuple(phrases), query.must is not None), limit, only)
+
+
+def _rank_shelves(
+    tx: Reader, indexes: Sequence[TextIndex], asked: _FtsMatch, limit: int, only: SearchFilter
+) -> SearchCandidates:
+    """Rank the passages of every shelf, and join the rankings. A word weighs by its rarity on its own shelf: the scores
+    are brought to what they were if all stood on one."""
+    if len(indexes) > 1:
+        indexes = [index for index in indexes if text_index.has_rows(tx, index)]
+    found = [(index, _rank_by_bm25(tx, index, asked, limit, only)) for index in indexes]
+    held = [(index, each) for index, each in found if each.scores]
+    if len(held) < 2:
+        return held[0][1] if held else NO_CANDIDATES
+    scales = private_text.compare_weights(tx, [index.shared for index, _ in held], asked.phrases)
+    scores, facts = dict[int, float](), dict[int, PassageFacts]()
+    for (_, each), scale in zip(held, scales, strict=True):
+        scores |= {passage: score * scale for passage, score in each.scores.items()}
+        facts |= each.facts
+    best = _keep_best(scores, limit)
+    full = any(each.full for _, each in held)
+    return SearchCandidates(best, {passage: facts[passage] for passage in best}, full)
 
 
 def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, only: SearchFilter) -> SearchCandidates:
@@ -93,7 +112,7 @@ def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, on
     found = _shared_candidates(tx, index, asked.match, limit, only)
     own = (
         private_text.score_own(tx, index, asked.phrases, only.viewer)
-        if private_text.has_private_passages(tx, only.viewer)
+        if private_text.has_private_passages(tx, index, only.viewer)
         else None
     )
     if own is None:
@@ -120,8 +139,7 @@ def _own_candidates(
     """The best of the caller's own passages that the filter lets through; of a strict expression, only matches."""
     best = list(_keep_best(scores, len(scores)))
     if asked.strict:
-        rows = tx.all(f"SELECT rowid FROM {index.private} WHERE {index.private} MATCH ?", (asked.match,))
-        matching = {row[0] for row in rows}
+        matching = text_index.find_private(tx, index, asked.match)
         best = [passage for passage in best if passage in matching]
     found: dict[int, PassageFacts] = {}
     for start in range(0, len(best), wanted.limit):
@@ -139,25 +157,14 @@ def _keep_best(scores: Scores, limit: int) -> Scores:
 def _shared_candidates(tx: Reader, index: TextIndex, match: str, limit: int, only: SearchFilter) -> SearchCandidates:
     """Rank shared passages. The filter runs after ranking where it rarely rejects anything (a fraction of the cost),
     and before ranking where it is narrow, or where it rejected too much after all."""
-    table = index.shared
-    ranked = f"{index.score(table)} AS score FROM {table}"
     where, params = only.over_passages()
     params |= {"match": match, "limit": limit, "over": limit + SPARE_PASSAGES}
     if not only.is_narrow:
-        rows = tx.all(
-            f"SELECT {passage_facts.COLUMNS}, f.seq, f.score, {where} FROM (SELECT rowid AS seq, {ranked}"
-            f" WHERE {table} MATCH :match ORDER BY score LIMIT :over) f JOIN passages p ON p.seq = f.seq",
-            params,
-        )
+        rows = text_index.read_best_unfiltered(tx, index, passage_facts.COLUMNS, where, params)
         seen = [row for row in rows if row[passage_facts.WIDTH + 2]]
         if len(rows) < params["over"] or len(seen) >= limit:
             return _to_candidates(seen, limit)
-    rows = tx.all(
-        f"SELECT {passage_facts.COLUMNS}, p.seq, {ranked} JOIN passages p ON p.seq = {table}.rowid"
-        f" WHERE {table} MATCH :match AND {where} ORDER BY score LIMIT :limit",
-        params,
-    )
-    return _to_candidates(rows, limit)
+    return _to_candidates(text_index.read_best(tx, index, passage_facts.COLUMNS, where, params), limit)
 
 
 def _to_candidates(rows: list[Any], limit: int) -> SearchCandidates:
@@ -180,7 +187,7 @@ class VectorQuery:
     floor: float = -1.0  # the least cosine of interest
 
 
-def find_by_meaning(tx: Reader, index: VectorIndex, sought: VectorQuery) -> SearchCandidates:
+def find_by_meaning(tx: Reader, index: VectorIndex | JoinedVectors, sought: VectorQuery) -> SearchCandidates:
     """The nearest passages by cosine. Where a filter rejects most of the nearest, or operators require something, all
     passages that qualify are listed first and only they are searched."""
     vector, limit, only, must = sought.vector, sought.limit, sought.only, sought.must
@@ -208,9 +215,7 @@ def allowed_passages(tx: Reader, only: SearchFilter, must: str | None = None) ->
     if must is None:
         rows = tx.all(f"SELECT p.seq FROM passages p WHERE {where}", params)
     else:
-        params["must"] = f"{OWN_COLUMNS} : ({must})"
-        rows = []
-        for table in WORD_TABLES:
-            source = f"{table} JOIN passages p ON p.seq = {table}.rowid"
-            rows += tx.all(f"SELECT p.seq FROM {source} WHERE {table} MATCH :must AND {where}", params)
+        rows = [
+            row for shelf in shelves_of(only.kinds) for row in text_index.find_passages(tx, shelf, must, where, params)
+        ]
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

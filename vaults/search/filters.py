@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from vaults.index.items import name_key
+from vaults.index.items import name_words
+from vaults.index.shelves import MAIN, shelves_of
 
 FilterParams: TypeAlias = dict[str, Any]
 
@@ -18,6 +19,14 @@ _MODIFIED = (
     "COALESCE(CASE p.kind WHEN 'note' THEN (SELECT n.modified_at FROM notes n WHERE n.seq = p.item) END, p.modified_at)"
 )
 """A note's own time, because its passages keep the time they were split: editing a long note touches few of them."""
+
+
+_FACET_KIND = "CASE WHEN p.kind IN ('document', 'transcript') THEN 'documents' ELSE p.kind END"
+_FACET_ITEM = (
+    "CASE WHEN p.kind IN ('document', 'transcript') THEN (SELECT d.seq FROM documents d WHERE d.id = p.parent)"
+    " ELSE p.item END"
+)
+"""What a passage's tags and fields are kept by: a document's once, for all its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ class SearchFilter:
             params |= {"folder": self.folder, "within": f"{self.folder}/", "beyond": f"{self.folder}0"}
         if self.author is not None:
             clauses.append("p.author = :author")
-            params["author"] = name_key(self.author)
+            params["author"] = name_words(self.author)
         if self.as_of is not None:
             clauses.append("p.seq <= :as_of")
             params["as_of"] = self.as_of
@@ -81,7 +90,8 @@ class SearchFilter:
                 "(p.kind <> 'memory' OR p.item NOT IN (SELECT seq FROM memories WHERE stored_by = :without))"
             )
             params["without"] = self.without
-        clauses += self._tagged("p.kind", "p.item", params)
+        kind, item = ("p.kind", "p.item") if shelves_of(self.kinds) == (MAIN,) else (_FACET_KIND, _FACET_ITEM)
+        clauses += self._tagged(kind, item, params)
         return " AND ".join(clauses), params
 
     def over_memories(self) -> tuple[str, FilterParams]:

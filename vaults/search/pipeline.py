@@ -1,37 +1,32 @@
-"""From a question to ranked items. ``_search`` and ``_rank_candidates`` run the stages in order; each is timed."""
+"""From a question to ranked items: ``_search`` lists the stages, ``_rank_and_pick`` those that share one read.
+What each does stands below, in the same order; each is timed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from vaults.db.connection import Database
 from vaults.db.sql import Reader
-from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.service import EmbeddingService
+from vaults.embed.backend import ModelIdentity
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.index import embeddings
-from vaults.index.projection import Projection
-from vaults.observer import Observer
+from vaults.index.joined_vectors import JoinedVectors
+from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.search import interpretation, query_expansion, ranking
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuery, find_by_meaning
-from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.fusion import find_score_range
-from vaults.search.query import Query, parse_query
-from vaults.search.query_expansion import NO_VARIANTS, ExpansionScope, QueryRephraser, QueryVariants
-from vaults.search.question import InterpretedQuestion, SearchMode, SearchQuestion, SearchRanking
-from vaults.search.ranking_cache import CachedRanking, RankingCache
+from vaults.search.query import parse_query
+from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
+from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
+from vaults.search.ranking_cache import CachedRanking
+from vaults.search.search_run import KeywordPass, SearchEngines, SearchRun
 from vaults.search.smoothing import smooth_scores
 from vaults.search.stage_timings import StageTimings
 from vaults.search.time_limited import find_by_word_in_time
-from vaults.search.vocabulary import Vocabulary
-from vaults.settings import ExpansionSettings, RerankSettings, SearchSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vaults.index.vector_index import VectorIndex
 
 T = TypeVar("T")
@@ -39,59 +34,10 @@ T = TypeVar("T")
 MAX_CANDIDATES = 4_000
 """Passages per channel at most, however few items they belong to."""
 
-
-@dataclass(frozen=True, slots=True)
-class SearchEngines:
-    """What a search runs on: one vault's database, vectors, words and rankings, the process's models and settings."""
-
-    db: Database
-    projection: Projection
-    vocabulary: Vocabulary
-    rankings: RankingCache
-    embedder: EmbeddingService
-    cross: CrossEncoderService
-    expander: QueryExpander
-    observer: Observer
-    settings: SearchSettings
-    rerank: RerankSettings
-    expansion: ExpansionSettings
-
-
 NO_VECTOR_WARNING = "the item that others should be like has no vector yet: these are found by its words"
 
 RankingReader: TypeAlias = Callable[[Reader, SearchRanking], T]
 """Reads what the caller needs of a ranking, in the transaction that completes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _SearchRun:
-    """A search under way."""
-
-    engines: SearchEngines
-    asked: SearchQuestion
-    query: Query  # as typed
-    meant: InterpretedQuestion  # as read with the vault's vocabulary
-    timings: StageTimings
-    vector: np.ndarray | None = None
-    warning: str | None = None  # why there is no vector
-    rephrased: QueryVariants = NO_VARIANTS
-
-    @property
-    def mode(self) -> SearchMode:
-        return self.asked.mode if self.vector is not None else "keyword"
-
-
-@dataclass(frozen=True, slots=True)
-class _KeywordPass:
-    """What one read of the database says before the vector search."""
-
-    version: int  # ``Reader.version`` of the read
-    found: SearchCandidates
-    meant: InterpretedQuestion
-    last_change: int  # number of the newest change of a vector
-    owed: bool  # a passage that the viewer may see has no vector yet
-    late: str | None  # warning: the time limit cut the search short
-    expires: str | None  # when the next memory expires, in stored form
 
 
 async def search(
@@ -109,81 +55,138 @@ async def search(
             )
         if again is not None:
             return again[0]
-    words, found, picked = await _search(engines, asked, pick, clock)
+    words, found, picked = await _search(_begin(engines, asked, clock), pick)
     if not (found.provisional or asked.without):
         engines.rankings.keep(key, CachedRanking(words.version, found.trim_to(asked.limit), words.expires))
     return picked
 
 
-async def _search(
-    engines: SearchEngines, asked: SearchQuestion, pick: RankingReader[T], clock: StageTimings
-) -> tuple[_KeywordPass, SearchRanking, T]:
-    """Interpret the question, find candidates by word while its vector is computed, then by meaning, and rank. Search
-    deeper while too few items are found, because many passages may belong to one."""
-    depth = max(engines.settings.candidates, asked.per_item * (asked.limit + len(asked.without))) * (
-        2 if asked.group_by == "parent" else 1
-    )
-    depth = min(depth, MAX_CANDIDATES)
-    query = parse_query(asked.text)
-    run = _SearchRun(engines, asked, query, _interpret_with_known(engines, query), clock)
-    reading_words = asyncio.ensure_future(_search_by_word(run, asked.mode, depth))
-    try:
-        run = await _add_vector_and_variants(run)
-    finally:
-        words = await reading_words
-    if words.meant.told != run.meant.told:
-        run = await _add_vector(replace(run, meant=words.meant))
-    if run.mode != asked.mode:
-        words = await _search_by_word(run, run.mode, depth)
+async def _search(run: SearchRun, pick: RankingReader[T]) -> tuple[KeywordPass, SearchRanking, T]:
+    """The stages in order. Search deeper while too few items are found, because many passages may belong to one."""
+    run = await _find_by_word_and_embed(run)
+    run = await _embed_as_read(run)
+    run = await _fall_back_to_words(run)
     while True:
-        found, picked = await _complete(replace(run, meant=words.meant), words, depth, pick)
-        if len(found.items) >= asked.limit or not found.full or depth >= MAX_CANDIDATES:
-            return words, found, picked
-        depth = min(4 * depth, MAX_CANDIDATES)
-        words = await _search_by_word(run, run.mode, depth)
+        found, picked = await _rank_and_pick(run, pick)
+        if len(found.items) >= run.asked.limit or not found.full or run.depth >= MAX_CANDIDATES:
+            return run.words, found, picked
+        run = replace(run, depth=min(4 * run.depth, MAX_CANDIDATES))
+        run = replace(run, words=await _find_by_word(run, run.mode))
 
 
-def _interpret_with_known(engines: SearchEngines, query: Query) -> InterpretedQuestion:
+async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[SearchRanking, T]:
+    """The stages that follow, in one read and on one thread unless a cross-encoder reranks in between."""
+    engines, model = run.engines, run.engines.embedder.identity
+    index: VectorIndex | JoinedVectors | None = None
+    if run.vector is not None and model is not None:
+        index = await _open_vectors(run, model)
+
+    def rank(tx: Reader) -> SearchRanking:
+        meanings = _find_by_meaning(tx, run, index)
+        found = _fuse_and_lift(tx, run, meanings)
+        return _expand(tx, run, index, found)
+
+    def rank_and_pick(tx: Reader) -> tuple[SearchRanking, T]:
+        found = ranking.collapse_to_items(rank(tx), run.asked, engines.settings)
+        with run.timings.stage("fetch"):
+            return found, pick(tx, found)
+
+    if not ranking.needs_rerank(engines.cross, run.asked):
+        return await engines.db.read(rank_and_pick)
+    found = await engines.db.read(rank)
+    with run.timings.stage("rerank"):
+        found = await ranking.apply_rerank(engines.db, engines.cross, found, engines.rerank.head)
+    found = ranking.collapse_to_items(found, run.asked, engines.settings)
+    return found, await engines.db.read(lambda tx: pick(tx, found))
+
+
+async def _open_vectors(run: SearchRun, model: ModelIdentity) -> VectorIndex | JoinedVectors:
+    """The vectors of the kinds that are asked for."""
+    engines, last = run.engines, run.words.last_change
+    projections = {MAIN: engines.projection, DOCUMENTS: engines.documents}
+    parts = [await projections[shelf].current(model, last) for shelf in shelves_of(run.asked.only.kinds)]
+    held = [part for part in parts if len(part)] or parts[:1]
+    return held[0] if len(held) == 1 else JoinedVectors(held)
+
+
+def _begin(engines: SearchEngines, asked: SearchQuestion, timings: StageTimings) -> SearchRun:
     """Interpret the question with the words already cached. The read that follows looks all of them up: if a new word
     changes what the model is given, the model is asked again, once in a vault's life."""
-    vocabulary = engines.vocabulary
-    return interpretation.interpret_known(
-        query, vocabulary.known(interpretation.words_to_look_up(query)), vocabulary.passages, engines.settings
+    wanted = asked.per_item * (asked.limit + len(asked.without))
+    depth = max(engines.settings.candidates, wanted) * (2 if asked.group_by == "parent" else 1)
+    query, vocabulary = parse_query(asked.text), engines.vocabulary
+    known = vocabulary.known(interpretation.words_to_look_up(query))
+    meant = interpretation.interpret_known(query, known, vocabulary.passages, engines.settings)
+    unread = KeywordPass(
+        version=0, found=NO_CANDIDATES, meant=meant, last_change=0, owed=False, late=None, expires=None
+    )
+    return SearchRun(
+        engines=engines,
+        asked=asked,
+        timings=timings,
+        query=query,
+        told=meant.told,
+        depth=min(depth, MAX_CANDIDATES),
+        words=unread,
     )
 
 
-async def _search_by_word(run: _SearchRun, mode: SearchMode, depth: int) -> _KeywordPass:
+async def _find_by_word_and_embed(run: SearchRun) -> SearchRun:
+    """Find candidates by word while the question's vector is computed."""
+    reading = asyncio.ensure_future(_find_by_word(run, run.asked.mode))
+    try:
+        run = await _embed_and_rephrase(run)
+    finally:
+        words = await reading
+    return replace(run, words=words)
+
+
+async def _embed_as_read(run: SearchRun) -> SearchRun:
+    """Embed again where the vault's words change what the model is given."""
+    told = run.words.meant.told
+    return run if told == run.told else await _embed(replace(run, told=told))
+
+
+async def _fall_back_to_words(run: SearchRun) -> SearchRun:
+    """Without a vector, candidates by word are all there is."""
+    return run if run.mode == run.asked.mode else replace(run, words=await _find_by_word(run, run.mode))
+
+
+async def _find_by_word(run: SearchRun, mode: SearchMode) -> KeywordPass:
     engines, asked = run.engines, run.asked
 
-    def read(tx: Reader) -> _KeywordPass:
+    def read(tx: Reader) -> KeywordPass:
         meant, known = interpretation.interpret(engines.vocabulary, tx, run.query, engines.settings, asked.only.viewer)
         wanted = mode != "semantic"
         strict = meant.query.must is not None
         found, late = NO_CANDIDATES, None
         # In semantic mode operators still filter: one hit in the word index shows that something satisfies them.
         if wanted or strict:
-            number = depth if wanted else 1
+            number = run.depth if wanted else 1
             found, late = find_by_word_in_time(tx, meant, known, number, asked.only, engines.settings)
         if strict and not found.scores and late is None:
             meant = interpretation.drop_operators(meant)
-            found, late = find_by_word_in_time(tx, meant, known, depth, asked.only, engines.settings)
-        found = found if wanted else NO_CANDIDATES
-        owed = embeddings.has_missing(tx, asked.only.viewer)
-        expires = tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > ?", (asked.only.now,))
-        return _KeywordPass(
-            tx.version(), found, meant, embeddings.last_change(tx), owed, late if wanted else None, expires
+            found, late = find_by_word_in_time(tx, meant, known, run.depth, asked.only, engines.settings)
+        return KeywordPass(
+            version=tx.version(),
+            found=found if wanted else NO_CANDIDATES,
+            meant=meant,
+            last_change=embeddings.last_change(tx),
+            owed=embeddings.has_missing(tx, asked.only.viewer, shelves_of(asked.only.kinds)),
+            late=late if wanted else None,
+            expires=tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > :now", {"now": asked.only.now}),
         )
 
     with run.timings.stage("lexical"):
         return await engines.db.read(read)
 
 
-async def _add_vector_and_variants(run: _SearchRun) -> _SearchRun:
+async def _embed_and_rephrase(run: SearchRun) -> SearchRun:
     """Add the question's vector and, at the same time, other wordings of it where an endpoint is configured."""
     engines, asked = run.engines, run.asked
     rephrasing = QueryRephraser(engines.expander, engines.db, engines.vocabulary, engines.embedder, engines.settings)
     if not rephrasing.wanted(asked):
-        return await _add_vector(run)
+        return await _embed(run)
 
     async def rephrase() -> QueryVariants:
         with run.timings.stage("expand"):
@@ -191,105 +194,64 @@ async def _add_vector_and_variants(run: _SearchRun) -> _SearchRun:
 
     rephrased = asyncio.ensure_future(rephrase())
     try:
-        run = await _add_vector(run)
+        run = await _embed(run)
         return replace(run, rephrased=await rephrased)
     finally:
         rephrased.cancel()
 
 
-async def _add_vector(run: _SearchRun) -> _SearchRun:
-    asked = run.asked
-    if asked.like is not None:
-        like = asked.like
-        model = run.engines.embedder.identity
+async def _embed(run: SearchRun) -> SearchRun:
+    asked, embedder = run.asked, run.engines.embedder
+    if (like := asked.like) is not None:
+        model = embedder.identity
         vector = await run.engines.db.read(lambda tx: embeddings.mean_vector(tx, like, model.key if model else ""))
         return replace(run, vector=vector, warning=NO_VECTOR_WARNING if vector is None else None)
-    if asked.mode == "keyword" or not run.meant.told.strip():
+    if asked.mode == "keyword" or not run.told.strip():
         return run
     try:
         with run.timings.stage("embed"):
-            return replace(run, vector=await run.engines.embedder.query(run.meant.told), warning=None)
+            return replace(run, vector=await embedder.query(run.told), warning=None)
     except (EmbeddingUnavailable, Overloaded) as failure:
         return replace(run, warning=f"semantic search is unavailable ({failure.message}): these are keyword results")
 
 
-async def _complete(
-    run: _SearchRun, words: _KeywordPass, depth: int, pick: RankingReader[T]
-) -> tuple[SearchRanking, T]:
-    """Search by meaning, rank, and pick: in one read, on one thread, unless a cross-encoder reranks in between."""
-    engines, model, index = run.engines, run.engines.embedder.identity, None
-    if run.vector is not None and model is not None:
-        index = await engines.projection.current(model, words.last_change)
-
-    def read(tx: Reader) -> SearchRanking:
-        return _rank_candidates(tx, run, words, index, depth)
-
-    if not ranking.needs_rerank(engines.cross, run.asked):
-
-        def read_and_pick(tx: Reader) -> tuple[SearchRanking, T]:
-            found = ranking.collapse_to_items(read(tx), run.asked, engines.settings)
-            with run.timings.stage("fetch"):
-                return found, pick(tx, found)
-
-        return await engines.db.read(read_and_pick)
-    first = await engines.db.read(read)
-    with run.timings.stage("rerank"):
-        reranked = await ranking.apply_rerank(engines.db, engines.cross, first, engines.rerank.head)
-    found = ranking.collapse_to_items(reranked, run.asked, engines.settings)
-    return found, await engines.db.read(lambda tx: pick(tx, found))
+def _find_by_meaning(tx: Reader, run: SearchRun, index: VectorIndex | JoinedVectors | None) -> SearchCandidates:
+    if index is None or run.vector is None:
+        return NO_CANDIDATES
+    words, settings = run.words, run.engines.settings
+    with run.timings.stage("dense"):
+        sought = VectorQuery(run.vector, run.depth, run.asked.only, words.meant.query.must, words.found.facts)
+        return smooth_scores(index, run.vector, find_by_meaning(tx, index, sought), settings.smoothing)
 
 
-def _rank_candidates(
-    tx: Reader, run: _SearchRun, words: _KeywordPass, index: VectorIndex | None, depth: int
-) -> SearchRanking:
-    """Fuse the candidates of both channels, apply the lifts, and add what query expansion finds."""
-    settings, meanings, vector = run.engines.settings, NO_CANDIDATES, run.vector
-    if index is not None and vector is not None:
-        with run.timings.stage("dense"):
-            sought = VectorQuery(vector, depth, run.asked.only, words.meant.query.must, words.found.facts)
-            meanings = smooth_scores(index, vector, find_by_meaning(tx, index, sought), settings.smoothing)
+def _fuse_and_lift(tx: Reader, run: SearchRun, meanings: SearchCandidates) -> SearchRanking:
+    words, settings = run.words.found, run.engines.settings
     with run.timings.stage("rank"):
-        joint = ranking.fuse(words.found, meanings, run.mode, settings)
         found = SearchRanking(
-            meant=words.meant,
+            meant=run.words.meant,
             mode=run.mode,
-            facts=words.found.facts | meanings.facts,
-            words=words.found,
+            facts=words.facts | meanings.facts,
+            words=words,
             meanings=meanings,
-            fused=joint,
+            fused=ranking.fuse(words, meanings, run.mode, settings),
             lifts={},
             order=[],
             items=[],
-            warnings=_collect_warnings(run, words),
-            full=words.found.full or meanings.full,
-            provisional=_is_provisional(run, words),
-            spans={"keyword": find_score_range(words.found.scores), "semantic": find_score_range(meanings.scores)},
+            warnings=run.warnings,
+            full=words.full or meanings.full,
+            provisional=run.is_provisional,
+            spans={"keyword": find_score_range(words.scores), "semantic": find_score_range(meanings.scores)},
         )
-        found = ranking.apply_lifts(tx, found, run.asked, settings)
+        return ranking.apply_lifts(tx, found, run.asked, settings)
+
+
+def _expand(
+    tx: Reader, run: SearchRun, index: VectorIndex | JoinedVectors | None, found: SearchRanking
+) -> SearchRanking:
+    """Add what other wordings find, and words of the first results."""
     expansion, variants = run.engines.expansion, run.rephrased.variants
     if not (variants or expansion.feedback):
         return found
     with run.timings.stage("expand"):
-        reach = ExpansionScope(run.asked, depth, index, run.engines.vocabulary, settings)
+        reach = ExpansionScope(run.asked, run.depth, index, run.engines.vocabulary, run.engines.settings)
         return query_expansion.expand_ranking(tx, found, variants, expansion, reach)
-
-
-def _is_provisional(run: _SearchRun, words: _KeywordPass) -> bool:
-    """Whether asking again may give a better answer even if nothing is committed in between."""
-    warnings = (run.warning, run.rephrased.warning, words.late)
-    return any(warning is not None for warning in warnings) or (words.owed and run.vector is not None)
-
-
-def _collect_warnings(run: _SearchRun, words: _KeywordPass) -> tuple[str, ...]:
-    warnings = [*words.meant.query.warnings]
-    if words.meant.common:
-        warnings.append(f"too common here to be searched for: {', '.join(words.meant.common)}")
-    if run.rephrased.warning is not None:
-        warnings.append(run.rephrased.warning)
-    if words.late is not None:
-        warnings.append(words.late)
-    if run.warning is not None:
-        warnings.append(run.warning)
-    elif words.owed and run.vector is not None:
-        warnings.append("some texts have no vector yet: those are found by keyword only")
-    return tuple(warnings)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vaults.db.sql import Reader
+from vaults.index import text_index
+from vaults.index.shelves import MAIN, shelves_of
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, find_by_word
 from vaults.search.filters import SearchFilter
 from vaults.search.query import Query
@@ -29,7 +31,7 @@ def find_by_word_in_time(
 ) -> tuple[SearchCandidates, str | None]:
     """What ``find_by_word`` finds, and a warning if that is not all. In a vault of more than ``BIG_VAULT`` passages it
     has ``keyword_ms``, and as long again for the rarest words alone."""
-    if meant.passages <= BIG_VAULT:
+    if _count_passages(tx, meant, only) <= BIG_VAULT:
         return find_by_word(tx, meant.query, limit, only, settings), None
     attempts: list[tuple[Query, str | None]] = [(meant.query, None)]
     if (rarest := _keep_rarest(meant.query, known)) is not None:
@@ -42,6 +44,12 @@ def find_by_word_in_time(
         except TimeoutError:
             continue
     return NO_CANDIDATES, TIMED_OUT_WARNING
+
+
+def _count_passages(tx: Reader, meant: InterpretedQuestion, only: SearchFilter) -> int:
+    """Shared passages that are searched."""
+    others = [shelf for shelf in shelves_of(only.kinds) if shelf is not MAIN]
+    return meant.passages + sum(text_index.read_size(tx, shelf.words[0])[0] for shelf in others)
 
 
 def _keep_rarest(query: Query, known: Mapping[str, VocabularyWord]) -> Query | None:

@@ -11,8 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from server.redaction import redact
 from server.version import ROOT, commit
 from tests.server.cli.command import Strongroom
@@ -205,10 +203,9 @@ def test_verify_and_reindex(strongroom: Strongroom) -> None:
     assert "Traceback" not in damaged.err
 
 
-@pytest.mark.parametrize("source", ["moltmind", "basic-memory", "nosuch"])
-def test_sources_that_are_not_built_say_so(strongroom: Strongroom, source: str) -> None:
+def test_an_unknown_source_is_named_with_those_there_are(strongroom: Strongroom) -> None:
     strongroom("vault", "create", "main")
-    ran = strongroom("import", source, "x", "--vault", "main")
+    ran = strongroom("import", "nosuch", "x", "--vault", "main")
     assert ran.code == 2
-    assert source in ran.err
-    assert "moltmind" not in strongroom("import", "--help").out
+    assert "nosuch" in ran.err
+    assert "moltmind" in ran.err

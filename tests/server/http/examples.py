@@ -129,6 +129,27 @@ EXAMPLES = (
     ("doctor", {"action": "log", "limit": 5, "failed": True}),
     ("doctor", {"action": "repair"}),
     ("reindex", {}),
+    ("imports", {"action": "push", "source": "mempack", "path": "/x", "lines": [{"content": "Brought"}, {"type": 1}]}),
+    ("imports", {}),
+    (
+        "transcripts",
+        {
+            "action": "push",
+            "lines": [
+                {
+                    "kind": "document",
+                    "external_id": "t",
+                    "format": "transcript",
+                    "title": "Talk",
+                    "created_at": "2026-01-01",
+                    "parts": [{"text": "The lamp is out", "author": "ann", "role": "user"}],
+                },
+                {"kind": "document", "external_id": "u", "append": True, "parts": [{"text": "no position"}]},
+            ],
+        },
+    ),
+    ("transcripts", {}),
+    ("transcripts", {"action": "list"}),
     ("vaults", {"action": "list"}),
     ("vaults", {"action": "info"}),
     ("vaults", {"action": "create", "name": "made-here"}),

@@ -21,7 +21,9 @@ from server.remote_vault.vault_client import connect_to_vault
 from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
 from tests.work import PATIENCE_S
 from vaults import registry
+from vaults.domain.import_export.source_import import ImportPlan
 from vaults.registry import VaultRules
+from vaults.sources.jsonl import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -288,8 +290,8 @@ async def test_whoever_imports_is_the_person(site, tmp_path):
     token.write_text(site.tokens["writer"])
     lines.write_text('{"content": "Wagtails wag", "archived_at": "2026-01-01T00:00:00Z"}\n{"content": "Wrens sing"}\n')
     async with connect_to_vault(site.url, token, "asking") as far:
-        tally = await far.push(lines, lambda _: None)
-    assert (tally.stored, tally.read) == (2, lines.stat().st_size)
+        tally = await far.push(ImportPlan(SOURCE, lines), lambda _: None)
+    assert (tally.stored, tally.done) == (2, lines.stat().st_size)
 
 
 async def test_a_client_learns_that_its_state_is_no_good(site):

@@ -55,6 +55,7 @@ async def test_a_client_stores_finds_and_reads(site, era):
         assert [each.uri_template for each in templates.resource_templates] == [
             "memory://{id}",
             "note://{path}",
+            "document://{id}",
             "note://{path}/graph",
         ]
 

@@ -131,7 +131,12 @@ async def test_paths_are_completed_by_their_beginning_and_by_titles(site, era):
             return answer["result"]["completion"]["values"]
 
         templates = (await _asked(owner, "resources/templates/list", era))["result"]["resourceTemplates"]
-        assert [each["uriTemplate"] for each in templates] == ["memory://{id}", "note://{path}", "note://{path}/graph"]
+        assert [each["uriTemplate"] for each in templates] == [
+            "memory://{id}",
+            "note://{path}",
+            "document://{id}",
+            "note://{path}/graph",
+        ]
         for value in ("projects/", "proj", "PROJECTS/pl", "the plan", "plan"):
             assert await completed(owner, value) == ["projects/plan.md"], value
         assert set(await completed(owner, "")) == set(NOTES)

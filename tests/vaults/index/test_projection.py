@@ -17,6 +17,7 @@ from tests.conftest import Asking, Opening, asker
 from vaults.db.sql import Reader
 from vaults.domain.maintenance import reindexing
 from vaults.index import embeddings, projection
+from vaults.index.shelves import MAIN, Shelf
 from vaults.vault import Vault
 
 COUNT = 200
@@ -82,9 +83,13 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
 
     def since(
-        tx: Reader, seen: int, model: str, real: Callable[..., embeddings.VectorDelta] = embeddings.changes_since
+        tx: Reader,
+        seen: int,
+        model: str,
+        shelf: Shelf = MAIN,
+        real: Callable[..., embeddings.VectorDelta] = embeddings.changes_since,
     ) -> object:
-        delta = real(tx, seen, model)
+        delta = real(tx, seen, model, shelf)
         counts.append(len(delta.changes))
         return delta
 

@@ -16,7 +16,7 @@ from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.index import facets, passages
-from vaults.index.items import SearchItem, name_key
+from vaults.index.items import SearchItem, name_words
 from vaults.search import candidates, passage_facts
 from vaults.search.filters import SearchFilter
 from vaults.search.query import parse_query
@@ -98,7 +98,7 @@ def _passes(row: Row, only: SearchFilter) -> bool:
         and set(only.tags) <= set(row.tags)
         and all(_has(row, field, values) for field, values in only.fields)
         and (only.folder is None or _inside(item.folder, only.folder))
-        and (only.author is None or name_key(only.author) == name_key(row.author))
+        and (only.author is None or name_words(only.author) == name_words(row.author))
     )
 
 
@@ -155,7 +155,7 @@ FILTERS += [replace(FILTERS[1], **chosen) for chosen in _together(80)]
 
 
 def test_over_passages_in_facts_and_by_word_alike() -> None:
-    rows = _rows(400, random.Random(1), ("memory", "note", "document"))
+    rows = _rows(400, random.Random(1), ("memory", "note", "code"))
     tx = _tx()
     _store(tx, rows)
     items = {int(seq): (kind, int(item)) for seq, kind, item in tx.all("SELECT seq, kind, item FROM passages")}

@@ -18,7 +18,7 @@ from vaults.activity_log import stale_sessions
 from vaults.activity_log.entries import ActivityEntry, ActivityRecord
 from vaults.activity_log.sessions import Session
 from vaults.activity_log.stale_sessions import IS_LIVE, SessionCutoffs
-from vaults.db.sql import Reader, Row, Writer
+from vaults.db.sql import Reader, Row, Writer, bind_list
 from vaults.errors import Conflict, QuotaExceeded
 from vaults.vault import Vault
 
@@ -75,7 +75,7 @@ async def claim(vault: Vault, session: Session, resources: Sequence[str], descri
         check_active(tx, row)
         check_free(tx, wanted, row)
         insert_claims(tx, row, wanted, description)
-        if int(tx.value("SELECT COUNT(*) FROM claims WHERE session = ?", (row,))) > MAX_CLAIMS:
+        if int(tx.value("SELECT COUNT(*) FROM claims WHERE session = :session", {"session": row})) > MAX_CLAIMS:
             raise QuotaExceeded(f"a session holds at most {MAX_CLAIMS} claims", hint="release what you are done with")
         claims = _find_claims(tx, wanted, row)
         return ClaimList(claims, len(claims))
@@ -89,23 +89,18 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
     """Give up ``resources``, or all the session holds. Resources of the same principal's other sessions may be named
     too: a session that was killed cannot release its own. Raises ``Conflict`` if somebody else holds one, and then
     releases none."""
-    vault.check_in_place()
+    vault.disk.check_in_place()
     row = await refresh_session_row(vault, session)
 
     def write(tx: Writer) -> ClaimList:
         stale_sessions.pause_stale(tx, vault.activity_log.cutoffs())
-        mine = f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.session = ?"
-        found = (
-            _find_claims(tx, resources, row)
-            if resources is not None
-            else [_from_row(r, row) for r in tx.all(mine, (row,))]
-        )
+        found = _find_claims(tx, resources, row) if resources is not None else _find_own(tx, row)
         foreign = [each for each in found if not each.yours and not _is_owned(tx, each.resource, session.owner)]
         if foreign:
             raise _conflict(foreign, "only who holds a claim can give it back")
         released = [each.resource for each in found]
-        tx.many("DELETE FROM claims WHERE resource = ?", [(resource,) for resource in released])
-        left = [_from_row(each, row) for each in tx.all(f"{mine} ORDER BY c.resource", (row,))]
+        tx.many("DELETE FROM claims WHERE resource = :resource", [{"resource": each} for each in released])
+        left = sorted(_find_own(tx, row), key=lambda each: each.resource)
         return ClaimList(left[:MAX_LISTED], len(left), released)
 
     done = await vault.db.write(write)
@@ -119,11 +114,8 @@ async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) 
     cutoffs = vault.activity_log.cutoffs()
 
     def read(tx: Reader) -> ClaimList:
-        total = int(
-            tx.value(
-                f"SELECT COUNT(*) {_FROM_LIVE_CLAIMS}{_resource_condition(resources)}", _params(cutoffs, resources)
-            )
-        )
+        where, params = _live_claims(cutoffs, resources)
+        total = int(tx.value(f"SELECT COUNT(*) {where}", params))
         return ClaimList(find_current(tx, cutoffs, session.seq, resources), total)
 
     return await vault.db.read(read)
@@ -132,31 +124,28 @@ async def list_claims(vault: Vault, session: Session, resources: Sequence[str]) 
 def find_current(tx: Reader, cutoffs: SessionCutoffs, row: int | None, resources: Sequence[str] = ()) -> list[Claim]:
     """The first ``MAX_LISTED`` claims in force, those of session ``row`` first; only those of ``resources``, if any are
     named. Claims of abandoned sessions do not count, even before a sweep has paused these."""
+    where, params = _live_claims(cutoffs, resources)
     rows = tx.all(
-        f"SELECT {_COLUMNS} {_FROM_LIVE_CLAIMS}{_resource_condition(resources)}"
-        " ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource LIMIT :listed",
-        {**_params(cutoffs, resources), "row": row or 0, "listed": MAX_LISTED},
+        f"SELECT {_COLUMNS} {where} ORDER BY CASE WHEN c.session = :row THEN 0 ELSE 1 END, c.resource LIMIT :listed",
+        {**params, "row": row or 0, "listed": MAX_LISTED},
     )
     return [_from_row(each, row) for each in rows]
 
 
 _COLUMNS = "c.resource, s.who, c.claimed_at, s.client, c.description, c.session"
 _FROM_CLAIMS = "FROM claims c JOIN sessions s ON s.seq = c.session"
-_FROM_LIVE_CLAIMS = f"{_FROM_CLAIMS} WHERE {IS_LIVE}"
 
 
-def _resource_condition(resources: Sequence[str]) -> str:
-    return f" AND c.resource IN ({', '.join(f':r{number}' for number, _ in enumerate(resources))})" if resources else ""
-
-
-def _params(cutoffs: SessionCutoffs, resources: Sequence[str]) -> dict[str, str]:
-    return cutoffs.params | {f"r{number}": each for number, each in enumerate(resources)}
+def _live_claims(cutoffs: SessionCutoffs, resources: Sequence[str]) -> tuple[str, dict[str, str]]:
+    among, params = bind_list("resource", resources)
+    where = f"{_FROM_CLAIMS} WHERE {IS_LIVE}" + (f" AND c.resource IN ({among})" if resources else "")
+    return where, params | cutoffs.params
 
 
 async def refresh_session_row(vault: Vault, session: Session) -> int:
     """The session's row, marked as seen just now, so that a following sweep leaves it alone."""
     await vault.activity_log.flush()
-    return await vault.activity_log.present(session)
+    return await vault.activity_log.refresh_row(session)
 
 
 def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:
@@ -170,10 +159,11 @@ def insert_claims(tx: Writer, row: int, resources: Iterable[str], description: s
     """Claim for session ``row`` resources nobody else holds."""
     now = clock.now()
     tx.many(
-        "INSERT INTO claims (resource, session, description, claimed_at) VALUES (?, ?, ?, ?)"
+        "INSERT INTO claims (resource, session, description, claimed_at)"
+        " VALUES (:resource, :session, :description, :now)"
         " ON CONFLICT (resource) DO UPDATE SET description = COALESCE(excluded.description, claims.description)"
         " WHERE claims.session = excluded.session",
-        [(resource, row, description, now) for resource in resources],
+        [{"resource": each, "session": row, "description": description, "now": now} for each in resources],
     )
 
 
@@ -182,8 +172,9 @@ def transfer_claims(tx: Writer, resources: Sequence[str], giver: int | None, row
     now = clock.now()
     for resource in resources:
         moved = tx.run(
-            "UPDATE claims SET session = ?, claimed_at = ? WHERE resource = ? AND session = ? AND session <> ?",
-            (row, now, resource, giver, row),
+            "UPDATE claims SET session = :taker, claimed_at = :now"
+            " WHERE resource = :resource AND session = :giver AND session <> :taker",
+            {"taker": row, "now": now, "resource": resource, "giver": giver},
         )
         if not moved:
             insert_claims(tx, row, [resource], None)
@@ -191,7 +182,7 @@ def transfer_claims(tx: Writer, resources: Sequence[str], giver: int | None, row
 
 def check_active(tx: Reader, row: int) -> None:
     """Raises ``Conflict`` for a session that has ended: its claims would lapse at once."""
-    if tx.value("SELECT status FROM sessions WHERE seq = ?", (row,)) != "active":
+    if tx.value("SELECT status FROM sessions WHERE seq = :session", {"session": row}) != "active":
         raise Conflict("this session has ended", hint="leave out session: a new one begins with your next call")
 
 
@@ -208,13 +199,29 @@ def record_claim_events(
     for resource in resources:
         entry = ActivityEntry(event_type, resource, f"{verb} {resource}")
         vault.activity_log.record(
-            ActivityRecord(clock.now(), session.id, session.owner, "claims", entry, "ok", 0.0, 0, 0)
+            ActivityRecord(
+                at=clock.now(),
+                session=session.id,
+                owner=session.owner,
+                tool="claims",
+                activity_entry=entry,
+                outcome="ok",
+                ms=0.0,
+                tokens_in=0,
+                tokens_out=0,
+            )
         )
 
 
 def _find_claims(tx: Reader, resources: Iterable[str], row: int) -> list[Claim]:
-    found = (tx.one(f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.resource = ?", (each,)) for each in resources)
+    one = f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.resource = :resource"
+    found = (tx.one(one, {"resource": each}) for each in resources)
     return [_from_row(each, row) for each in found if each is not None]
+
+
+def _find_own(tx: Reader, row: int) -> list[Claim]:
+    rows = tx.all(f"SELECT {_COLUMNS} {_FROM_CLAIMS} WHERE c.session = :session", {"session": row})
+    return [_from_row(each, row) for each in rows]
 
 
 def _from_row(row: Row, asking: int | None) -> Claim:
@@ -223,13 +230,8 @@ def _from_row(row: Row, asking: int | None) -> Claim:
 
 
 def _is_owned(tx: Reader, resource: str, owner: str) -> bool:
-    return (
-        tx.one(
-            f"SELECT 1 {_FROM_CLAIMS} WHERE c.resource = ? AND s.owner = ?",
-            (resource, owner),
-        )
-        is not None
-    )
+    owned = f"SELECT 1 {_FROM_CLAIMS} WHERE c.resource = :resource AND s.owner = :owner"
+    return tx.one(owned, {"resource": resource, "owner": owner}) is not None
 
 
 def _conflict(others: Sequence[Claim], hint: str) -> Conflict:

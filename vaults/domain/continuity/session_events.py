@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader, Row
 
@@ -48,13 +47,13 @@ of what somebody read hides the rest."""
 
 
 def find_session_events(tx: Reader, session: int, viewer: str, limit: int) -> list[SessionEvent]:
-    """The last events of a session, oldest first."""
+    """The last events of a session, oldest first, without saying whose."""
     rows = tx.all(
         f"{_SELECT_EVENTS} WHERE e.session = :session AND {VISIBLE_EVENT} AND {NOTABLE_EVENT}"
         " ORDER BY e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "limit": limit},
     )
-    return [_to_event(row[:6]) for row in reversed(rows)]
+    return [replace(_from_row(row), session=None, who=None) for row in reversed(rows)]
 
 
 def find_events_of_others(tx: Reader, session: int, viewer: str, since: str, limit: int) -> list[SessionEvent]:
@@ -64,19 +63,22 @@ def find_events_of_others(tx: Reader, session: int, viewer: str, since: str, lim
         " ORDER BY e.at DESC, e.seq DESC LIMIT :limit",
         {"session": session, "viewer": viewer, "since": since, "limit": limit},
     )
-    return [_to_event(row) for row in reversed(rows)]
+    return [_from_row(row) for row in reversed(rows)]
 
 
-def _to_event(row: Sequence[object] | Row) -> SessionEvent:
-    kind, summary, at, resource, title, memory, *whose = row
-    if str(kind).startswith("memory_") and memory is None:
+def _from_row(row: Row) -> SessionEvent:
+    event_type, summary, at, resource, title, memory, session, who = row
+    if event_type.startswith("memory_") and memory is None:
         resource = None  # it was purged, and may have been private
-    session, who = whose or (None, None)
-    return SessionEvent(str(kind), str(summary), str(at), *(_to_text(each) for each in (resource, title, session, who)))
-
-
-def _to_text(value: object) -> str | None:
-    return None if value is None else str(value)
+    return SessionEvent(
+        event_type=event_type,
+        summary=summary,
+        created_at=at,
+        resource=resource,
+        title=title,
+        session=session,
+        who=who,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +99,4 @@ def count_tools_used(tx: Reader, session: int, viewer: str) -> list[SessionToolU
         " GROUP BY e.tool ORDER BY 2 DESC, 1 LIMIT 50",
         {"session": session, "viewer": viewer},
     )
-    return [SessionToolUse(row[0], int(row[1]), int(row[2])) for row in rows]
+    return [SessionToolUse(tool, int(calls), int(failed)) for tool, calls, failed in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from vaults import clock
@@ -70,8 +70,8 @@ class ResumeContext:
 
 
 _COLUMNS = (
-    "s.id, s.who, s.client, s.status, s.workspace, s.started_at, s.seen_at, s.goal, s.summary, s.where_left_off,"
-    " s.ended_at, s.actions, s.outcomes, s.metadata, s.owner, s.seq"
+    "s.seq, s.owner, s.id, s.who, s.client, s.status, s.workspace, s.started_at, s.seen_at, s.goal, s.summary,"
+    " s.where_left_off, s.ended_at, s.actions, s.outcomes, s.metadata"
 )
 
 
@@ -83,34 +83,52 @@ _THREAD_SEEN = (
 """SQL: true of a thread ``t`` that ``:viewer`` can still see: what carried it may have become private since."""
 
 
-def _from_row(row: Row, viewer: str, **more: Any) -> SessionView:
-    handle, who, client, status, workspace, started_at, seen_at, goal, summary, left, ended_at = row[:11]
-    actions, outcomes, metadata = (json.loads(text) for text in row[11:14])
-    return SessionView(
-        handle, who, client, status, workspace, started_at, seen_at, row[14] == viewer, goal, summary, left, ended_at,
-        actions, outcomes, metadata, **more,
-    )  # fmt: skip
-
-
-def _with_details(tx: Reader, row: Row, viewer: str) -> SessionView:
-    """A session with its events, threads and claims."""
-    seq = int(row[15])
-    return _from_row(
-        row,
-        viewer,
-        **_find_claims_and_threads(tx, seq, viewer),
-        activity_log=session_events.find_session_events(tx, seq, viewer, EVENTS_LOGGED),
+def _from_row(row: Row, viewer: str) -> tuple[int, SessionView]:
+    """A session's row number, and the session without events, threads and claims."""
+    (
+        seq, owner, handle, who, client, status, workspace, started_at, seen_at, goal, summary, where_left_off,
+        ended_at, actions, outcomes, metadata,
+    ) = row  # fmt: skip
+    view = SessionView(
+        id=handle,
+        who=who,
+        client=client,
+        status=status,
+        workspace=workspace,
+        started_at=started_at,
+        seen_at=seen_at,
+        yours=owner == viewer,
+        goal=goal,
+        summary=summary,
+        where_left_off=where_left_off,
+        ended_at=ended_at,
+        actions=json.loads(actions),
+        outcomes=json.loads(outcomes),
+        metadata=json.loads(metadata),
     )
+    return int(seq), view
 
 
-def _find_claims_and_threads(tx: Reader, seq: int, viewer: str) -> dict[str, list[str]]:
+def _read_view(tx: Reader, row: Row, viewer: str) -> tuple[int, SessionView]:
+    """As ``_from_row``, with threads and claims."""
+    seq, view = _from_row(row, viewer)
     threads = tx.all(
         "SELECT t.thread FROM session_threads t JOIN sessions s ON s.seq = t.session"
         f" WHERE t.session = :seq AND (s.owner = :viewer OR {_THREAD_SEEN}) ORDER BY t.at DESC LIMIT 10",
         {"seq": seq, "viewer": viewer},
     )
-    claims = tx.all("SELECT resource FROM claims WHERE session = ? ORDER BY claimed_at LIMIT 20", (seq,))
-    return {"threads": [row[0] for row in threads], "claims": [row[0] for row in claims]}
+    claims = tx.all("SELECT resource FROM claims WHERE session = :seq ORDER BY claimed_at LIMIT 20", {"seq": seq})
+    return seq, replace(view, threads=[name for (name,) in threads], claims=[resource for (resource,) in claims])
+
+
+def _with_events(tx: Reader, row: Row, viewer: str) -> SessionView:
+    seq, view = _read_view(tx, row, viewer)
+    return replace(view, activity_log=session_events.find_session_events(tx, seq, viewer, EVENTS_LOGGED))
+
+
+def _with_tools(tx: Reader, row: Row, viewer: str) -> SessionView:
+    seq, view = _read_view(tx, row, viewer)
+    return replace(view, tools=session_events.count_tools_used(tx, seq, viewer))
 
 
 async def refresh_sessions(vault: Vault) -> None:
@@ -122,47 +140,53 @@ async def refresh_sessions(vault: Vault) -> None:
             await vault.db.write(lambda tx: stale_sessions.pause_stale(tx, cutoffs))
 
 
-async def read_resume_context(vault: Vault, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
+async def read_resume_context(vault: Vault, recipient: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
     """What a starting session sees, with ``limit`` recent sessions. Where nothing can be written, its own session has
     no row yet and is shown from memory."""
     with suppress(StrongroomError):
-        await vault.activity_log.row(session)
+        await vault.activity_log.ensure_row(session)
     await refresh_sessions(vault)
-    return await vault.db.read(lambda tx: _read_context(tx, taker, session, limit))
+    return await vault.db.read(lambda tx: _read_context(tx, recipient, session, limit))
 
 
 def _own_view(tx: Reader, session: Session, viewer: str) -> SessionView:
-    row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (session.seq or 0,))
+    row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = :seq", {"seq": session.seq or 0})
     if row is not None:
-        return _from_row(row, viewer, **_find_claims_and_threads(tx, int(row[15]), viewer))
-    status = "completed" if session.completed else "active"
+        return _read_view(tx, row, viewer)[1]
     return SessionView(
-        session.id, session.who, session.client, status, session.workspace, session.started_at, session.seen_at,
-        session.owner == viewer,
-    )  # fmt: skip
+        id=session.id,
+        who=session.who,
+        client=session.client,
+        status="completed" if session.completed else "active",
+        workspace=session.workspace,
+        started_at=session.started_at,
+        seen_at=session.seen_at,
+        yours=session.owner == viewer,
+    )
 
 
-def _read_context(tx: Reader, taker: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
-    viewer, own = taker.identity, session.seq or 0
+def _read_context(tx: Reader, recipient: HandoffRecipient, session: Session, limit: int) -> ResumeContext:
+    viewer, own = recipient.identity, session.seq or 0
     # A session without activity tells nothing; the caller's own is listed if it did something before.
     recent = tx.all(
         f"SELECT {_COLUMNS} FROM sessions s WHERE (s.saved_at IS NOT NULL OR EXISTS (SELECT 1 FROM events e"
-        " WHERE e.session = s.seq AND e.tool <> 'session_resume')) ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
-        (limit,),
+        " WHERE e.session = s.seq AND e.tool <> 'session_resume')) ORDER BY s.seen_at DESC, s.seq DESC LIMIT :limit",
+        {"limit": limit},
     )
     beside = tx.all(
-        f"SELECT {_COLUMNS} FROM sessions s WHERE s.status = 'active' AND s.seq <> ?"
-        " ORDER BY s.seen_at DESC, s.seq DESC LIMIT ?",
-        (own, MAX_SHOWN),
+        f"SELECT {_COLUMNS} FROM sessions s WHERE s.status = 'active' AND s.seq <> :own"
+        " ORDER BY s.seen_at DESC, s.seq DESC LIMIT :most",
+        {"own": own, "most": MAX_SHOWN},
     )
-    total = int(tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> ?", (own,)))
+    total = tx.value("SELECT COUNT(*) FROM sessions WHERE status = 'active' AND seq <> :own", {"own": own})
+    since = clock.ago(session_events.RECENT_S)
     return ResumeContext(
-        _own_view(tx, session, viewer),
-        [_with_details(tx, row, viewer) for row in recent],
-        [_from_row(row, viewer, **_find_claims_and_threads(tx, int(row[15]), viewer)) for row in beside],
-        total,
-        session_events.find_events_of_others(tx, own, viewer, clock.ago(session_events.RECENT_S), MAX_SHOWN),
-        handoffs.find_open(tx, taker),
+        session=_own_view(tx, session, viewer),
+        sessions=[_with_events(tx, row, viewer) for row in recent],
+        concurrent=[_read_view(tx, row, viewer)[1] for row in beside],
+        concurrent_total=int(total),
+        recent_activity=session_events.find_events_of_others(tx, own, viewer, since, MAX_SHOWN),
+        handoff=handoffs.find_open(tx, recipient),
     )
 
 
@@ -177,7 +201,7 @@ def list_latest(tx: Reader, viewer: str, workspace: str | None, limit: int) -> l
         " ORDER BY doing.last DESC LIMIT :limit",
         {"workspace": workspace, "limit": limit},
     )
-    return [(int(row[15]), _from_row(row, viewer)) for row in rows]
+    return [_from_row(row, viewer) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +217,21 @@ class SessionSummary:
 
 
 async def save(
-    vault: Vault, actor: Actor, session: Session, saved: SessionSummary, status: SessionEnding
+    vault: Vault, actor: Actor, session: Session, summary: SessionSummary, status: SessionEnding
 ) -> SessionView:
     """Store a session's summary, end it, and release its claims. The next call of a paused session resumes it."""
     vault.check_writable()
-    seq = await vault.activity_log.row(session)
+    seq = await vault.activity_log.ensure_row(session)
 
     def write(tx: Writer) -> SessionView:
-        texts = {"summary": saved.summary, "goal": saved.goal, "where_left_off": saved.where_left_off}
+        texts = {"summary": summary.summary, "goal": summary.goal, "where_left_off": summary.where_left_off}
         values = {
             name: json.dumps(value, ensure_ascii=False)
-            for name, value in (("actions", saved.actions), ("outcomes", saved.outcomes), ("metadata", saved.metadata))
+            for name, value in (
+                ("actions", summary.actions),
+                ("outcomes", summary.outcomes),
+                ("metadata", summary.metadata),
+            )
             if value is not None
         } | {name: text for name, text in texts.items() if text is not None}
         sets = "".join(f", {name} = :{name}" for name in values)
@@ -211,9 +239,9 @@ async def save(
             f"UPDATE sessions SET saved_at = :now{sets} WHERE seq = :seq", {**values, "now": clock.now(), "seq": seq}
         )
         stale_sessions.end_session(tx, seq, status)
-        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = ?", (seq,))
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = :seq", {"seq": seq})
         assert row is not None
-        return _from_row(row, actor.identity, **_find_claims_and_threads(tx, seq, actor.identity))
+        return _read_view(tx, row, actor.identity)[1]
 
     view = await vault.db.write(write)
     vault.activity_log.end(session, view.status)
@@ -229,32 +257,23 @@ class SessionFilter:
     until: str | None = None
 
 
-async def history(vault: Vault, actor: Actor, span: SessionFilter, limit: int) -> tuple[list[SessionView], int]:
+async def history(vault: Vault, actor: Actor, only: SessionFilter, limit: int) -> tuple[list[SessionView], int]:
     """Sessions, newest first, with how often each used which tool; and how many there are."""
-    since = clock.parse(span.since, "since") if span.since else ""
-    until = clock.parse(span.until, "until") if span.until else ""
+    since = clock.parse(only.since, "since") if only.since else ""
+    until = clock.parse(only.until, "until") if only.until else ""
     where = (
         "(:status = '' OR s.status = :status) AND (:since = '' OR s.started_at >= :since)"
         " AND (:until = '' OR s.started_at <= :until)"
     )
-    params = {"status": span.status or "", "since": since, "until": until}
+    params = {"status": only.status or "", "since": since, "until": until}
 
     def read(tx: Reader) -> tuple[list[SessionView], int]:
         found = tx.all(
-            f"SELECT {_COLUMNS} FROM sessions s WHERE {where} ORDER BY s.seq DESC LIMIT :limit",
+            f"SELECT {_COLUMNS} FROM sessions s WHERE {where} ORDER BY s.started_at DESC, s.seq DESC LIMIT :limit",
             {**params, "limit": limit},
         )
         total = int(tx.value(f"SELECT COUNT(*) FROM sessions s WHERE {where}", params))
-        views = [
-            _from_row(
-                row,
-                actor.identity,
-                **_find_claims_and_threads(tx, int(row[15]), actor.identity),
-                tools=session_events.count_tools_used(tx, int(row[15]), actor.identity),
-            )
-            for row in found
-        ]
-        return views, total
+        return [_with_tools(tx, row, actor.identity) for row in found], total
 
     await refresh_sessions(vault)
     return await vault.db.read(read)

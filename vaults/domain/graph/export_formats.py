@@ -41,10 +41,10 @@ class ExportEdge:
 class ExportFormat:
     """How a document is written."""
 
-    dot: Callable[[ExportNode], str]
-    arrow: Callable[[ExportEdge], str]
-    whole: Callable[[Sequence[str], Sequence[str]], str]  # from dots and arrows to the document
-    arrows: int = 1_000_000  # max links its readers accept
+    node: Callable[[ExportNode], str]
+    edge: Callable[[ExportEdge], str]
+    whole: Callable[[Sequence[str], Sequence[str]], str]  # from nodes and edges to the document
+    max_edges: int = 1_000_000  # max links that its readers accept
 
 
 def _xml(text: str) -> str:
@@ -55,14 +55,14 @@ def _data(key: str, value: str) -> str:
     return f'<data key="{key}">{_xml(value)}</data>'
 
 
-def _graphml_dot(dot: ExportNode) -> str:
-    fields = _data("path", dot.path) + _data("title", dot.title) + _data("hub", f"{dot.hub:g}")
-    category = _data("category", dot.category) if dot.category else ""
-    return f"<node id={quoteattr(f'n{dot.n}')}>{fields}{category}</node>"
+def _graphml_node(node: ExportNode) -> str:
+    fields = _data("path", node.path) + _data("title", node.title) + _data("hub", f"{node.hub:g}")
+    category = _data("category", node.category) if node.category else ""
+    return f"<node id={quoteattr(f'n{node.n}')}>{fields}{category}</node>"
 
 
-def _graphml_arrow(arrow: ExportEdge) -> str:
-    return f'<edge source="n{arrow.source}" target="n{arrow.target}">{_data("times", str(arrow.times))}</edge>'
+def _graphml_edge(edge: ExportEdge) -> str:
+    return f'<edge source="n{edge.source}" target="n{edge.target}">{_data("times", str(edge.times))}</edge>'
 
 
 _KEYS = "".join(
@@ -77,33 +77,33 @@ _KEYS = "".join(
 )
 
 
-def _graphml(dots: Sequence[str], arrows: Sequence[str]) -> str:
-    body = "\n".join([*dots, *arrows])
+def _graphml(nodes: Sequence[str], edges: Sequence[str]) -> str:
+    body = "\n".join([*nodes, *edges])
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
         f'{_KEYS}<graph edgedefault="directed">\n{body}\n</graph>\n</graphml>\n'
     )
 
 
-def _json_dot(dot: ExportNode) -> str:
-    fields = {"id": dot.n, "path": dot.path, "title": dot.title, "category": dot.category or None, "hub": dot.hub}
+def _json_node(node: ExportNode) -> str:
+    fields = {"id": node.n, "path": node.path, "title": node.title, "category": node.category or None, "hub": node.hub}
     return json.dumps({name: value for name, value in fields.items() if value is not None}, ensure_ascii=False)
 
 
-def _json_arrow(arrow: ExportEdge) -> str:
-    return json.dumps({"source": arrow.source, "target": arrow.target, "times": arrow.times})
+def _json_edge(edge: ExportEdge) -> str:
+    return json.dumps({"source": edge.source, "target": edge.target, "times": edge.times})
 
 
-def _json(dots: Sequence[str], arrows: Sequence[str]) -> str:
-    return f'{{"nodes": [\n{_rows(dots)}\n],\n"links": [\n{_rows(arrows)}\n]}}\n'
+def _json(nodes: Sequence[str], edges: Sequence[str]) -> str:
+    return f'{{"nodes": [\n{_rows(nodes)}\n],\n"links": [\n{_rows(edges)}\n]}}\n'
 
 
 def _rows(parts: Sequence[str]) -> str:
     return ",\n".join(parts)
 
 
-def _mermaid_dot(dot: ExportNode) -> str:
-    return f'  n{dot.n}["{mermaid_label(dot.title)}"]'
+def _mermaid_node(node: ExportNode) -> str:
+    return f'  n{node.n}["{mermaid_label(node.title)}"]'
 
 
 def mermaid_label(name: str) -> str:
@@ -113,17 +113,17 @@ def mermaid_label(name: str) -> str:
     return _PLAIN.sub(lambda sign: f"#{ord(sign[0])};", short) or "#32;"
 
 
-def _mermaid_arrow(arrow: ExportEdge) -> str:
-    return f"  n{arrow.source} --> n{arrow.target}"
+def _mermaid_edge(edge: ExportEdge) -> str:
+    return f"  n{edge.source} --> n{edge.target}"
 
 
-def _mermaid(dots: Sequence[str], arrows: Sequence[str]) -> str:
-    return "\n".join(["graph LR", *dots, *arrows, ""])
+def _mermaid(nodes: Sequence[str], edges: Sequence[str]) -> str:
+    return "\n".join(["graph LR", *nodes, *edges, ""])
 
 
 FORMATS: Mapping[str, ExportFormat] = {
-    "graphml": ExportFormat(_graphml_dot, _graphml_arrow, _graphml),
-    "json": ExportFormat(_json_dot, _json_arrow, _json),
-    "mermaid": ExportFormat(_mermaid_dot, _mermaid_arrow, _mermaid, arrows=500),
+    "graphml": ExportFormat(_graphml_node, _graphml_edge, _graphml),
+    "json": ExportFormat(_json_node, _json_edge, _json),
+    "mermaid": ExportFormat(_mermaid_node, _mermaid_edge, _mermaid, max_edges=500),
 }
 """Formats by name. Mermaid refuses to draw more than five hundred links."""

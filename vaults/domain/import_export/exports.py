@@ -1,4 +1,5 @@
-"""Writes a vault's memories to a folder: ``memories.jsonl``, and one Markdown file each.
+"""Writes a vault to a folder: ``memories.jsonl``, ``documents.jsonl``, ``records.jsonl`` with what else there is, and a
+Markdown file for each memory.
 
 Everything is first written to a hidden folder inside the target and renamed file by file at the end, so that a kill
 leaves the former export, or parts of the new one, but never half a file. Files of memories purged since a former export
@@ -13,24 +14,23 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vaults.context import run_in
-from vaults.db.sql import Reader
-from vaults.domain.import_export.jsonl import ExportedMemory, to_line
+from vaults.domain.import_export import document_lines, record_export
+from vaults.domain.import_export.lines import encode_line
 from vaults.domain.import_export.markdown_files import to_file_name, to_markdown
-from vaults.domain.memories.memory_model import COLUMN_COUNT, COLUMNS, from_row
+from vaults.domain.import_export.memory_export import ExportedMemory, read_page, to_fields
+from vaults.domain.import_export.record_export import RECORD_EXPORTS
 from vaults.errors import Conflict, InvalidArgument, StorageFull
 from vaults.files.atomic import sync_folder
-from vaults.graph.links import memory_subjects
 from vaults.vault import Vault
 
 ExportFormat = Literal["jsonl", "markdown"]
 
-JSONL = "memories.jsonl"
+JSONL, DOCUMENTS, RECORDS = "memories.jsonl", "documents.jsonl", "records.jsonl"
 FOLDER = "memories"
 STAGE_FOLDER = ".strongroom-export"
-PAGE = 500
 
 
 OnExported = Callable[[int, int], None]
@@ -40,74 +40,36 @@ OnExported = Callable[[int, int], None]
 async def export(
     vault: Vault, folder: Path, formats: Sequence[ExportFormat], progress: OnExported = lambda *_: None
 ) -> int:
-    """Write every memory, including private, archived and superseded ones; returns how many. Raises
-    ``InvalidArgument``, ``Conflict`` when another export writes there, ``StorageFull``."""
+    """Write every memory, including private, archived and superseded ones, and as JSON every session, handoff and other
+    record; returns how many memories. Raises ``InvalidArgument``, ``Conflict`` when another export writes there,
+    ``StorageFull``."""
     total = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories")))
     with open_stage(folder, formats) as stage:
         done, after = 0, 0
-        while page := await vault.db.read(lambda tx, after=after: _read_page(tx, after)):  # type: ignore[misc]
+        while page := await vault.db.read(lambda tx, after=after: read_page(tx, after)):  # type: ignore[misc]
             after, memories = page
             await run_in(vault.shared.pool, stage.write, memories)
             done += len(memories)
             progress(done, max(total, done))
+        await _export_documents(vault, stage)
+        for kind in RECORD_EXPORTS:
+            await _export_kind(vault, kind, stage)
         await run_in(vault.shared.pool, stage.commit)
     return done
 
 
-def _external_id_sql(memory: str) -> str:
-    """SQL for the external id to export, over an alias: none where several memories share it, as private memories of
-    several people may."""
-    return (
-        f"CASE WHEN {memory}.visibility = 'private' AND EXISTS (SELECT 1 FROM memories t WHERE t.external_id ="
-        f" {memory}.external_id AND t.seq <> {memory}.seq) THEN NULL ELSE {memory}.external_id END"
-    )
+async def _export_documents(vault: Vault, stage: ExportStage) -> None:
+    after = 0
+    while page := await vault.db.read(lambda tx, after=after: document_lines.read_page(tx, after)):  # type: ignore[misc]
+        after, lines = page
+        await run_in(vault.shared.pool, stage.write_documents, lines)
 
 
-def _exported_id_sql(memory: str) -> str:
-    return f"COALESCE({_external_id_sql(memory)}, {memory}.id)"
-
-
-def _read_page(tx: Reader, after: int) -> tuple[int, list[ExportedMemory]] | None:
-    """The memories after ``after``, and the ``seq`` of the last one; None at the end."""
-    # A memory whose successor was purged, or does not name it, is exported as archived: an import must not bring
-    # it back to life.
-    columns = COLUMNS.replace(
-        "m.archived_at",
-        "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by AND s.supersedes = m.id AND s.seq > m.seq)"
-        " THEN m.updated_at ELSE m.archived_at END",
-    ).replace("m.external_id", _external_id_sql("m"))
-    rows = tx.all(
-        f"SELECT {columns}, m.seq, m.title_derived, {_exported_id_sql('o')} FROM memories m"
-        " LEFT JOIN memories o ON o.id = m.supersedes AND o.superseded_by = m.id"
-        " WHERE m.seq > :after ORDER BY m.seq LIMIT :page",
-        {"after": after, "page": PAGE},
-    )
-    page = [
-        ExportedMemory(
-            from_row(row),
-            bool(row[COLUMN_COUNT + 1]),
-            row[COLUMN_COUNT + 2],
-            _read_links(tx, row[COLUMN_COUNT]),
-            memory_subjects.read_all_subjects(tx, row[COLUMN_COUNT]),
-        )
-        for row in rows
-    ]
-    return (int(rows[-1][COLUMN_COUNT]), page) if page else None
-
-
-def _read_links(tx: Reader, seq: int) -> tuple[tuple[str, str, str], ...]:
-    """Links between a memory and earlier ones, by their exported ids: an import knows both ends by then."""
-    return tuple(
-        (row[0], row[1], row[2])
-        for row in tx.all(
-            f"SELECT {_exported_id_sql('a')}, l.relation, {_exported_id_sql('b')} FROM memory_links l"
-            " JOIN memories a ON a.seq = l.from_memory JOIN memories b ON b.seq = l.to_memory"
-            " WHERE (l.from_memory = :seq AND l.to_memory < :seq) OR (l.to_memory = :seq AND l.from_memory < :seq)"
-            " ORDER BY 1, 2, 3",
-            {"seq": seq},
-        )
-    )
+async def _export_kind(vault: Vault, kind: str, stage: ExportStage) -> None:
+    place: tuple[Any, ...] | None = None
+    while page := await vault.db.read(lambda tx, place=place: record_export.read_page(tx, kind, place)):  # type: ignore[misc]
+        place, found = page
+        await run_in(vault.shared.pool, stage.write_records, found)
 
 
 class ExportStage:
@@ -120,24 +82,38 @@ class ExportStage:
         shutil.rmtree(self._folder, ignore_errors=True)  # left by an export that was killed
         (self._folder / FOLDER).mkdir(mode=0o700, parents=True)
         self._lines = (self._folder / JSONL).open("wb")
+        self._documents = (self._folder / DOCUMENTS).open("wb")
+        self._records = (self._folder / RECORDS).open("wb")
 
     def write(self, page: Sequence[ExportedMemory]) -> None:
         """Write some memories. Blocking."""
         with _typed_failures():
             for one in page:
                 if "jsonl" in self._formats:
-                    self._lines.write(to_line(one))
+                    self._lines.write(encode_line(to_fields(one)))
                 if "markdown" in self._formats:
                     path = self._folder / FOLDER / to_file_name(one.memory)
                     path.write_text(to_markdown(one.memory), encoding="utf-8", newline="")
 
+    def write_documents(self, page: Sequence[dict[str, Any]]) -> None:
+        """Write some lines of documents. Blocking."""
+        with _typed_failures():
+            self._documents.writelines(map(encode_line, page))
+
+    def write_records(self, page: Sequence[dict[str, Any]]) -> None:
+        """Write some lines of other kinds. Blocking."""
+        with _typed_failures():
+            self._records.writelines(map(encode_line, page))
+
     def commit(self) -> None:
         """Make the export durable and move it into place. Blocking."""
         with _typed_failures():
-            self._lines.flush()
-            os.fsync(self._lines.fileno())
+            for file in (self._lines, self._documents, self._records):
+                file.flush()
+                os.fsync(file.fileno())
             if "jsonl" in self._formats:
-                (self._folder / JSONL).replace(self._target / JSONL)
+                for name in (JSONL, DOCUMENTS, RECORDS):
+                    (self._folder / name).replace(self._target / name)
             if "markdown" in self._formats:
                 place = self._target / FOLDER
                 place.mkdir(exist_ok=True)
@@ -150,6 +126,8 @@ class ExportStage:
     def discard(self) -> None:
         """Remove whatever is left of the stage."""
         self._lines.close()
+        self._documents.close()
+        self._records.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Rebuilds everything derived from memories and notes: passages, full-text rows, tags, links, tasks, vectors.
+"""Rebuilds everything derived from memories, notes and documents: passages, full text, tags, links, tasks, vectors.
 
 In short transactions, so that a server can go on serving the vault; keyword search finds everything at every moment.
 The first step queues every passage for the model, so a run that is killed leaves only a queue, which a server works
@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from uuid_utils import uuid7
 
 from vaults.db.sql import Reader, Writer
+from vaults.domain.documents import indexing as document_indexing
 from vaults.domain.memories import indexing
 from vaults.domain.notes.sync import index_rebuild
 from vaults.domain.text.titles import derive_title
-from vaults.index import embeddings, passages
+from vaults.index import embeddings, passages, text_index
 from vaults.vault import BackgroundJob, Vault
 
 PAGE = 100
@@ -64,12 +65,24 @@ async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | 
         after, count = page
         done += count
         progress("passages", done, max(total, done))
+    await _rebuild_documents(vault)
     problem = await index_rebuild.rebuild_index(vault, lambda count, of: progress("notes", count, of))
-    await vault.projection.forget_snapshot()
+    for projection in vault.projections:
+        await projection.forget_snapshot()
     return done, problem
 
 
-_PENDING_KEY = "reindex"
+async def _rebuild_documents(vault: Vault) -> None:
+    after = 0
+
+    def rebuild(tx: Writer) -> int | None:
+        page = document_indexing.read_page(tx, after, 1)  # one may be long
+        for document in page:
+            document_indexing.rebuild(tx, document, vault.shared.index.passage_tokens, _find_model(vault, tx))
+        return page[-1].seq if page else None
+
+    while (last := await vault.db.write(rebuild)) is not None:
+        after = last
 
 
 async def request_reindex(vault: Vault) -> None:
@@ -78,8 +91,9 @@ async def request_reindex(vault: Vault) -> None:
     vault.check_writable()
     await vault.db.write(
         lambda tx: tx.run(
-            "INSERT INTO vault_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (_PENDING_KEY, str(uuid7())),
+            "INSERT INTO vault_info (key, value) VALUES ('reindex', :mark)"
+            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            {"mark": str(uuid7())},
         )
     )
     vault.start_background_work()
@@ -87,14 +101,15 @@ async def request_reindex(vault: Vault) -> None:
 
 def is_reindex_pending(tx: Reader) -> bool:
     """Whether a requested reindex is still to be done."""
-    return tx.one("SELECT 1 FROM vault_info WHERE key = ?", (_PENDING_KEY,)) is not None
+    return tx.one("SELECT 1 FROM vault_info WHERE key = 'reindex'") is not None
 
 
 async def _run_pending_reindex(vault: Vault) -> None:
-    asked = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = ?", (_PENDING_KEY,)))
+    mark = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'reindex'"))
     await _rebuild_all(vault, ignore_progress)
     # A request made in the meantime left a new mark, which stays: its changes need another run.
-    await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = ? AND value = ?", (_PENDING_KEY, asked)))
+    done = "DELETE FROM vault_info WHERE key = 'reindex' AND value = :mark"
+    await vault.db.write(lambda tx: tx.run(done, {"mark": mark}))
 
 
 REINDEX = BackgroundJob(is_reindex_pending, _run_pending_reindex)
@@ -131,33 +146,40 @@ def _rechunk_page(vault: Vault, tx: Writer, after: int) -> int | None:
 def _drop_derived(tx: Writer) -> None:
     orphans = tx.all(f"SELECT DISTINCT x.kind, x.item FROM passages x WHERE {indexing.ORPHANED}")
     embeddings.drop_all(tx)
-    passages.rebuild_text(tx)  # before rows change: the triggers below need an index that knows the old ones
+    text_index.rebuild(tx)  # before rows change: the triggers below need an index that knows the old ones
     for kind, item in orphans:
         passages.remove_items(tx, kind, [int(item)])
     for table in ("item_tags", "item_fields"):
         tx.run(f"DELETE FROM {table} AS x WHERE {indexing.ORPHANED}")
-    for table in ("note_names", "note_links", "note_tasks"):
+    for table in ("note_names", "note_links", "note_tasks", "note_scores", "entity_vectors"):
         tx.run(f"DELETE FROM {table} WHERE note NOT IN (SELECT seq FROM notes)")
-    embeddings.enqueue(tx, [int(row[0]) for row in tx.all("SELECT seq FROM passages")])
+    tx.run("UPDATE note_links SET meant = NULL WHERE meant NOT IN (SELECT seq FROM notes)")
+    embeddings.enqueue(tx, [int(seq) for (seq,) in tx.all("SELECT seq FROM passages")])
     tx.run("DELETE FROM vault_info WHERE key = 'recut'")
 
 
 def _rebuild_page(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | None:
     """Cut one page of memories anew; returns the last ``seq`` and how many, or None at the end."""
     page = indexing.load_sources(tx, after, PAGE)
-    known = vault.shared.embedder.identity
-    # Until a model is loaded, the vault's vectors count as those of the last one, and are not queued again.
-    model = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+    model = _find_model(vault, tx)
     for source in page:
         seq, title = source.item.number, source.title or derive_title(source.content)
         settled = replace(source, item=replace(source.item, source_hash=indexing.expected_hash(source)))
         tx.run(
-            "UPDATE memories SET title = ?, content_hash = ? WHERE seq = ? AND (title <> ? OR content_hash <> ?)",
-            (title, settled.item.source_hash, seq, title, settled.item.source_hash),
+            "UPDATE memories SET title = :title, content_hash = :hash"
+            " WHERE seq = :seq AND (title <> :title OR content_hash <> :hash)",
+            {"title": title, "hash": settled.item.source_hash, "seq": seq},
         )
         cut = settled.cut(vault.shared.index.passage_tokens)
         indexing.index(tx, settled, cut, None, model)
     return (page[-1].item.number, len(page)) if page else None
+
+
+def _find_model(vault: Vault, tx: Reader) -> str | None:
+    """Until a model is loaded, the vault's vectors count as those of the last one, and are not queued again."""
+    known = vault.shared.embedder.identity
+    found: str | None = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+    return found
 
 
 async def backfill_vectors(vault: Vault, progress: OnReindexed) -> None:
@@ -169,9 +191,9 @@ async def backfill_vectors(vault: Vault, progress: OnReindexed) -> None:
     total = left = await vault.db.read(embeddings.count_missing)
     waited = 0.0
     # In this process the model's watchdog ends a hung batch; of another process only the count tells.
-    while left and waited < PATIENCE_S and (vault.busy or not vault.lease.held):
+    while left and waited < PATIENCE_S and (vault.background.is_busy or not vault.lease.held):
         await asyncio.sleep(POLL_S)
         now = await vault.db.read(embeddings.count_missing)
-        waited = 0.0 if now < left or vault.busy else waited + POLL_S
+        waited = 0.0 if now < left or vault.background.is_busy else waited + POLL_S
         left = now
         progress("vectors", total - left, total)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
+from vaults.domain.documents import storage
 from vaults.vault import DATABASE_FILE, Vault
 
 
@@ -34,7 +35,7 @@ class EmbeddingStatus:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """Passages cut from memories and the vectors of the present model; ``loaded`` counts those in memory."""
+    """Passages that are searched and the vectors of the present model; ``loaded`` counts those in memory."""
 
     passages: int
     vectors: int
@@ -58,12 +59,21 @@ class NotesStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """Documents that were read in, and transcripts of conversations."""
+
+    documents: int
+    transcripts: int
+
+
+@dataclass(frozen=True, slots=True)
 class VaultStatus:
     """The sections of ``status``."""
 
     vault: str
     memories: MemoryCounts
     notes: NotesStatus
+    documents: DocumentCounts
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -76,7 +86,7 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
     state = vault.shared.embedder.state()
     model = vault.shared.embedder.identity
 
-    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus]:
+    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus, DocumentCounts]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
         everything = actor is None
         pending = _count_visible(tx, "embedding_queue", params, everything=everything)
@@ -85,16 +95,28 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
             _index_status(tx, params, everything=everything),
             pending,
             _notes_status(tx, vault),
+            _count_documents(tx, None if everything else params["viewer"]),
         )
 
-    counts, index, pending, notes = await vault.db.read(read)
+    counts, index, pending, notes, documents = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
-    embedding = EmbeddingStatus(state.status, pending, name, width, state.engine, state.reason)
+    embedding = EmbeddingStatus(
+        status=state.status, pending=pending, model=name, width=width, engine=state.engine, reason=state.reason
+    )
     size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE_FILE}*"))
-    loaded = vault.projection.size
-    if loaded is not None:
-        index = replace(index, loaded=min(loaded, index.vectors))
-    return VaultStatus(vault.name, counts, notes, embedding, index, size, vault.entry.created_at)
+    sizes = [each.size for each in vault.projections]
+    if any(size is not None for size in sizes):
+        index = replace(index, loaded=min(sum(size or 0 for size in sizes), index.vectors))
+    return VaultStatus(
+        vault=vault.name,
+        memories=counts,
+        notes=notes,
+        documents=documents,
+        embedding=embedding,
+        index=index,
+        storage_bytes=size,
+        created_at=vault.entry.created_at,
+    )
 
 
 def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:
@@ -104,8 +126,20 @@ def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:
     indexed = int(tx.value("SELECT COUNT(*) FROM notes"))
     skipped = int(tx.value("SELECT COUNT(*) FROM notes_skipped"))
     return NotesStatus(
-        indexed, skipped, now.phase, now.done, now.total, now.watching, vault.notes.history_state, now.reason
+        notes=indexed,
+        skipped=skipped,
+        state=now.phase,
+        done=now.done,
+        total=now.total,
+        watching=now.watching,
+        history=vault.history.status,
+        reason=now.reason,
     )
+
+
+def _count_documents(tx: Reader, viewer: str | None) -> DocumentCounts:
+    counts = storage.count_documents(tx, viewer)
+    return DocumentCounts(counts.get("document", 0), counts.get("transcript", 0))
 
 
 def _count_memories(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:
@@ -115,7 +149,7 @@ def _count_memories(tx: Reader, params: dict[str, str], *, everything: bool) -> 
     by_type: Counter[str] = Counter()
     for whose in ("visibility = 'shared'", f"visibility = 'private'{own}"):
         rows = tx.all(f"SELECT type, COUNT(*) FROM memories WHERE {whose} AND {living}", params)
-        by_type.update({row[0]: int(row[1]) for row in rows})
+        by_type.update({kind: int(count) for kind, count in rows})
     gone = tx.one(
         "SELECT COUNT(archived_at), COUNT(superseded_by) FROM memories"
         f" WHERE (archived_at IS NOT NULL OR superseded_by IS NOT NULL){seen}",
@@ -141,7 +175,6 @@ def _count_visible(tx: Reader, table: str, params: dict[str, str], which: str = 
 
 
 def _count_foreign(tx: Reader, joined: str, params: dict[str, str]) -> int:
-    """Passages of others' private memories: usually few, so visible ones are all minus these."""
-    others = "m.visibility = 'private' AND (m.stored_by < :viewer OR m.stored_by > :viewer)"
-    found = f"memories m CROSS JOIN passages p ON p.kind = 'memory' AND p.item = m.seq {joined}"
-    return int(tx.value(f"SELECT COUNT(*) FROM {found} WHERE {others}", params))
+    """Passages private to others: usually few, so visible ones are all minus these."""
+    others = "p.owner IS NOT NULL AND (p.owner < :viewer OR p.owner > :viewer)"
+    return int(tx.value(f"SELECT COUNT(*) FROM passages p {joined} WHERE {others}", params))

@@ -17,13 +17,14 @@ from vaults.context import run_in
 from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.documents import indexing as document_indexing
 from vaults.domain.memories import indexing
 from vaults.domain.memories.indexing import MemorySource
 from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.sync import readiness
 from vaults.domain.notes.verify import disk_check, journal_check
-from vaults.index import embeddings, facets, neighbours, passages
-from vaults.index.projection import SNAPSHOT
+from vaults.index import embeddings, facets, neighbours, passages, text_index
+from vaults.index.shelves import SHELVES, Shelf
 from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.unspaced_scripts import to_pairs
 from vaults.index.vector_index import SnapshotStamp, VectorIndex
@@ -59,6 +60,7 @@ class VerificationReport:
     owed: int
     findings: list[VerificationFinding]
     notes: int = 0
+    documents: int = 0
 
 
 Counts = dict[str, int]
@@ -68,8 +70,8 @@ OnVerified = Callable[[int, int], None]
 _MESSAGES = {
     "database_damaged": "the database file is damaged",
     "rows_dangling": "rows refer to rows that are gone",
-    "source_changed": "memories differ from the hash that was taken of them",
-    "tags_differ": "memories differ from the tags that searches filter by",
+    "source_changed": "memories or documents differ from the hash that was taken of them",
+    "tags_differ": "memories or documents differ from the tags and fields that searches filter by",
     "notes_unavailable": "the notes folder cannot be read; no note was compared",
     "notes_unindexed": "files are not in the index",
     "notes_gone": "notes in the index have no file, or one that is left out",
@@ -80,12 +82,12 @@ _MESSAGES = {
     "notes_unfinished": "long notes wait for their links and tasks to be read",
     "changes_unfinished": "changes of notes were begun and not ended",
     "versions_damaged": "kept versions of notes cannot be read",
-    "passages_missing": "memories or notes have no passages",
+    "passages_missing": "memories, notes or documents have no passages",
     "passages_stale": "passages were cut from an earlier text of their memory",
-    "passages_differ": "passages are not what is cut from their memory or note",
+    "passages_differ": "passages are not what is cut from their memory, note or document",
     "neighbours_differ": "passages do not know the text around them",
-    "passages_orphaned": "passages belong to memories or notes that are gone",
-    "tags_orphaned": "tags or fields belong to memories or notes that are gone",
+    "passages_orphaned": "passages belong to memories, notes or documents that are gone",
+    "tags_orphaned": "tags or fields belong to memories, notes or documents that are gone",
     "text_index_differs": "the full-text index does not match the passages",
     "vectors_missing": "passages have no vector, and none is queued",
     "vectors_stale": "vectors belong to an earlier text or another model, and no new one is queued",
@@ -138,17 +140,25 @@ async def verify(vault: Vault, progress: OnVerified = lambda *_: None) -> Verifi
         found.update(proof.counts)
         found.update(await journal_check.check_journal(vault))
         skipped, counts = proof.skipped, counts | found
-    memories, notes, cut, vectors = await vault.db.read(_sizes)
+    memories, notes, documents, cut, vectors = await vault.db.read(_sizes)
     findings = [_to_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
     findings += [_skipped_finding(skipped, vault.name)] if skipped else []
     agrees = all(finding.severity != "error" for finding in findings)
     return VerificationReport(
-        vault.name, agrees, memories, cut, vectors, counts.get("vectors_owed", 0), findings, notes
+        vault=vault.name,
+        agrees=agrees,
+        memories=memories,
+        passages=cut,
+        vectors=vectors,
+        owed=counts.get("vectors_owed", 0),
+        findings=findings,
+        notes=notes,
+        documents=documents,
     )
 
 
 def _sizes(tx: Reader) -> tuple[int, ...]:
-    tables = ("memories", "notes", "passages", "embeddings")
+    tables = ("memories", "notes", "documents", "passages", "embeddings")
     return tuple(int(tx.value(f"SELECT COUNT(*) FROM {table}")) for table in tables)
 
 
@@ -169,10 +179,10 @@ def _check_file(path: Path, settings: StorageSettings) -> Counts:
     """Run the checks of SQLite and FTS5. Blocking; on a connection of its own, because on an older one FTS5 compares
     its remembered state of the index with what others have written since, and calls that damage."""
     with translate_sqlite_errors(), closing(open_raw(path, settings, writer=True)) as raw:
-        found = [str(row[0]) for row in raw.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        found = [str(line) for (line,) in raw.execute("PRAGMA quick_check(20)") if line != "ok"]
         text = [line for line in found if "fts5" in line.lower()]
         raw.execute("BEGIN IMMEDIATE")
-        differs = bool(text) or passages.is_text_inconsistent(Writer(raw))
+        differs = bool(text) or text_index.is_inconsistent(Writer(raw))
         raw.execute("ROLLBACK")
     return {"database_damaged": len(found) - len(text), "text_index_differs": int(differs)}
 
@@ -191,6 +201,12 @@ def _check_rows(tx: Reader, passage_tokens: int, progress: OnVerified) -> Counts
                 counts[code] += 1
         after, done = page[-1].item.number, done + len(page)
         progress(done, total)
+    after = 0
+    while documents := document_indexing.read_page(tx, after, PAGE):
+        for document in documents:
+            for code in document_indexing.find_disagreeing(tx, document, passage_tokens):
+                counts[code] += 1
+        after = documents[-1].seq
     return counts
 
 
@@ -226,7 +242,7 @@ def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]
     """Codes of what disagrees with one memory."""
     item = {"kind": source.item.kind, "item": source.item.number}
     wrong = [] if indexing.expected_hash(source) == source.item.source_hash else ["source_changed"]
-    tags = {row[0] for row in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
+    tags = {tag for (tag,) in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
     fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
     if tags != set(source.tags) or set(fields) != set(facets.to_fields(source.metadata)):
         wrong.append("tags_differ")
@@ -234,7 +250,7 @@ def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]
     expected = [passage.columns() for passage in source.cut(passage_tokens)]
     if not stored:
         wrong.append("passages_missing")
-    elif any(row[0] != source.item.source_hash for row in stored):
+    elif any(source_hash != source.item.source_hash for source_hash, *_ in stored):
         wrong.append("passages_stale")
     else:
         shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
@@ -248,9 +264,7 @@ def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]
 
 def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
     rows = tx.all(
-        "SELECT p.title, p.body, p.labels, CASE WHEN p.owner IS NULL"
-        " THEN (SELECT pairs FROM passages_pairs s WHERE s.rowid = p.seq)"
-        " ELSE (SELECT pairs FROM private_pairs s WHERE s.rowid = p.seq) END"
+        f"SELECT p.title, p.body, p.labels, {text_index.pairs_column()}"
         " FROM passages p WHERE p.kind = :kind AND p.item = :item",
         item,
     )
@@ -269,25 +283,33 @@ async def _check_vectors(vault: Vault) -> Counts:
     model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
     if model is None:
         return {}
-    widths = await vault.db.read(lambda tx: tx.all(_WIDTHS, (model,)))
-    if not widths:
+    lengths = await vault.db.read(lambda tx: tx.all(_LENGTHS, {"model": model}))
+    if not lengths:
         return {}
     known = vault.shared.embedder.identity
-    width = known.width if known is not None and known.key == model else int(widths[0][0]) // 4
-    misshapen = sum(int(row[1]) for row in widths if int(row[0]) != 4 * width)
-    fresh = VectorIndex(width, vault.shared.index)
-    replayed = await _replay(vault, fresh, width, model)
-    stamp = SnapshotStamp(vault.entry.vault_id, model, width, 0)
-    loaded = await run_in(vault.shared.pool, _load, vault.folder / SNAPSHOT, stamp, vault.shared.index)
-    counts = {"vectors_misshapen": max(misshapen, replayed.damaged), "projection_differs": replayed.difference}
+    commonest, _ = lengths[0]
+    width = known.width if known is not None and known.key == model else int(commonest) // 4
+    misshapen = sum(int(count) for length, count in lengths if int(length) != 4 * width)
+    found = Counter[str]()
+    for shelf in SHELVES:
+        found.update(await _check_shelf(vault, shelf, SnapshotStamp(vault.entry.vault_id, model, width, 0)))
+    damaged = found.pop("damaged", 0)
+    return {**found, "vectors_misshapen": max(misshapen, damaged)}
+
+
+async def _check_shelf(vault: Vault, shelf: Shelf, stamp: SnapshotStamp) -> Counts:
+    fresh = VectorIndex(stamp.width, vault.shared.index)
+    replayed = await _replay(vault, shelf, fresh, stamp)
+    loaded = await run_in(vault.shared.pool, _load, vault.folder / shelf.snapshot, stamp, vault.shared.index)
+    counts = {"damaged": replayed.damaged, "projection_differs": replayed.difference}
     if isinstance(loaded, VectorIndex):
-        counts["snapshot_differs"] = (await _replay(vault, loaded, width, model)).difference
+        counts["snapshot_differs"] = (await _replay(vault, shelf, loaded, stamp)).difference
     elif loaded != "missing":
         counts["snapshot_unused"] = 1
     return counts
 
 
-_WIDTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = ? GROUP BY 1 ORDER BY 2 DESC"
+_LENGTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = :model GROUP BY 1 ORDER BY 2 DESC"
 
 
 def _load(path: Path, stamp: SnapshotStamp, settings: IndexSettings) -> VectorIndex | str:
@@ -313,18 +335,18 @@ class _ReplayStep:
     sample: list[Row]
 
 
-async def _replay(vault: Vault, index: VectorIndex, width: int, model: str) -> _ReplayResult:
+async def _replay(vault: Vault, shelf: Shelf, index: VectorIndex, stamp: SnapshotStamp) -> _ReplayResult:
     """Bring the index up to date and count how its vectors differ from the rows: extra, missing or other ones."""
     damaged: set[int] = set()
     while True:
         seen = index.seen
-        step = await vault.db.read(lambda tx, seen=seen: _read_step(tx, seen, model))  # type: ignore[misc]
+        step = await vault.db.read(lambda tx, seen=seen: _read_step(tx, shelf, seen, stamp.model))  # type: ignore[misc]
         if step.delta.anew:
-            index = VectorIndex(width, vault.shared.index)
+            index = VectorIndex(stamp.width, vault.shared.index)
         damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
         if step.delta.last >= step.clock:
             break
-    sample = [row for row in step.sample if row[0] not in damaged]
+    sample = [(passage, vector) for passage, vector in step.sample if passage not in damaged]
     wrong = await run_in(vault.shared.pool, _mismatches, index, sample)
     return _ReplayResult(len(damaged), abs(len(index) + len(damaged) - step.count) + wrong)
 
@@ -333,13 +355,14 @@ SAMPLE_SIZE = 256
 """Vectors compared one by one; the others are only counted."""
 
 
-def _read_step(tx: Reader, seen: int, model: str) -> _ReplayStep:
-    count = int(tx.value("SELECT COUNT(*) FROM embeddings WHERE model = ?", (model,)))
+def _read_step(tx: Reader, shelf: Shelf, seen: int, model: str) -> _ReplayStep:
+    where, params = "shelf = :shelf AND model = :model", {"shelf": shelf.number, "model": model}
+    count = int(tx.value(f"SELECT COUNT(*) FROM embeddings WHERE {where}", params))
     sample = tx.all(
-        "SELECT passage, vector FROM embeddings WHERE model = :model AND passage % :step = 0 LIMIT :sample",
-        {"model": model, "step": max(count // SAMPLE_SIZE, 1), "sample": SAMPLE_SIZE},
+        f"SELECT passage, vector FROM embeddings WHERE {where} AND passage % :step = 0 LIMIT :sample",
+        {**params, "step": max(count // SAMPLE_SIZE, 1), "sample": SAMPLE_SIZE},
     )
-    return _ReplayStep(embeddings.changes_since(tx, seen, model), embeddings.last_change(tx), count, sample)
+    return _ReplayStep(embeddings.changes_since(tx, seen, model, shelf), embeddings.last_change(tx), count, sample)
 
 
 def _mismatches(index: VectorIndex, sample: list[Row]) -> int:

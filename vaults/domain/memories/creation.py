@@ -8,13 +8,16 @@ from functools import partial
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
-from vaults.domain.memories import commit_anchors, duplicate_merge, echoes, lifecycle, storage, store_hints
+from vaults.domain.memories import commit_anchors, duplicate_merge, lifecycle, storage, store_hints
 from vaults.domain.memories.duplicate_merge import KnownMemory
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings
 from vaults.vault import Vault
+
+IN_NOTE_WARNING = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
+JUST_READ_WARNING = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
 
 
 async def remember(
@@ -36,7 +39,7 @@ async def remember(
     existing, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
     if existing is not None and key is None and not _has_additions(existing):
         return _to_result(existing)
-    if existing is None and on_duplicate == "return" and (echo := await echoes.find_echo(vault, actor, fields)):
+    if existing is None and on_duplicate == "return" and (echo := await _find_echo(vault, actor, fields)):
         return echo
     vectors = await _embed(vault, prepared) if existing is None else None
     model = vault.shared.embedder.identity
@@ -51,7 +54,8 @@ async def remember(
         current = read(tx)
         result = lifecycle.merge_duplicate(vault, tx, current) if isinstance(current, KnownMemory) else current
         if result is None:
-            result = _store_new(tx, actor, prepared, vectors, on_duplicate, model.key if model else None)
+            model_key = model.key if model else None
+            result = _store_new(tx, actor, prepared, vectors, on_duplicate, model=model_key)
             quota.room(tx, 0)
         if key is not None:
             storage.record_idempotency_key(tx, actor, key, prepared, result.id)
@@ -61,7 +65,33 @@ async def remember(
     stored = await store_within_quota(UNLIMITED if existing is not None else quota, lambda: vault.db.write(write))
     if stored.embedding == "pending":
         vault.start_background_work()
-    return hints.told(stored)
+    return hints.add_to(stored)
+
+
+async def _find_echo(vault: Vault, actor: Actor, fields: MemoryFields) -> StoreResult | None:
+    """The source of this very text, if the actor was shown it and it is still there: a memory, or a note by its path.
+    An agent stores word for word what it was just shown, and the next one would find it twice. A part of a conversation
+    is never an echo: people repeat each other."""
+    within_s = vault.shared.hygiene.echo_s
+    if not within_s or fields.parent is not None:
+        return None
+    source = vault.shown_texts.find_shown_source(actor.identity, fields.content, within_s)
+    if source is None:
+        return None
+    return await vault.db.read(lambda tx: _find_still_there(tx, actor, source, fields.visibility))
+
+
+def _find_still_there(tx: Reader, actor: Actor, source: str, visibility: str) -> StoreResult | None:
+    """The memory or note, unless it is private while the new memory is to be shared."""
+    memory = storage.find_living(tx, actor, source, visibility)
+    if memory is not None:
+        memory.warnings.append(JUST_READ_WARNING)
+        return memory
+    row = tx.one("SELECT path, title, created_at FROM notes WHERE path = :path", {"path": source})
+    if row is None:
+        return None
+    path, title, created_at = row
+    return StoreResult(path, title, created_at, "ready", duplicate_of=path, warnings=[IN_NOTE_WARNING])
 
 
 async def _embed(vault: Vault, prepared: PreparedMemory) -> Sequence[bytes] | None:

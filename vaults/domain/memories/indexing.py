@@ -19,7 +19,9 @@ KIND = "memory"
 
 ORPHANED = (
     "NOT (x.kind = 'memory' AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = x.item)"
-    " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item))"
+    " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item)"
+    " OR x.kind = 'documents' AND EXISTS (SELECT 1 FROM documents d WHERE d.seq = x.item)"
+    " OR x.kind IN ('document', 'transcript') AND EXISTS (SELECT 1 FROM document_parts q WHERE q.seq = x.item))"
 )
 """True of a row ``x`` that names an item which is gone."""
 
@@ -50,22 +52,23 @@ _SELECT = (
 
 def load_source(tx: Reader, seq: int) -> MemorySource:
     """The memory with this ``seq``, which must exist."""
-    row = tx.one(f"{_SELECT} WHERE m.seq = ?", (seq,))
+    row = tx.one(f"{_SELECT} WHERE m.seq = :seq", {"seq": seq})
     assert row is not None
     return _from_row(row)
 
 
 def load_sources(tx: Reader, after: int, limit: int) -> list[MemorySource]:
     """The next memories by ``seq``."""
-    return [_from_row(row) for row in tx.all(f"{_SELECT} WHERE m.seq > ? ORDER BY m.seq LIMIT ?", (after, limit))]
+    rows = tx.all(f"{_SELECT} WHERE m.seq > :after ORDER BY m.seq LIMIT :limit", {"after": after, "limit": limit})
+    return [_from_row(row) for row in rows]
 
 
 def _from_row(row: Row) -> MemorySource:
-    seq, title, derived, content, content_hash, tags, keywords, metadata, entity, author, stored_by, visibility = row[
-        :12
-    ]
+    (
+        seq, title, derived, content, content_hash, tags, keywords, metadata, entity, author, stored_by, visibility,
+        hidden, expires_at, workspace, kind_of, tier, thread, applies_to, parent, position, at, modified_at,
+    ) = row  # fmt: skip
     tags, keywords = json.loads(tags), json.loads(keywords)
-    hidden, expires_at, workspace, kind_of, tier, thread, applies_to, parent, position, at, modified_at = row[12:]
     item = SearchItem(
         kind=KIND,
         number=int(seq),
@@ -86,7 +89,14 @@ def _from_row(row: Row) -> MemorySource:
         entity=entity,
     )
     labels = to_labels(tags, keywords, entity, author)
-    return MemorySource(item, "" if derived else title, content, labels, tags, json.loads(metadata))
+    return MemorySource(
+        item=item,
+        title="" if derived else title,
+        content=content,
+        labels=labels,
+        tags=tags,
+        metadata=json.loads(metadata),
+    )
 
 
 def to_labels(tags: Sequence[str], keywords: Sequence[str], entity: str | None, author: str) -> list[str]:
@@ -112,12 +122,28 @@ def index(
     numbers = passages.store(tx, source.item, cut)
     facets.store(tx, KIND, source.item.number, source.tags, source.metadata)
     texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
-    if model is None:
-        embeddings.enqueue(tx, numbers)
-        return False
-    if vectors is None:
+    if model is not None and vectors is None:
         for number in embeddings.find_current(tx, model, numbers):
             del texts[number]
+    return _store_vectors(tx, texts, vectors, model)
+
+
+def index_new(
+    tx: Writer, source: MemorySource, cut: Sequence[Passage], vectors: Sequence[bytes] | None, model: str | None
+) -> bool:
+    """``index`` for a memory that was just written: nothing of it can be there."""
+    numbers = passages.store_new(tx, source.item, cut)
+    facets.add(tx, KIND, source.item.number, source.tags, source.metadata)
+    texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
+    return _store_vectors(tx, texts, vectors, model)
+
+
+def _store_vectors(tx: Writer, texts: dict[int, str], vectors: Sequence[bytes] | None, model: str | None) -> bool:
+    """Store or queue the vectors of passages, by the digests of their texts; returns whether all have theirs now."""
+    if model is None:
+        embeddings.enqueue(tx, list(texts))
+        return False
+    if vectors is None:
         by_text = embeddings.find_by_hash(tx, model, list(texts.values()))
     else:
         by_text = dict(zip(texts.values(), vectors, strict=True))

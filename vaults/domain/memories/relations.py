@@ -11,7 +11,7 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.graph.entities.entity_lookup import find_note_path
-from vaults.domain.memories import storage
+from vaults.domain.memories import visibility
 from vaults.domain.text.fields import LABEL
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import InvalidArgument, NotFound
@@ -45,15 +45,19 @@ async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: s
     subject = await _resolve_subject(vault, actor, to_id)
 
     def write(tx: Writer) -> MemoryRelation:
-        source = storage.find_visible(tx, from_id, actor)
+        source = visibility.find_visible(tx, from_id, actor)
         if subject is not None:
             memory_subjects.add_subject(tx, source, relation, subject, actor.identity)
             return MemoryRelation(from_id, relation, subject.name, subject.kind)
         tx.run(
             "INSERT INTO memory_links (from_memory, relation, to_memory, created_by, created_at)"
-            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (from_memory, relation, to_memory) DO NOTHING",
-            (source, relation, storage.find_visible(tx, to_id, actor), actor.identity, clock.now()),
-        )
+            " VALUES (:source, :relation, :target, :who, :now)"
+            " ON CONFLICT (from_memory, relation, to_memory) DO NOTHING",
+            {
+                "source": source, "relation": relation, "target": visibility.find_visible(tx, to_id, actor),
+                "who": actor.identity, "now": clock.now(),
+            },
+        )  # fmt: skip
         return MemoryRelation(from_id, relation, to_id)
 
     return await vault.db.write(write)
@@ -64,11 +68,11 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
     path = None if _is_id(to_id) or to_id.startswith(ENTITY_PREFIX) else await find_note_path(vault, to_id)
 
     def write(tx: Writer) -> MemoryRelation:
-        source = storage.find_visible(tx, from_id, actor)
+        source = visibility.find_visible(tx, from_id, actor)
         gone = tx.run(
-            "DELETE FROM memory_links WHERE from_memory = ? AND relation = ? AND to_memory IN (SELECT seq FROM memories"
-            " WHERE id = ? AND (visibility = 'shared' OR stored_by = ?))",
-            (source, relation, to_id, actor.identity),
+            "DELETE FROM memory_links WHERE from_memory = :source AND relation = :relation AND to_memory IN"
+            " (SELECT seq FROM memories WHERE id = :target AND (visibility = 'shared' OR stored_by = :viewer))",
+            {"source": source, "relation": relation, "target": to_id, "viewer": actor.identity},
         )
         if gone:
             return MemoryRelation(from_id, relation, to_id)
@@ -105,7 +109,7 @@ async def _resolve_subject(vault: Vault, actor: Actor, to_id: str) -> MemorySubj
 def _is_memory(tx: Reader, memory_id: str, actor: Actor) -> bool:
     """Whether the id is that of a memory. Raises ``NotFound`` for what looks like an id but is no visible memory."""
     try:
-        storage.find_visible(tx, memory_id, actor)
+        visibility.find_visible(tx, memory_id, actor)
     except NotFound:
         if _is_id(memory_id):
             raise
@@ -124,11 +128,11 @@ def _is_id(text: str) -> bool:
 def _find_known_name(tx: Reader, name: str, actor: Actor) -> str | None:
     """The name as memories visible to the actor spell it."""
     rows = tx.all(
-        "SELECT DISTINCT entity FROM memories WHERE entity IS NOT NULL AND LENGTH(entity) = LENGTH(?)"
-        " AND (visibility = 'shared' OR stored_by = ?) ORDER BY entity",
-        (name, actor.identity),
+        "SELECT DISTINCT entity FROM memories WHERE entity IS NOT NULL AND LENGTH(entity) = LENGTH(:name)"
+        " AND (visibility = 'shared' OR stored_by = :viewer) ORDER BY entity",
+        {"name": name, "viewer": actor.identity},
     )
-    return next((row[0] for row in rows if name_key(row[0]) == name_key(name)), None)
+    return next((entity for (entity,) in rows if name_key(entity) == name_key(name)), None)
 
 
 def find_relations(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[MemoryRelation]:
@@ -147,6 +151,6 @@ def find_relations(tx: Reader, seqs: Sequence[int], actor: Actor) -> list[Memory
         ]
         subjects = memory_subjects.read_subjects(tx, seq, MAX_SHOWN)
         if subjects:
-            memory_id = str(tx.value("SELECT id FROM memories WHERE seq = ?", (seq,)))
+            memory_id = str(tx.value("SELECT id FROM memories WHERE seq = :seq", {"seq": seq}))
             links += [MemoryRelation(memory_id, relation, subject.name, subject.kind) for relation, subject in subjects]
     return list(dict.fromkeys(links))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -14,12 +15,14 @@ from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import GLOBAL, Actor, workspace_key
 from vaults.domain.memories import indexing
+from vaults.domain.memories.indexing import MemorySource
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.secrets import redaction
 from vaults.domain.text.fields import LABEL, hash_parts
 from vaults.domain.text.titles import derive_title
-from vaults.errors import Conflict, InvalidArgument, NotFound
+from vaults.errors import Conflict, InvalidArgument
 from vaults.index import passages
+from vaults.index.items import SearchItem
 from vaults.index.passages import Passage
 from vaults.vault import Vault
 
@@ -65,9 +68,10 @@ class StoreResult:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreparedMemory:
-    """A memory ready to be written: defaults filled in, cut into passages."""
+    """A memory ready to be written: defaults filled in, cut into passages. ``asked_in``: the workspace of whoever
+    asked."""
 
     fields: MemoryFields
     title: str
@@ -81,9 +85,14 @@ class PreparedMemory:
     duplicate_key: str | None
     former_key: str | None  # as older versions made it, from ``applies_to`` too; vaults still hold such keys
     passages: list[Passage]
-    request_hash: str
+    asked_in: str | None
     anchor_commit: str | None
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def request_hash(self) -> str:
+        """Equal for requests that ask for the same."""
+        return hash_parts(self.fields.model_dump(mode="json"), self.asked_in)
 
 
 def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> PreparedMemory:
@@ -106,7 +115,7 @@ def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | N
         duplicate_key=_duplicate_key(actor, fields, workspace),
         former_key=_former_duplicate_key(actor, fields, workspace),
         passages=passages.cut_passages(fields.title or "", fields.content, labels, vault.shared.index.passage_tokens),
-        request_hash=hash_parts(fields.model_dump(mode="json"), actor.workspace),
+        asked_in=actor.workspace,
         anchor_commit=fields.anchor_commit,
         warnings=tuple(warnings),
     )
@@ -155,12 +164,14 @@ def find_by_request(tx: Reader, actor: Actor, prepared: PreparedMemory, key: str
     was used for something else."""
     if key is not None:
         row = tx.one(
-            "SELECT request_hash, memory FROM idempotency_keys WHERE stored_by = ? AND key = ?", (actor.identity, key)
+            "SELECT request_hash, memory FROM idempotency_keys WHERE stored_by = :viewer AND key = :key",
+            {"viewer": actor.identity, "key": key},
         )
         if row is not None:
-            if row[0] != prepared.request_hash:
-                raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=row[1])
-            return _find_stored(tx, "m.id = :id", {"id": row[1]})
+            request_hash, memory_id = row
+            if request_hash != prepared.request_hash:
+                raise Conflict("the idempotency key was used for another memory", hint="use a new key", id=memory_id)
+            return _find_stored(tx, "m.id = :id", {"id": memory_id})
     external = prepared.fields.external_id
     if external is None:
         return None
@@ -236,7 +247,14 @@ def _find_stored(
     )
     if row is None:
         return None
-    return StoreResult(row[0], row[1], row[2], "pending" if row[3] else "ready", duplicate_of=row[0])
+    memory_id, title, created_at, is_queued = row
+    return StoreResult(
+        id=memory_id,
+        title=title,
+        created_at=created_at,
+        embedding="pending" if is_queued else "ready",
+        duplicate_of=memory_id,
+    )
 
 
 def insert(
@@ -244,6 +262,7 @@ def insert(
 ) -> tuple[int, StoreResult]:
     """Write one memory with its passages, and its vectors, or queue them for embedding."""
     fields, identity = prepared.fields, str(uuid7())
+    position = _position(tx, actor, fields)
     seq = tx.insert(
         "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
         " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
@@ -255,40 +274,59 @@ def insert(
             "id": identity, "external_id": fields.external_id, "type": fields.type, "title": prepared.title,
             "title_derived": int(prepared.title_derived), "content": fields.content,
             "content_hash": prepared.content_hash, "duplicate_key": prepared.duplicate_key,
-            "tags": json.dumps(fields.tags, ensure_ascii=False), "metadata": json.dumps(fields.metadata),
-            "keywords": json.dumps(fields.keywords, ensure_ascii=False), "entity": fields.entity,
+            "tags": _encode_words(fields.tags), "metadata": json.dumps(fields.metadata),
+            "keywords": _encode_words(fields.keywords), "entity": fields.entity,
             "author": prepared.author, "stored_by": actor.identity, "workspace": prepared.workspace,
             "thread": fields.thread, "applies_to": fields.applies_to, "parent": fields.parent,
-            "position": _position(tx, actor, fields), "confidence": fields.confidence,
+            "position": position, "confidence": fields.confidence,
             "occurred_at": prepared.occurred_at, "expires_at": prepared.expires_at,
             "visibility": fields.visibility, "tier": fields.tier,
             "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    ready = indexing.index(tx, indexing.load_source(tx, seq), prepared.passages, vectors, model)
+    ready = indexing.index_new(tx, _to_source(actor, prepared, seq, position), prepared.passages, vectors, model)
     embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
     return seq, StoreResult(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+
+
+_encode_words = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _to_source(actor: Actor, prepared: PreparedMemory, seq: int, position: int | None) -> MemorySource:
+    """What ``indexing.load_source`` would read of a memory that was just written."""
+    fields = prepared.fields
+    item = SearchItem(
+        kind=indexing.KIND,
+        number=seq,
+        source_hash=prepared.content_hash,
+        at=prepared.occurred_at or prepared.created_at,
+        modified_at=prepared.created_at,
+        workspace=prepared.workspace,
+        owner=actor.identity if fields.visibility == "private" else None,
+        expires_at=prepared.expires_at,
+        type=fields.type,
+        tier=fields.tier,
+        thread=fields.thread,
+        applies_to=fields.applies_to,
+        parent=fields.parent,
+        position=position,
+        author=prepared.author,
+        entity=fields.entity,
+    )
+    labels = indexing.to_labels(fields.tags, fields.keywords, fields.entity, prepared.author)
+    return MemorySource(item, fields.title or "", fields.content, labels, fields.tags, fields.metadata)
 
 
 def record_idempotency_key(tx: Writer, actor: Actor, key: str, prepared: PreparedMemory, memory: str) -> None:
     """Record an idempotency key in the transaction it guards."""
     tx.run(
-        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (stored_by, key) DO NOTHING",
-        (actor.identity, key, prepared.request_hash, memory, prepared.created_at),
-    )
-
-
-def find_visible(tx: Reader, memory_id: str, actor: Actor) -> int:
-    """The ``seq`` of a memory the actor may see. Raises ``NotFound``, alike for an absent one and for someone
-    else's."""
-    seq = tx.value(
-        "SELECT seq FROM memories WHERE id = ? AND (visibility = 'shared' OR stored_by = ?)",
-        (memory_id, actor.identity),
-    )
-    if seq is None:
-        raise NotFound(f"no memory {memory_id[:64]}")
-    return int(seq)
+        "INSERT INTO idempotency_keys (stored_by, key, request_hash, memory, created_at)"
+        " VALUES (:stored_by, :key, :request_hash, :memory, :created_at) ON CONFLICT (stored_by, key) DO NOTHING",
+        {
+            "stored_by": actor.identity, "key": key, "request_hash": prepared.request_hash, "memory": memory,
+            "created_at": prepared.created_at,
+        },
+    )  # fmt: skip
 
 
 def _position(tx: Reader, actor: Actor, fields: MemoryFields) -> int | None:
@@ -297,8 +335,8 @@ def _position(tx: Reader, actor: Actor, fields: MemoryFields) -> int | None:
     # Counted over what the actor may see: the number must not reveal how much of a conversation is private.
     return int(
         tx.value(
-            "SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = ?"
-            " AND (visibility = 'shared' OR stored_by = ?)",
-            (fields.parent, actor.identity),
+            "SELECT COALESCE(MAX(position) + 1, 0) FROM memories WHERE parent = :parent"
+            " AND (visibility = 'shared' OR stored_by = :viewer)",
+            {"parent": fields.parent, "viewer": actor.identity},
         )
     )

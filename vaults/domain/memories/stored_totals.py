@@ -28,13 +28,15 @@ def count_visible(tx: Reader, identity: str) -> StoredTotals:
 
 
 def count_stored_by(tx: Reader, identity: str) -> StoredTotals:
-    """What one caller stored; ``size`` is the length of its texts, archived ones included, in characters."""
+    """What one caller stored; ``size`` is the length of its texts in characters, of archived memories and documents
+    too."""
     row = tx.one(
         f"SELECT SUM(CASE WHEN {_LIVING} THEN 1 ELSE 0 END), SUM(LENGTH(content)) FROM memories WHERE stored_by = :who",
         {"who": identity},
     )
     living, size = row or (0, 0)
-    return StoredTotals(int(living or 0), int(size or 0))
+    read_in = tx.value("SELECT SUM(size) FROM documents WHERE stored_by = :who", {"who": identity})
+    return StoredTotals(int(living or 0), int(size or 0) + int(read_in or 0))
 
 
 def _count_shared(tx: Reader) -> int:

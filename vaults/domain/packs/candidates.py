@@ -14,6 +14,7 @@ from vaults.domain.retrieval import hybrid_search, search_hits
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.domain.text.sanitize import sanitize, to_one_line
+from vaults.index.shelves import DOCUMENTS, MAIN
 from vaults.search.question import SearchRanking
 from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
@@ -30,6 +31,9 @@ MIN_ITEMS, MAX_ITEMS = 12, 500
 MAX_CORRECTED = 50
 """Max leading items whose open corrections are shown."""
 
+MAX_PARTS, PARTS_AFTER = 6, MIN_ITEMS
+"""Max parts of documents in a pack, and how many memories and notes go before them."""
+
 PASSAGE_LENGTH = 1_200
 """Max characters of a note's passage: about 320 tokens."""
 
@@ -40,35 +44,72 @@ def limit_for(total: int) -> int:
 
 
 async def gather_candidates(
-    vault: Vault, asked: PackRequest, limit: int, timings: StageTimings | None = None
+    vault: Vault, request: PackRequest, limit: int, timings: StageTimings | None = None
 ) -> GatheredCandidates:
     """Everything that may go into the pack, with at most ``limit`` items of a search. Like search, it never fails for
     lack of a model."""
-    if not asked.query.strip():
-        return await session_brief.gather_brief(vault, asked)
-    ask = SearchRequest(query=asked.query, only=asked.only, limit=limit, per_item=PER_ITEM)
+    if not request.query.strip():
+        return await session_brief.gather_brief(vault, request)
+    only = replace(request.only, kinds=MAIN.kinds)
+    ask = SearchRequest(query=request.query, only=only, limit=limit, per_item=PER_ITEM)
 
-    def pick(tx: Reader, ranking: SearchRanking) -> GatheredCandidates:
-        return _collect(tx, vault, asked, ranking, limit)
+    def pick(tx: Reader, ranking: SearchRanking) -> tuple[GatheredCandidates, bool]:
+        return _collect(tx, vault, request, ranking, limit), tx.one("SELECT 1 FROM documents LIMIT 1") is not None
 
-    return await hybrid_search.rank_and_pick(vault, ask, pick, timings)
+    gathered, has_documents = await hybrid_search.rank_and_pick(vault, ask, pick, timings)
+    return await _add_documents(vault, request, gathered) if has_documents else gathered
 
 
-def _collect(tx: Reader, vault: Vault, asked: PackRequest, ranking: SearchRanking, limit: int) -> GatheredCandidates:
-    state, checkpoint = standing_items.read_state(tx, asked.only.workspaces, asked.only.thread)
-    rules = standing_items.read_rules(tx, replace(asked.only, thread=None, kinds=()), asked.total)
-    known = {(piece.evidence.kind, piece.evidence.id) for piece in rules}
-    ranked = search_hits.read_hits(tx, vault.name, ranking, ranking.items[:limit], asked.only, PASSAGE_LENGTH)
+async def _add_documents(vault: Vault, request: PackRequest, gathered: GatheredCandidates) -> GatheredCandidates:
+    """The candidates with parts of documents among them, behind the best memories and notes: what somebody chose to
+    keep goes before what was said on the way. Searched for apart, so that no memory loses its place to them."""
+    only = replace(request.only, kinds=DOCUMENTS.kinds)
+    ask = SearchRequest(query=request.query, only=only, limit=MAX_PARTS, per_item=PER_ITEM)
+
+    def pick(tx: Reader, ranking: SearchRanking) -> list[PackCandidate]:
+        first = ranking.items[:MAX_PARTS]
+        found = search_hits.read_hits(tx, vault.name, ranking, first, only, length=PASSAGE_LENGTH)
+        return [_from_part(each, ranking.meant.query.terms) for each in found]
+
+    parts = await hybrid_search.rank_and_pick(vault, ask, pick)
+    unscored = sum(candidate.score is None for candidate in gathered.candidates)
+    place = unscored + PARTS_AFTER
+    order = [*gathered.candidates[:place], *parts, *gathered.candidates[place:]]
+    return replace(gathered, candidates=[replace(each, rank=rank) for rank, each in enumerate(order)])
+
+
+def _from_part(shown: RankedHit, words: tuple[str, ...]) -> PackCandidate:
+    hit = shown.hit
+    safe = sanitize(hit.snippet or "", adversarial=bool(hit.flags))
+    item = PackItem(
+        id=hit.id,
+        kind=shown.item[0],
+        type=hit.type,
+        title=standing_items.distinct_title(hit.title, safe.text),
+        text=safe.text,
+        author=to_one_line(hit.author, 60) or None,
+        at=hit.occurred_at or hit.modified_at or hit.created_at,
+        section=to_one_line(shown.place or "", 60) or None,
+        flags=list(safe.flags) or None,
+    )
+    return PackCandidate("passages", 0, item, hit.score, words)
+
+
+def _collect(tx: Reader, vault: Vault, request: PackRequest, ranking: SearchRanking, limit: int) -> GatheredCandidates:
+    state, checkpoint = standing_items.read_state(tx, request.only.workspaces, request.only.thread)
+    rules = standing_items.read_rules(tx, replace(request.only, thread=None, kinds=()), request.total)
+    known = {(candidate.item.kind, candidate.item.id) for candidate in rules}
+    ranked = search_hits.read_hits(tx, vault.name, ranking, ranking.items[:limit], request.only, length=PASSAGE_LENGTH)
     shown = _apply_fading(tx, vault, [each for each in ranked if (each.item[0], each.hit.id) not in known])
     terms = ranking.meant.query.terms
     origins = _read_origins(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
-    evidence = [_to_candidate(each, terms, origins) for each in shown]
-    wrong = corrections.find_about(tx, asked.only.viewer, [each.hit.id for each in shown[:MAX_CORRECTED]])
+    found = [_to_candidate(each, terms, origins) for each in shown]
+    wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in shown[:MAX_CORRECTED]])
     corrected = [replace(session_brief.from_correction(each), part="rules") for each in wrong]
-    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*state, *corrected, *rules, *evidence])]
-    keys = [piece.key for piece in pieces if piece.key is not None]
-    bonds, titles = standing_items.read_links(tx, keys, asked.only.viewer)
-    return GatheredCandidates(pieces, bonds, titles, checkpoint, list(ranking.warnings))
+    candidates = [replace(candidate, rank=rank) for rank, candidate in enumerate([*state, *corrected, *rules, *found])]
+    keys = [candidate.key for candidate in candidates if candidate.key is not None]
+    links, titles = standing_items.read_links(tx, keys, request.only.viewer)
+    return GatheredCandidates(candidates, links, titles, checkpoint, list(ranking.warnings))
 
 
 def _apply_fading(tx: Reader, vault: Vault, shown: Sequence[RankedHit]) -> list[RankedHit]:
@@ -84,32 +125,32 @@ def _apply_fading(tx: Reader, vault: Vault, shown: Sequence[RankedHit]) -> list[
 def find_main_storer(tx: Reader, seqs: Sequence[int]) -> str | None:
     """Who stored most of these memories."""
     some = ", ".join(str(int(seq)) for seq in seqs)
-    row = tx.one(
+    storer: str | None = tx.value(
         f"SELECT stored_by FROM memories WHERE seq IN ({some}) GROUP BY stored_by ORDER BY COUNT(*) DESC, 1 LIMIT 1"
     )
-    return str(row[0]) if row else None
+    return storer
 
 
 def merge_candidates(one: GatheredCandidates, more: GatheredCandidates) -> GatheredCandidates:
     """The candidates of two searches, by score."""
-    found = {(piece.evidence.kind, piece.evidence.id): piece for piece in _with_scores(more)}
-    found |= {(piece.evidence.kind, piece.evidence.id): piece for piece in _with_scores(one)}
-    unscored = [piece for piece in one.pieces if piece.score is None]
-    best = sorted(found.values(), key=lambda piece: -(piece.score or 0.0))
-    pieces = [replace(piece, rank=rank) for rank, piece in enumerate([*unscored, *best])]
-    bonds = list(dict.fromkeys([*one.bonds, *more.bonds]))
-    return replace(one, pieces=pieces, bonds=bonds, titles={**more.titles, **one.titles})
+    found = {(candidate.item.kind, candidate.item.id): candidate for candidate in _with_scores(more)}
+    found |= {(candidate.item.kind, candidate.item.id): candidate for candidate in _with_scores(one)}
+    unscored = [candidate for candidate in one.candidates if candidate.score is None]
+    best = sorted(found.values(), key=lambda candidate: -(candidate.score or 0.0))
+    candidates = [replace(candidate, rank=rank) for rank, candidate in enumerate([*unscored, *best])]
+    links = list(dict.fromkeys([*one.links, *more.links]))
+    return replace(one, candidates=candidates, links=links, titles={**more.titles, **one.titles})
 
 
 def _with_scores(gathered: GatheredCandidates) -> list[PackCandidate]:
-    return [piece for piece in gathered.pieces if piece.score is not None]
+    return [candidate for candidate in gathered.candidates if candidate.score is not None]
 
 
 def _read_origins(tx: Reader, seqs: Sequence[int]) -> Mapping[int, tuple[str, str | None, int]]:
     """By ``seq`` of memory: who stored it, the commit it speaks of, and its length in characters."""
     some = ", ".join(str(int(seq)) for seq in seqs)
     rows = tx.all(f"SELECT seq, stored_by, anchor_commit, LENGTH(content) FROM memories WHERE seq IN ({some})")
-    return {int(row[0]): (row[1], row[2], int(row[3])) for row in rows}
+    return {int(seq): (stored_by, commit, int(length)) for seq, stored_by, commit, length in rows}
 
 
 def _to_candidate(
@@ -123,7 +164,7 @@ def _to_candidate(
         return PackCandidate("passages", 0, replace(item, type=hit.type), hit.score, words)
     stored_by, anchor, length = origins.get(number, ("", None, 0))
     safe = sanitize(text, adversarial=adversarial)
-    evidence = PackItem(
+    item = PackItem(
         id=hit.id,
         kind=kind,
         type=hit.type,
@@ -135,4 +176,6 @@ def _to_candidate(
         flags=list(safe.flags) or None,
     )
     whole = length // 4 if hit.content is None else 0
-    return PackCandidate("memories", 0, evidence, hit.score, words, number, anchor, whole)
+    return PackCandidate(
+        part="memories", rank=0, item=item, score=hit.score, words=words, key=number, anchor=anchor, whole=whole
+    )

@@ -15,8 +15,9 @@ PackFormat = Literal["prompt", "json"]
 
 @dataclass(frozen=True, slots=True)
 class PackItem:
-    """Something somebody stored: data, never instructions. A note's id is its path. ``at``: when it happened, else when
-    it was stored or changed. ``stored_by``: the subject that stored it, where that is not its author."""
+    """Something somebody stored: data, never instructions. A note's id is its path. ``section``: a heading of a note,
+    or a place in a document. ``at``: when it happened, else when it was stored or changed. ``stored_by``: the subject
+    that stored it, where that is not its author."""
 
     id: str
     kind: str
@@ -100,7 +101,7 @@ class PackCandidate:
 
     part: PackPart
     rank: int  # its place among all of them, from 0
-    evidence: PackItem
+    item: PackItem
     score: float | None = None  # from the search; None: not searched for
     words: tuple[str, ...] = ()  # what to cut its text around
     key: int | None = None  # ``seq`` of a memory
@@ -110,7 +111,7 @@ class PackCandidate:
     @property
     def suspect(self) -> bool:
         """Whether it gives its reader orders."""
-        return INSTRUCTIONS in (self.evidence.flags or ())
+        return INSTRUCTIONS in (self.item.flags or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ class PackDecision:
 class GatheredCandidates:
     """All candidates, best first within each part, with what goes along."""
 
-    pieces: list[PackCandidate]
-    bonds: list[PackLink] = field(default_factory=list)  # links of these memories
-    titles: Mapping[str, str] = field(default_factory=dict)  # of memories in ``bonds``, by id
+    candidates: list[PackCandidate]
+    links: list[PackLink] = field(default_factory=list)  # links of these memories
+    titles: Mapping[str, str] = field(default_factory=dict)  # of memories in ``links``, by id
     checkpoint: StateOrigin | None = None
     warnings: list[str] = field(default_factory=list)

@@ -8,16 +8,19 @@ from typing import TypeVar
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
-from vaults.domain.memories import corrections, indexing, storage
+from vaults.domain.documents import indexing as documents_indexing
+from vaults.domain.documents import reading, storage
+from vaults.domain.memories import corrections, indexing, visibility
 from vaults.domain.notes.index import extraction, note_rows
-from vaults.domain.paging import sealed_cursors
+from vaults.domain.paging import cursors, search_cursors
 from vaults.domain.retrieval import search_hits
 from vaults.domain.retrieval.search_hits import Hit, RankedHit
 from vaults.domain.text.fields import hash_parts
+from vaults.errors import NotFound
 from vaults.files.paths import is_note, path_from_address
 from vaults.graph.links import adjacency
 from vaults.graph.links.adjacency import LinkedNotes
-from vaults.search import fusion, page_cursors
+from vaults.search import fusion
 from vaults.search.filters import SearchFilter
 from vaults.search.fts_expression import split_words
 from vaults.search.item_groups import GroupBy
@@ -98,15 +101,36 @@ async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[Item
     def read(tx: Reader) -> tuple[ItemKey, str]:
         if (path := to_note_path(ref)) is not None:
             number, note = note_rows.find_note(tx, path)
-            body = tx.value("SELECT body FROM passages WHERE kind = 'note' AND item = ? ORDER BY ordinal", (number,))
+            first = "SELECT body FROM passages WHERE kind = 'note' AND item = :note ORDER BY ordinal LIMIT 1"
+            body = tx.value(first, {"note": number})
             return (extraction.KIND, number), " ".join(
                 split_words(f"{note.title}\n{body or ''}"[:MAX_SIMILAR_QUERY_CHARACTERS])
             )
-        seq = storage.find_visible(tx, ref.removeprefix("memory://"), actor)
-        title, content = tx.one("SELECT title, content FROM memories WHERE seq = ?", (seq,)) or ("", "")
+        if (part := _find_part(tx, actor, ref)) is not None:
+            return part
+        seq = visibility.find_visible(tx, ref.removeprefix("memory://"), actor)
+        title, content = tx.one("SELECT title, content FROM memories WHERE seq = :seq", {"seq": seq}) or ("", "")
         return (indexing.KIND, seq), " ".join(split_words(f"{title}\n{content}"[:MAX_SIMILAR_QUERY_CHARACTERS]))
 
     return await vault.db.read(read)
+
+
+def _find_part(tx: Reader, actor: Actor, ref: str) -> tuple[ItemKey, str] | None:
+    """The run of parts a reference to a document names, or its first; None for another reference."""
+    named = reading.parse_reference(ref)
+    try:
+        document = reading.find_document(tx, actor, named.document)
+    except NotFound:
+        return None
+    row = tx.one(
+        "SELECT kind, item, body FROM passages WHERE sequence = :sequence AND place <= :place"
+        " ORDER BY place DESC, item, ordinal LIMIT 1",
+        {"sequence": documents_indexing.sequence_of(document), "place": named.position or 0},
+    )
+    if row is None:
+        return None
+    kind, item, body = row
+    return (kind, int(item)), " ".join(split_words(body[:MAX_SIMILAR_QUERY_CHARACTERS]))
 
 
 def to_note_path(ref: str) -> str | None:
@@ -115,49 +139,55 @@ def to_note_path(ref: str) -> str | None:
 
 
 async def rank_and_pick(
-    vault: Vault, ask: SearchRequest, pick: RankingReader[T], timings: StageTimings | None = None
+    vault: Vault, request: SearchRequest, pick: RankingReader[T], timings: StageTimings | None = None
 ) -> T:
     """Search, and read from the ranking what ``pick`` needs. Raises ``InvalidArgument`` for a cursor of another
     query."""
     await vault.adopt_model()
-    before = await _decode_cursor(vault, ask)
-    only = replace(ask.only, as_of=before.as_of) if before else ask.only
-    asked = SearchQuestion(
-        ask.query,
-        ask.mode,
-        only,
-        ask.limit,
-        ask.group_by,
-        ask.rerank,
-        ask.recent,
-        ask.like,
-        before.shown if before else frozenset(),
-        ask.per_item,
+    before = await _decode_cursor(vault, request)
+    only = replace(request.only, as_of=before.as_of) if before else request.only
+    question = SearchQuestion(
+        text=request.query,
+        mode=request.mode,
+        only=only,
+        limit=request.limit,
+        group_by=request.group_by,
+        rerank=request.rerank,
+        recent=request.recent,
+        like=request.like,
+        without=before.shown if before else frozenset(),
+        per_item=request.per_item,
     )
-    return await search(vault.engines, asked, pick, timings)
+    return await search(vault.engines, question, pick, timings)
 
 
-async def search_vault(vault: Vault, ask: SearchRequest) -> SearchAnswer:
+async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
     """The best items, at most ``limit``; the caller fits them into a token budget."""
 
     def pick(tx: Reader, ranking: SearchRanking) -> SearchAnswer:
-        wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= ask.min_score or not ask.min_score]
-        found = search_hits.read_hits(tx, vault.name, ranking, wanted[: ask.limit], ask.only)
-        wrong = corrections.find_about(tx, ask.only.viewer, [each.hit.id for each in found[:MAX_CORRECTED]])
+        wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= request.min_score or not request.min_score]
+        found = search_hits.read_hits(tx, vault.name, ranking, wanted[: request.limit], request.only)
+        wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in found[:MAX_CORRECTED]])
         warnings = [
             *ranking.warnings,
-            *([] if found else _explain_empty(tx, ask.only)),
+            *([] if found else _explain_empty(tx, request.only)),
             *map(corrections.describe_correction, wrong),
         ]
         newest = int(tx.value("SELECT MAX(seq) FROM passages") or 0)
         return SearchAnswer(
-            found, len(wanted), ranking.mode, dict(ranking.spans), warnings, newest, ranking.meant.query.terms
+            shown=found,
+            total=len(wanted),
+            mode_used=ranking.mode,
+            spans=dict(ranking.spans),
+            warnings=warnings,
+            newest=newest,
+            terms=ranking.meant.query.terms,
         )
 
-    found = await rank_and_pick(vault, ask, pick)
-    if ask.like is not None and found.mode_used == "keyword" and not ask.query.strip() and ask.like_words:
-        return await search_vault(vault, replace(ask, query=ask.like_words))
-    _record_shown(vault, ask.only.viewer, found.shown)
+    found = await rank_and_pick(vault, request, pick)
+    if request.like is not None and found.mode_used == "keyword" and not request.query.strip() and request.like_words:
+        return await search_vault(vault, replace(request, query=request.like_words))
+    _record_shown(vault, request.only.viewer, found.shown)
     return found
 
 
@@ -169,26 +199,28 @@ def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None
             vault.shown_texts.note(viewer, [(text, each.hit.id)])
         else:
             vault.shown_texts.note_paragraphs(viewer, text, each.hit.id)
-    vault.graph_cache.co_access.found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
+    vault.graph_cache.co_access.record_found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
     vault.access_counts.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
     )
 
 
 async def make_next_cursor(
-    vault: Vault, ask: SearchRequest, found: SearchAnswer, kept: Sequence[RankedHit]
+    vault: Vault, request: SearchRequest, found: SearchAnswer, kept: Sequence[RankedHit]
 ) -> str | None:
     """The cursor for the page after ``kept``; None when that was all."""
     if found.total <= len(kept):
         return None
-    after = page_cursors.next_cursor(
-        ask.digest, found.newest, await _decode_cursor(vault, ask), [each.item for each in kept]
+    after = search_cursors.next_cursor(
+        request.digest, found.newest, await _decode_cursor(vault, request), [each.item for each in kept]
     )
-    return await sealed_cursors.seal(vault, after.text()) if after else None
+    return await cursors.seal(vault, after.text()) if after else None
 
 
-async def _decode_cursor(vault: Vault, ask: SearchRequest) -> page_cursors.SearchCursor | None:
-    return page_cursors.parse_cursor(await sealed_cursors.unseal(vault, ask.cursor), ask.digest) if ask.cursor else None
+async def _decode_cursor(vault: Vault, request: SearchRequest) -> search_cursors.SearchCursor | None:
+    if not request.cursor:
+        return None
+    return search_cursors.parse_cursor(await cursors.unseal(vault, request.cursor), request.digest)
 
 
 def _explain_empty(tx: Reader, only: SearchFilter) -> list[str]:
@@ -217,7 +249,7 @@ def _has_field(tx: Reader, only: SearchFilter, name: str) -> bool:
         f" WHERE f.field = :name AND {where} LIMIT 1",
         {**params, "name": name},
     )
-    return found is not None
+    return found is not None or storage.has_field(tx, only.viewer, name)
 
 
 async def find_linked_notes(vault: Vault, shown: Sequence[RankedHit]) -> dict[str, LinkedNotes]:

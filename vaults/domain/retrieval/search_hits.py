@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
-from vaults.db.sql import Reader, Row
+from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL
+from vaults.domain.documents import document_model
+from vaults.domain.documents.document_model import Document, DocumentPart
+from vaults.domain.documents.indexing import to_type
+from vaults.domain.documents.reading import describe_place, to_reference
 from vaults.domain.memories import memory_model
 from vaults.domain.memories.memory_model import Memory
 from vaults.domain.notes.index import note_rows
@@ -52,11 +57,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A hit, its item, and the passage that was found."""
+    """A hit, its item, and the passage that was found. ``place``: where in its document it is, for people."""
 
     item: ItemKey
     passage: int
     hit: Hit
+    place: str | None = None
 
 
 def read_hits(
@@ -81,7 +87,7 @@ def read_hits(
 class _FoundPassage:
     """A passage that was found, and the item it is part of."""
 
-    of: Memory | NoteSummary
+    of: HitSource
     title: str
     body: str
 
@@ -90,35 +96,70 @@ def _read_rows(tx: Reader, passages: Mapping[int, str], only: SearchFilter) -> d
     """The rows behind passages, given with their kind."""
     found: dict[int, _FoundPassage] = {}
     where, params = only.over_passages()
-    for kind, (columns, width, joined, read) in _KINDS.items():
+    for kind, (columns, joined, from_row) in _KINDS.items():
         numbers = [passage for passage, its in passages.items() if its == kind]
         for start in range(0, len(numbers), 500):
             some = ", ".join(map(str, numbers[start : start + 500]))
             # The filter is a column here: as a condition it would make SQLite walk one of its indexes.
             rows = tx.all(
-                f"SELECT {columns}, p.seq, p.title, p.body, {where} FROM passages p CROSS JOIN {joined}"
+                f"SELECT p.seq, p.title, p.body, {where}, {columns} FROM passages p CROSS JOIN {joined}"
                 f" WHERE p.seq IN ({some})",
                 params,
             )
-            found.update(
-                (int(row[width]), _FoundPassage(read(row), row[width + 1], row[width + 2])) for row in rows if row[-1]
-            )
+            for passage, title, body, passes, *values in rows:
+                if passes:
+                    found[int(passage)] = _FoundPassage(from_row(values), title, body)
     return found
 
 
-_KINDS: dict[str, tuple[str, int, str, Callable[[Row], Memory | NoteSummary]]] = {
-    "memory": (memory_model.COLUMNS, memory_model.COLUMN_COUNT, "memories m ON m.seq = p.item", memory_model.from_row),
-    "note": (note_rows.COLUMNS, note_rows.COLUMN_COUNT, "notes n ON n.seq = p.item", note_rows.from_row),
+@dataclass(frozen=True, slots=True)
+class FoundPart:
+    """A part of a document, and the last one that shares its passage."""
+
+    document: Document
+    first: DocumentPart
+    last: int
+
+    @property
+    def place(self) -> str:
+        return describe_place(self.first, self.last, self.document.fields.kind)
+
+
+HitSource: TypeAlias = Memory | NoteSummary | FoundPart
+
+_LAST_PART = (
+    "(SELECT MAX(l.position) FROM document_parts l WHERE l.document = d.seq AND l.position < COALESCE((SELECT n.place"
+    " FROM passages n WHERE n.sequence = p.sequence AND n.place > p.place ORDER BY n.place LIMIT 1), 1 << 53))"
+)
+
+
+def _part_from_row(row: Sequence[Any]) -> FoundPart:
+    last, *values = row
+    document, part = values[: document_model.COLUMN_COUNT], values[document_model.COLUMN_COUNT :]
+    return FoundPart(document_model.from_row(document), document_model.part_from_row(part), int(last))
+
+
+_OF_PART = (
+    f"{_LAST_PART}, {document_model.COLUMNS}, {document_model.PART_COLUMNS}",
+    "document_parts q ON q.seq = p.item JOIN documents d ON d.seq = q.document",
+    _part_from_row,
+)
+
+_KINDS: dict[str, tuple[str, str, Callable[[Any], HitSource]]] = {
+    "memory": (memory_model.COLUMNS, "memories m ON m.seq = p.item", memory_model.from_row),
+    "note": (note_rows.COLUMNS, "notes n ON n.seq = p.item", note_rows.from_row),
+    "document": _OF_PART,
+    "transcript": _OF_PART,
 }
-"""For each kind of item: its columns, their number, its table, and how to read a row."""
+"""For each kind of item: its columns, its table, and how to read the columns' values."""
 
 
 def _to_ranked_hit(
     vault: str, ranking: SearchRanking, ranked: tuple[int, float], found: _FoundPassage, length: int
 ) -> RankedHit:
     passage, score = ranked
-    most = length if isinstance(found.of, NoteSummary) else SNIPPET_LENGTH
-    hit = _of_note(found.of, found) if isinstance(found.of, NoteSummary) else _of_memory(found.of)
+    most = SNIPPET_LENGTH if isinstance(found.of, Memory) else length
+    hit = _to_hit(found)
     terms = ranking.meant.query.terms
     facts = ranking.facts[passage]
     complete = replace(
@@ -129,7 +170,35 @@ def _to_ranked_hit(
         snippet=None if hit.content is not None else make_snippet(found.body, terms, most),
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return RankedHit(facts.item, passage, complete)
+    return RankedHit(facts.item, passage, complete, found.of.place if isinstance(found.of, FoundPart) else None)
+
+
+def _to_hit(found: _FoundPassage) -> Hit:
+    match found.of:
+        case NoteSummary() as note:
+            return _of_note(note, found)
+        case FoundPart() as part:
+            return _of_part(part)
+        case memory:
+            return _of_memory(memory)
+
+
+def _of_part(part: FoundPart) -> Hit:
+    fields, first = part.document.fields, part.first
+    return Hit(
+        id=to_reference(part.document.id, first.position),
+        type=to_type(fields.kind, first),
+        title=fields.title,
+        author=first.author or fields.author or "",
+        created_at=fields.created_at,
+        workspace=fields.workspace,
+        thread=fields.thread,
+        parent=part.document.id,
+        position=first.position,
+        occurred_at=first.at,
+        section=first.heading,
+        modified_at=fields.modified_at if first.at is None else None,
+    )
 
 
 def _of_memory(memory: Memory) -> Hit:

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from vaults.files.watch.mounts import find_network_disk
 from vaults.files.watch.pending_changes import ChangedPaths, PendingChanges
-from vaults.files.watch.sources import SourceEnded
-from vaults.files.watch.threads import run_in_thread
+from vaults.files.watch.sources import SourceEnded, run_in_thread
 
 __all__ = ["ChangedPaths", "WatchState", "Watcher"]
 

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vaults.files.watch.pending_changes import PendingChanges
-from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched
-from vaults.files.watch.threads import run_in_thread
+from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched, run_in_thread
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
@@ -80,7 +79,7 @@ async def _report(watched: _WatchedFolders, pending: PendingChanges) -> SourceEn
     for mask, descriptor, name in _parse_events(os.read(watched.descriptor, _READ_BYTES)):
         if mask & _OVERFLOW:
             return SourceEnded("again", "the kernel dropped events")
-        if mask & _LOST and watched.lost(descriptor):
+        if mask & _LOST and watched.forget(descriptor):
             return SourceEnded("gone", "the folder was removed, moved or unmounted")
         path = watched.path(descriptor, name, mask)
         if path is None:
@@ -134,7 +133,7 @@ class _WatchedFolders:
                 self._closed = True
                 os.close(self.descriptor)
 
-    def lost(self, watch: int) -> bool:
+    def forget(self, watch: int) -> bool:
         """Forget a watch that the kernel has ended or is about to. Returns whether it was the root's."""
         folder = self._folders.pop(watch, None)
         if folder is not None and self._watches.get(folder) == watch:

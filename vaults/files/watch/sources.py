@@ -1,9 +1,16 @@
-"""What all sources of changes share: which names matter, and how a source can end."""
+"""What all sources of changes share: which names matter, how a source can end, and a thread for a look at the disk."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
+
+from vaults.context import run_in
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 IGNORE_FILE = ".strongroomignore"
 _NOTES = (".md", ".markdown")
@@ -26,3 +33,15 @@ def is_folder_watched(name: str) -> bool:
 def is_file_watched(name: str) -> bool:
     """Whether it is a note or an ignore file; not an editor's swap file, lock or backup, nor a temporary file."""
     return (name.lower().endswith(_NOTES) and not name.startswith(".")) or name == IGNORE_FILE
+
+
+async def run_in_thread(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``fn`` off the loop. For rare work: a thread starts in some 0.1 ms and costs nothing afterwards.
+
+    If the caller is cancelled, ``fn`` runs to its end and its result is dropped.
+    """
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="strongroom-watch")
+    try:
+        return await run_in(executor, fn, *args, **kwargs)
+    finally:
+        executor.shutdown(wait=False)

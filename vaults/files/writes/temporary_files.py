@@ -49,16 +49,16 @@ def write_new(folder: int, data: bytes) -> TemporaryFile:
     return _write(folder, data, _Origin(0o666, _NOTHING, lambda descriptor: _copy_owner(descriptor, os.fstat(folder))))
 
 
-def write_replacement(place: FolderEntry, data: bytes, status: os.stat_result) -> TemporaryFile:
+def write_replacement(entry: FolderEntry, data: bytes, status: os.stat_result) -> TemporaryFile:
     """A file to replace ``place``, whose status is given: with its permissions, and its owner and extended attributes
     where possible."""
 
     def take_after(descriptor: int) -> None:
         _copy_owner(descriptor, status)
-        _copy_attributes(place, descriptor)
+        _copy_attributes(entry, descriptor)
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # last: a change of owner clears bits
 
-    return _write(place.folder, data, _Origin(0o600, stamp_of(status), take_after))
+    return _write(entry.folder, data, _Origin(0o600, stamp_of(status), take_after))
 
 
 def make_folder(folder: int, name: str) -> None:
@@ -88,13 +88,13 @@ def discard(temporary: TemporaryFile) -> None:
             os.unlink(temporary.place.name, dir_fd=temporary.place.folder)
 
 
-def keep_beside(place: FolderEntry, beside: FolderEntry) -> str:
+def keep_beside(entry: FolderEntry, beside: FolderEntry) -> str:
     """Gives the file at ``place`` a free, visible name in the folder of ``beside``; returns that name."""
     moment, attempt = datetime.now(UTC), 0
     while True:
         kept = conflict_path(beside.name, moment, attempt)
         try:
-            rename_exclusive(place, FolderEntry(beside.folder, kept))
+            rename_exclusive(entry, FolderEntry(beside.folder, kept))
         except FileExistsError:
             attempt += 1
         else:
@@ -163,12 +163,12 @@ def _copy_owner(descriptor: int, model: os.stat_result) -> None:
             os.fchown(descriptor, -1, model.st_gid)
 
 
-def _copy_attributes(place: FolderEntry, descriptor: int) -> None:
+def _copy_attributes(entry: FolderEntry, descriptor: int) -> None:
     """Copies labels and access lists where possible: some are the system's own, and some systems have none."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
-        source = os.open(place.name, _OLD, dir_fd=place.folder)
+        source = os.open(entry.name, _OLD, dir_fd=entry.folder)
         try:
             for attribute in os.listxattr(source):
                 with suppress(OSError):

@@ -53,13 +53,14 @@ def read_page(
     """Events of the links of a note, of links by some names, or of all. Each log is read in its own order, from its
     end; the logs are merged by time."""
     where, params = _to_condition(path, keys)
+    params["limit"] = limit
+    history = _read_log(tx, _HISTORY, where.replace("entity IN", "target IN"), {**params, "below": below.history})
+    applications = _read_log(tx, _APPLICATIONS, where, {**params, "below": below.applications})
+    feedback = _read_log(tx, _FEEDBACK, where, {**params, "below": below.feedback})
     logs = [
-        [
-            _from_history(row)
-            for row in _read_log(tx, _HISTORY, where.replace("entity IN", "target IN"), params, below.history, limit)
-        ],
-        [_from_application(row) for row in _read_log(tx, _APPLICATIONS, where, params, below.applications, limit)],
-        [_from_feedback(row) for row in _read_log(tx, _FEEDBACK, where, params, below.feedback, limit)],
+        [_from_history(row) for row in history],
+        [_from_application(row) for row in applications],
+        [_from_feedback(row) for row in feedback],
     ]
     taken: list[LinkEvent] = []
     at = [0, 0, 0]
@@ -91,9 +92,8 @@ _APPLICATIONS = "SELECT seq, at, path, entity, who, source, state, change FROM l
 _FEEDBACK = "SELECT seq, at, path, entity, who, verdict, folder FROM link_feedback"
 
 
-def _read_log(tx: Reader, table: str, where: str, params: dict[str, object], below: int, limit: int) -> list[Row]:
-    one = f"{table} WHERE {where} AND seq < :below ORDER BY seq DESC LIMIT :limit"
-    return tx.all(one, {**params, "below": below, "limit": limit})
+def _read_log(tx: Reader, table: str, where: str, params: dict[str, object]) -> list[Row]:
+    return tx.all(f"{table} WHERE {where} AND seq < :below ORDER BY seq DESC LIMIT :limit", params)
 
 
 NumberedEvent = tuple[int, LinkEvent]
@@ -106,7 +106,9 @@ def _from_history(row: Row) -> NumberedEvent:
 
 def _from_application(row: Row) -> NumberedEvent:
     seq, at, path, entity, who, source, state, change = row
-    return int(seq), LinkEvent(at, "set", path, entity, _display_name(who), source, state, change)
+    return int(seq), LinkEvent(
+        at=at, what="set", path=path, entity=entity, who=_display_name(who), source=source, state=state, change=change
+    )
 
 
 def _from_feedback(row: Row) -> NumberedEvent:

@@ -57,13 +57,16 @@ def count_links_to(tx: Reader, note: int) -> int:
 
 def read_links_from(tx: Reader, note: int, after: LinkPosition, limit: int) -> list[ResolvedLink]:
     """All links of a note, in order."""
-    rows = tx.all(f"{_FROM} WHERE l.note = ? AND l.ordinal > ? ORDER BY l.ordinal LIMIT ?", (note, after[1], limit))
+    rows = tx.all(
+        f"{_FROM} WHERE l.note = :note AND l.ordinal > :place ORDER BY l.ordinal LIMIT :limit",
+        {"note": note, "place": after[1], "limit": limit},
+    )
     return [_to_link(row) for row in rows]
 
 
 def count_links_from(tx: Reader, note: int) -> int:
     """How many links a note has."""
-    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE note = ?", (note,)))
+    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE note = :note", {"note": note}))
 
 
 def read_links_naming(tx: Reader, key: str, after: LinkPosition, limit: int) -> list[ResolvedLink]:
@@ -78,13 +81,17 @@ def read_links_naming(tx: Reader, key: str, after: LinkPosition, limit: int) -> 
 
 def count_links_naming(tx: Reader, key: str) -> int:
     """How many unresolved links give a name."""
-    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE target_key = ? AND meant IS NULL", (key,)))
+    return int(tx.value("SELECT COUNT(*) FROM note_links WHERE target_key = :key AND meant IS NULL", {"key": key}))
 
 
 def read_links_between(tx: Reader, pairs: Iterable[tuple[int, int]], each: int = 1) -> list[ResolvedLink]:
     """The first ``each`` links from one note to the other, for each pair, in order."""
-    query = f"{_FROM} WHERE l.note = ? AND l.meant = ? ORDER BY l.ordinal LIMIT ?"
-    return [_to_link(row) for source, target in pairs for row in tx.all(query, (source, target, each))]
+    query = f"{_FROM} WHERE l.note = :source AND l.meant = :target ORDER BY l.ordinal LIMIT :each"
+    return [
+        _to_link(row)
+        for source, target in pairs
+        for row in tx.all(query, {"source": source, "target": target, "each": each})
+    ]
 
 
 def read_links_among(tx: Reader, notes: Collection[int], limit: int) -> list[ResolvedLink]:
@@ -92,9 +99,9 @@ def read_links_among(tx: Reader, notes: Collection[int], limit: int) -> list[Res
     inside = ", ".join(map(str, sorted(notes)))
     rows = tx.all(
         f"{_FROM} JOIN (SELECT note, meant, MIN(ordinal) AS first FROM note_links WHERE note IN ({inside})"
-        f" AND meant IN ({inside}) AND meant <> note GROUP BY note, meant ORDER BY note, meant LIMIT ?) f"
+        f" AND meant IN ({inside}) AND meant <> note GROUP BY note, meant ORDER BY note, meant LIMIT :limit) f"
         " ON l.note = f.note AND l.ordinal = f.first ORDER BY l.note, l.meant",
-        (limit,),
+        {"limit": limit},
     )
     return [_to_link(row) for row in rows]
 
@@ -123,18 +130,22 @@ def read_survival(tx: Reader, note: int) -> dict[int, int]:
         " WHERE {where} AND l.meant <> l.note GROUP BY l.note, l.target_key, l.meant"
     )
     found: dict[int, int] = {}
-    for other, where in (("l.meant", "l.note = ? AND l.meant IS NOT NULL"), ("l.note", "l.meant = ?")):
-        for number, edits, came in tx.all(query.format(other=other, where=where), (note,)):
+    for other, where in (("l.meant", "l.note = :note AND l.meant IS NOT NULL"), ("l.note", "l.meant = :note")):
+        for number, edits, came in tx.all(query.format(other=other, where=where), {"note": note}):
             found[int(number)] = max(found.get(int(number), 0), int(edits) - int(came))
     return found
 
 
 def count_outlived_edits(tx: Reader, path: str, key: str) -> int:
     """How many edits of its note a link to a name has outlived since it was last added."""
-    edits = int(tx.value("SELECT edits FROM note_edits WHERE path = ?", (path,)) or 0)
-    came = tx.value("SELECT MAX(edit) FROM link_history WHERE path = ? AND target = ? AND added = 1", (path, key))
+    edits = int(tx.value("SELECT edits FROM note_edits WHERE path = :path", {"path": path}) or 0)
+    came = tx.value(
+        "SELECT MAX(edit) FROM link_history WHERE path = :path AND target = :target AND added = 1",
+        {"path": path, "target": key},
+    )
     return max(0, edits - int(came or 0))
 
 
 def _to_link(row: Row) -> ResolvedLink:
-    return ResolvedLink(*[*row[:10], bool(row[10]), *row[11:]])
+    *others, embed, meant, leads = row
+    return ResolvedLink(*[*others, bool(embed), meant, leads])

@@ -54,7 +54,7 @@ class LinkingContext:
 class LinkingText:
     """A text to find links for."""
 
-    text: str
+    content: str
     zones: Sequence[TextSpan]  # where no link may be set
     path: str = ""  # of the note it is or will be
     source: int | None = None  # number of that note
@@ -71,33 +71,33 @@ class LinkCandidate:
     place: Sighting | None
 
 
-def find_link_candidates(ground: LinkingContext, asked: LinkingText) -> list[LinkCandidate]:
+def find_link_candidates(context: LinkingContext, text: LinkingText) -> list[LinkCandidate]:
     """Every note that the text names or is related to, except itself, those it links already, and those suppressed
     here."""
-    seen = _find_sightings(ground, asked)
-    likeness = ground.matrix.likeness(asked.vector) if asked.vector else {}
-    companions = _find_companions(ground, asked, seen)
-    numbers = [*seen, *(each for each in _find_unnamed(ground, companions, likeness) if each not in seen)]
-    wanted = [number for number in numbers if _is_offered(ground, asked, number)]
-    sayings = _gather_mention_evidence(ground, asked, {number: seen[number] for number in wanted if number in seen})
+    seen = _find_sightings(context, text)
+    likeness = context.matrix.likeness(text.vector) if text.vector else {}
+    companions = _find_companions(context, text, seen)
+    numbers = [*seen, *(each for each in _find_unnamed(context, companions, likeness) if each not in seen)]
+    wanted = [number for number in numbers if _is_offered(context, text, number)]
+    mentioned = _gather_mention_evidence(context, text, {number: seen[number] for number in wanted if number in seen})
     return [
         LinkCandidate(
-            ground.graph.nodes[number],
-            _to_evidence(ground, asked, number, companions, likeness.get(number, 0.0), sayings.get(number)),
-            _find_first_place(ground, asked, seen.get(number, ()), number),
+            context.graph.nodes[number],
+            _to_evidence(context, text, number, companions, likeness.get(number, 0.0), mention=mentioned.get(number)),
+            _find_best(context, text, seen[number], number) if number in seen else None,
         )
         for number in wanted
     ]
 
 
-def _find_sightings(ground: LinkingContext, asked: LinkingText) -> dict[int, list[Sighting]]:
+def _find_sightings(context: LinkingContext, text: LinkingText) -> dict[int, list[Sighting]]:
     """Where the text names each note."""
-    mentions = ground.gazetteer.occurrences(asked.text, asked.zones)
+    mentions = context.gazetteer.occurrences(text.content, text.zones)
     exact = [Sighting(each.start, each.end, each.notes, "exact", len(each.term.split())) for each in mentions]
-    others = find_sightings(ground.lexicon, split_words(asked.text, asked.zones), ground.habits.words)
+    others = find_sightings(context.lexicon, split_words(text.content, text.zones), context.habits.words)
     found: dict[int, list[Sighting]] = defaultdict(list)
     for each in drop_overlapping(
-        [*exact, *(each for each in others if is_whole_words(asked.text, each.start, each.end))]
+        [*exact, *(each for each in others if is_whole_words(text.content, each.start, each.end))]
     ):
         for number in each.notes:
             if len(found[number]) < MAX_MENTIONS:
@@ -105,33 +105,33 @@ def _find_sightings(ground: LinkingContext, asked: LinkingText) -> dict[int, lis
     return dict(found)
 
 
-def _is_offered(ground: LinkingContext, asked: LinkingText, number: int) -> bool:
-    node = ground.graph.nodes.get(number)
-    if node is None or number == asked.source or number in asked.linked:
+def _is_offered(context: LinkingContext, text: LinkingText, number: int) -> bool:
+    node = context.graph.nodes.get(number)
+    if node is None or number == text.source or number in text.linked:
         return False
-    return name_key(node.title) not in ground.trust.suppressed
+    return name_key(node.title) not in context.trust.suppressed
 
 
 def _gather_mention_evidence(
-    ground: LinkingContext, asked: LinkingText, seen: Mapping[int, Sequence[Sighting]]
+    context: LinkingContext, text: LinkingText, seen: Mapping[int, Sequence[Sighting]]
 ) -> dict[int, MentionEvidence]:
-    plain = len(asked.text) - sum(end - start for start, end in asked.zones)
+    plain = len(text.content) - sum(end - start for start, end in text.zones)
     exact = sum(any(each.kind == "exact" for each in several) for several in seen.values())
     density = 1000 * max(exact, 1) / max(plain, 200)
-    return {number: _to_mention_evidence(ground, asked, several, number, density) for number, several in seen.items()}
+    return {number: _to_mention_evidence(context, text, several, number, density) for number, several in seen.items()}
 
 
 def _to_mention_evidence(
-    ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int, density: float
+    context: LinkingContext, text: LinkingText, seen: Sequence[Sighting], number: int, density: float
 ) -> MentionEvidence:
-    place = _find_best(ground, asked, seen, number)
-    how = merge_positions(read_position(asked.text, each.start, each.end) for each in seen)
+    place = _find_best(context, text, seen, number)
+    how = merge_positions(read_position(text.content, each.start, each.end) for each in seen)
     return MentionEvidence(
         kind=place.kind,
         alike=place.alike,
         words=place.words,
         namesakes=len(place.notes),
-        spelled=_is_spelled(ground, asked, place, number),
+        spelled=_is_spelled(context, text, place, number),
         capital=how.capital,
         alone=how.alone,
         item=how.item,
@@ -140,20 +140,20 @@ def _to_mention_evidence(
     )
 
 
-def _find_best(ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int) -> Sighting:
+def _find_best(context: LinkingContext, text: LinkingText, seen: Sequence[Sighting], number: int) -> Sighting:
     """The mention of a note that tells most."""
     order = ("fuzzy", "stem", "collapsed", "exact")
     return max(
         seen,
         key=lambda each: (
-            _is_spelled(ground, asked, each, number), order.index(each.kind), each.alike, each.words, -each.start,
+            _is_spelled(context, text, each, number), order.index(each.kind), each.alike, each.words, -each.start,
         ),
     )  # fmt: skip
 
 
-def _is_spelled(ground: LinkingContext, asked: LinkingText, place: Sighting, number: int) -> bool:
+def _is_spelled(context: LinkingContext, text: LinkingText, place: Sighting, number: int) -> bool:
     """Whether a mention is written as the name is, or in another form with the same capitals."""
-    written, names = asked.text[place.start : place.end], ground.graph.nodes[number].names
+    written, names = text.content[place.start : place.end], context.graph.nodes[number].names
     if place.kind == "exact":
         return written in names
     capitals = _find_capitals(written, place)
@@ -169,22 +169,16 @@ def _find_capitals(words: str, place: Sighting) -> list[bool]:
 _WORD = re.compile(r"[^\W_]+")
 
 
-def _find_first_place(
-    ground: LinkingContext, asked: LinkingText, seen: Sequence[Sighting], number: int
-) -> Sighting | None:
-    return _find_best(ground, asked, seen, number) if seen else None
-
-
-def _find_companions(ground: LinkingContext, asked: LinkingText, seen: Mapping[int, Sequence[Sighting]]) -> list[int]:
+def _find_companions(context: LinkingContext, text: LinkingText, seen: Mapping[int, Sequence[Sighting]]) -> list[int]:
     """Notes the text links, or names so that it probably should: others are judged by their company."""
     sure = {
-        number: ground.habits.of(number)
+        number: context.habits.of(number)
         for number, several in seen.items()
-        if number in ground.graph.nodes and any(_is_spelled(ground, asked, each, number) for each in several)
+        if number in context.graph.nodes and any(_is_spelled(context, text, each, number) for each in several)
     }
     named = sorted((number for number in sure if sure[number] >= SURE), key=lambda number: -sure[number])
-    into = ground.graph.into
-    telling = (number for number in (*sorted(asked.linked), *named) if 0 < len(into.get(number, ())) <= COMMON)
+    into = context.graph.into
+    telling = (number for number in (*sorted(text.linked), *named) if 0 < len(into.get(number, ())) <= COMMON)
     return list(islice(dict.fromkeys(telling), COMPANIONS))
 
 
@@ -202,11 +196,11 @@ def _measure_company(graph: Graph, number: int, companions: Iterable[int]) -> fl
     return sum(best) / len(best) if best else 0.0
 
 
-def _find_unnamed(ground: LinkingContext, companions: Iterable[int], likeness: Mapping[int, float]) -> list[int]:
+def _find_unnamed(context: LinkingContext, companions: Iterable[int], likeness: Mapping[int, float]) -> list[int]:
     """Notes related to the text by meaning or by its companions, whether or not it names them."""
     near = sorted(likeness, key=lambda number: -likeness[number])[:MAX_UNNAMED]
     met: Counter[int] = Counter()
-    graph = ground.graph
+    graph = context.graph
     links = (
         target
         for companion in companions
@@ -218,27 +212,27 @@ def _find_unnamed(ground: LinkingContext, companions: Iterable[int], likeness: M
 
 
 def _to_evidence(
-    ground: LinkingContext,
-    asked: LinkingText,
+    context: LinkingContext,
+    text: LinkingText,
     number: int,
     companions: Sequence[int],
     likeness: float,
-    saying: MentionEvidence | None,
+    mention: MentionEvidence | None,
 ) -> LinkEvidence:
-    node, graph = ground.graph.nodes[number], ground.graph
-    same, kin = _compare_folders(node.path, asked.path) if asked.path else (False, False)
+    node, graph = context.graph.nodes[number], context.graph
+    same, kin = _compare_folders(node.path, text.path) if text.path else (False, False)
     return LinkEvidence(
-        saying,
-        habit=ground.habits.of(number),
-        category=ground.habits.of_category(node.category),
+        mention,
+        habit=context.habits.of(number),
+        category=context.habits.of_category(node.category),
         company=_measure_company(graph, number, companions),
         same_folder=same,
         kin=kin,
-        backlink=asked.source is not None and asked.source in graph.out.get(number, ()),
-        pair=ground.pairs.get(node.path, 0.0),
+        backlink=text.source is not None and text.source in graph.out.get(number, ()),
+        pair=context.pairs.get(node.path, 0.0),
         linked=len(graph.into.get(number, ())),
-        days=ground.days.get(number),
-        feedback=ground.trust.points.get(name_key(node.title), 0.0),
+        days=context.days.get(number),
+        feedback=context.trust.points.get(name_key(node.title), 0.0),
         likeness=likeness,
     )
 

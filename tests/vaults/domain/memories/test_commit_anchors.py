@@ -15,9 +15,9 @@ from server import vault_admin
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.importing import import_jsonl
 from vaults.domain.actors import Actor
 from vaults.domain.import_export.exports import export
-from vaults.domain.import_export.imports import import_jsonl
 from vaults.domain.memories import commit_anchors
 
 FULL = "0123456789abcdef0123456789abcdef01234567"

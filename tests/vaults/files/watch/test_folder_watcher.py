@@ -1,7 +1,6 @@
 """What a watcher tells its consumer while people and programs change a folder.
 
-Covers vaults.files.watch.inotify, vaults.files.watch.pending_changes, vaults.files.watch.sources,
-vaults.files.watch.threads.
+Covers vaults.files.watch.inotify, vaults.files.watch.pending_changes, vaults.files.watch.sources.
 """
 
 from __future__ import annotations

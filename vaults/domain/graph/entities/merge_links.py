@@ -21,8 +21,9 @@ from vaults.domain.notes.edit.link_rewrites import (
     spell_target,
     without_metadata,
 )
-from vaults.domain.notes.edit.link_spelling import folder_of, list_spellings, note_name
+from vaults.domain.notes.edit.link_spelling import list_spellings, note_name
 from vaults.errors import InvalidArgument
+from vaults.files.paths import parent_folder
 from vaults.markdown.link import Link
 from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link
 from vaults.markdown.links import find_links
@@ -50,7 +51,7 @@ class MergeRelinker:
         self._before = defaultdict(list, group_by_name([*rest, self.gone, self.into]))
         self._after = defaultdict(list, group_by_name([*rest, self.after]))
 
-    def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
+    def rewrite(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
         """Rewrite the links of the note at ``source``; those of the removed note for their new place. Raises
         ``InvalidArgument`` where no link can express the remaining note's name."""
         found, edits, count = scan(text), list[_TextEdit](), 0
@@ -86,7 +87,7 @@ class MergeRelinker:
             return None
         known = (link.kind, link.target, source, bracketed)
         if known not in self._spelled:
-            self._spelled[known] = self._respelled(link, source, now, meant, bracketed=bracketed)
+            self._spelled[known] = self._respell(link, source, now, meant, bracketed=bracketed)
         return self._spelled[known]
 
     def _meant(self, link: Link, source: str) -> str | None:
@@ -96,9 +97,9 @@ class MergeRelinker:
             self._meanings[known] = resolve_link(link, source, self._before[name_key(link.page)])
         return self._meanings[known]
 
-    def _respelled(self, link: Link, source: str, now: str, meant: str, *, bracketed: bool) -> str:
+    def _respell(self, link: Link, source: str, now: str, meant: str, *, bracketed: bool) -> str:
         wanted = self.into.path if meant == self.gone.path else meant
-        for page in list_spellings(link, folder_of(source), meant, wanted, folder_of(now)):
+        for page in list_spellings(link, parent_folder(source), meant, wanted, parent_folder(now)):
             written = spell_target(link, page, bracketed=bracketed)
             tried = replace(link, target=written)
             there = self._after[name_key(tried.page)]

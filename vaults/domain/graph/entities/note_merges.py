@@ -18,9 +18,10 @@ from vaults.domain.graph.entities import alias_edits
 from vaults.domain.graph.entities.entity_lookup import require_note_path
 from vaults.domain.graph.entities.merge_links import MergeRelinker
 from vaults.domain.notes.commit.journal import FileChange
+from vaults.domain.notes.edit.edit_results import EditResult
 from vaults.domain.notes.edit.link_rewrites import names_of
 from vaults.domain.notes.edit.link_spelling import note_name
-from vaults.domain.notes.edit.many_notes import BulkDrafts, BulkEdit, BulkEditResult, commit_drafts, draft_rewrites
+from vaults.domain.notes.edit.many_notes import BulkDrafts, BulkEdit, commit_drafts, draft_rewrites
 from vaults.domain.notes.edit.moves import INDEX_WAIT_S, UNREAD_WARNING
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.read.note_lookup import OpenNote, check_etag, open_note
@@ -34,6 +35,9 @@ from vaults.markdown.link_resolution import LinkTarget, fold_name, name_key
 from vaults.vault import Vault
 
 TOOL = "entities"
+MAX_NAMED = 20
+"""Max other notes that are named in the answer."""
+
 _CARRIED_FIELDS = frozenset({"title", "alias", "aliases"})
 
 
@@ -51,27 +55,16 @@ class MergeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeResult:
-    """What a merge did, or on a dry run would do."""
-
-    path: str  # of the remaining note
-    gone: str
-    etag: str | None  # of the remaining note
-    links: int  # how many were rewritten
-    done: BulkEditResult
-
-
-@dataclass(frozen=True, slots=True)
 class _MergePlan:
     files: BulkDrafts
     links: int
 
 
-async def merge_notes(vault: Vault, actor: Actor, request: MergeRequest) -> MergeResult:
-    """Merge one note into another. Raises ``NotFound``, ``InvalidArgument`` if both are the same note, ``Conflict`` for
-    a name of several notes, a stale etag, or a file another program saves meanwhile."""
+async def merge_notes(vault: Vault, actor: Actor, request: MergeRequest) -> EditResult:
+    """Merge one note into another, which the answer is about. Raises ``NotFound``, ``InvalidArgument`` if both are the
+    same note, ``Conflict`` for a name of several notes, a stale etag, or a file another program saves meanwhile."""
     if vault.lease.held:  # links in notes not yet indexed would be missed
-        await vault.notes.settled(INDEX_WAIT_S)
+        await vault.notes.wait_for_index(INDEX_WAIT_S)
     gone, into = await require_note_path(vault, request.gone), await require_note_path(vault, request.into)
     if gone == into:
         raise InvalidArgument("into", f"is the same note as entity: {into}", hint="name two notes, best by their paths")
@@ -90,9 +83,7 @@ async def merge_notes(vault: Vault, actor: Actor, request: MergeRequest) -> Merg
             return await _merge_paths(vault, actor, gone, into, request)
 
 
-async def _merge_paths(
-    vault: Vault, actor: Actor, gone_path: str, into_path: str, request: MergeRequest
-) -> MergeResult:
+async def _merge_paths(vault: Vault, actor: Actor, gone_path: str, into_path: str, request: MergeRequest) -> EditResult:
     gone, into = await open_note(vault, gone_path), await open_note(vault, into_path)
     check_etag(gone, request.gone_etag)
     check_etag(into, request.etag)
@@ -101,11 +92,14 @@ async def _merge_paths(
         plan.files.warnings.append(UNREAD_WARNING)
     bulk = BulkEdit(TOOL, f"merged {gone.path} into {into.path}", request.dry_run, request.session)
     done = await commit_drafts(vault, actor, plan.files, bulk)
-    if done.change is None:
-        return MergeResult(into.path, gone.path, into.etag, plan.links, done)
-    await vault.db.write(lambda tx: memory_subjects.copy_subjects(tx, gone.path, into.path))
-    etag = (await open_note(vault, into.path)).etag
-    return MergeResult(into.path, gone.path, etag, plan.links, done)
+    etag = into.etag
+    if done.change is not None:
+        await vault.db.write(lambda tx: memory_subjects.copy_subjects(tx, gone.path, into.path))
+        etag = (await open_note(vault, into.path)).etag
+    others = [gone.path, *(each for each in done.paths if each not in (into.path, gone.path))][:MAX_NAMED]
+    return EditResult(
+        into.path, etag, done.change is not None, done.warnings, done.change, plan.links, others, diff=done.diff
+    )
 
 
 async def _plan_merge(vault: Vault, gone: OpenNote, into: OpenNote, *, keep_text: bool) -> _MergePlan:
@@ -148,13 +142,13 @@ class _MergePair:
 
 
 def _draft_changes(
-    vault: Vault, pair: _MergePair, joined: MergeRelinker, sources: Sequence[str], names: Sequence[str]
+    vault: Vault, pair: _MergePair, relinker: MergeRelinker, sources: Sequence[str], names: Sequence[str]
 ) -> _MergePlan:
     """Read the linking notes and draft every file. Blocking."""
     counts: list[int] = []
 
     def step(path: str, text: str) -> str:
-        new = joined.relinked(text, path)
+        new = relinker.rewrite(text, path)
         counts.append(new.count)
         return new.text
 
@@ -162,7 +156,7 @@ def _draft_changes(
     found = draft_rewrites(vault, [each for each in sources if each not in own], step)
     called = fold_name(note_name(pair.into.path))
     text = alias_edits.add_aliases(
-        _join_texts(vault, pair, joined, counts), [each for each in names if fold_name(each) != called]
+        _join_texts(vault, pair, relinker, counts), [each for each in names if fold_name(each) != called]
     )
     data = encode(NoteSource(text, pair.into.source.bom))
     if len(data) > vault.notes.settings.max_note:
@@ -172,18 +166,18 @@ def _draft_changes(
     return _MergePlan(BulkDrafts(files, [*found.warnings, *_describe_left_out(pair)]), sum(counts))
 
 
-def _join_texts(vault: Vault, pair: _MergePair, joined: MergeRelinker, counts: list[int]) -> str:
+def _join_texts(vault: Vault, pair: _MergePair, relinker: MergeRelinker, counts: list[int]) -> str:
     """The text of the remaining note, with that of the other appended."""
-    into = joined.relinked(pair.into.text, pair.into.path)
+    into = relinker.rewrite(pair.into.text, pair.into.path)
     counts.append(into.count)
     if not pair.keep_text:
         return into.text
-    gone = joined.relinked(pair.gone.text, pair.gone.path, lambda path: _exists(vault, path))
+    gone = relinker.rewrite(pair.gone.text, pair.gone.path, lambda path: _exists(vault, path))
     text = _without_title(_read_body(gone.text), pair.read)
     if not text.strip():
         return into.text
     counts.append(gone.count)
-    return _append_text(into.text, text, _to_heading(joined.gone.title or note_name(pair.gone.path)))
+    return _append_text(into.text, text, _to_heading(relinker.gone.title or note_name(pair.gone.path)))
 
 
 def _read_body(text: str) -> str:

@@ -33,7 +33,7 @@ class Linker:
     suppressed: Mapping[str, frozenset[str]]
     settings: LinkSettings
 
-    def wish(self, path: str) -> AutolinkOptions:
+    def options_for(self, path: str) -> AutolinkOptions:
         """The options for linking all of a note."""
         settings = self.settings
         return AutolinkOptions(
@@ -43,9 +43,9 @@ class Linker:
             implicit=settings.implicit_patterns if settings.implicit == "link" else (),
         )
 
-    def linked(self, text: str, wish: AutolinkOptions) -> AutolinkedText:
+    def link_text(self, text: str, options: AutolinkOptions) -> AutolinkedText:
         """Add links to a text. Takes 1 ms for 500 words: call it on a worker thread."""
-        return add_links(text, self.gazetteer, wish)
+        return add_links(text, self.gazetteer, options)
 
 
 def read_linker(tx: Reader, vault: Vault, folders: set[str]) -> Linker:
@@ -58,9 +58,9 @@ async def link_revision(vault: Vault, path: str, revision: Revision, *, asked: b
     """Add links on known names to the spans that were written. ``asked`` None: as the settings say."""
     if not revision.written or not (vault.shared.links.auto_link if asked is None else asked):
         return revision
-    known = await vault.db.read(lambda tx: read_linker(tx, vault, {parent_folder(path)}))
-    wish = replace(known.wish(path), within=revision.written)
-    done = await run_in(vault.shared.pool, known.linked, revision.text, wish)
+    linker = await vault.db.read(lambda tx: read_linker(tx, vault, {parent_folder(path)}))
+    options = replace(linker.options_for(path), within=revision.written)
+    done = await run_in(vault.shared.pool, linker.link_text, revision.text, options)
     if not done.linked:
         return revision
     if len(done.text.encode("utf-8", "replace")) > vault.notes.settings.max_note:
@@ -101,7 +101,9 @@ async def record_all_links(vault: Vault, actor: Actor, *changes: ChangeLinks, so
 
 def _to_applications(actor: Actor, changes: Iterable[ChangeLinks], source: LinkSource) -> list[LinkApplication]:
     return [
-        LinkApplication(each.path, one.title, one.term, source, actor.identity, each.change)
+        LinkApplication(
+            path=each.path, entity=one.title, term=one.term, source=source, who=actor.identity, change=each.change
+        )
         for each in changes
         for one in each.linked
     ]

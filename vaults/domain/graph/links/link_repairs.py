@@ -148,9 +148,9 @@ def repair_text(path: str, text: str, plan: RepairPlan) -> str:
     return new
 
 
-def _iter_rewrites(found: Scan, path: str, text: str, plan: RepairPlan) -> Iterator[tuple[Link, str]]:
+def _iter_rewrites(scan: Scan, path: str, text: str, plan: RepairPlan) -> Iterator[tuple[Link, str]]:
     written: dict[tuple[LinkKind, str, bool], str | None] = {}
-    for link in find_links(found, text):
+    for link in find_links(scan, text):
         right = plan.get((path, link.kind, link.target))
         if right is None:
             continue
@@ -171,20 +171,20 @@ def _rewrite_links(text: str, steps: Sequence[tuple[Link, str]]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def respell_link(link: Link, source: str, right: RepairTarget, *, bracketed: bool) -> str | None:
+def respell_link(link: Link, source: str, target: RepairTarget, *, bracketed: bool) -> str | None:
     """The target with which a link in the note at ``source`` leads to the right note; None if there is none."""
-    for page in _iter_spellings(link, source, right):
+    for page in _iter_spellings(link, source, target):
         written = encode_destination(page, link.target, bracketed=bracketed) if link.kind == "markdown" else page
         new = replace(link, target=written)
-        if resolve_link(new, source, right.several.get(name_key(new.page), ())) == right.path:
+        if resolve_link(new, source, target.several.get(name_key(new.page), ())) == target.path:
             return written
     return None
 
 
-def _iter_spellings(link: Link, source: str, right: RepairTarget) -> Iterator[str]:
+def _iter_spellings(link: Link, source: str, target: RepairTarget) -> Iterator[str]:
     """Pages to try: the matching name, then paths in the style of the link."""
-    if link.kind != "markdown" and "/" not in link.page and not _UNFIT & set(right.name) and right.name.strip():
-        yield right.name.strip()
+    if link.kind != "markdown" and "/" not in link.page and not _UNFIT & set(target.name) and target.name.strip():
+        yield target.name.strip()
     folder = parent_folder(source)
     meant = resolve_relative(link.page, folder) if link.kind == "markdown" else link.page.strip("/")
-    yield from list_spellings(link, folder, meant or "", right.path, folder)
+    yield from list_spellings(link, folder, meant or "", target.path, folder)

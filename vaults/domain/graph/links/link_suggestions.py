@@ -82,23 +82,27 @@ class LinkSuggestions:
     total: int
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def truncated(self) -> bool:
+        return len(self.suggestions) < self.total
+
 
 async def suggest_links(
-    vault: Vault, actor: Actor, text: str, source: str, ask: SuggestionOptions
+    vault: Vault, actor: Actor, text: str, source: str, options: SuggestionOptions
 ) -> list[LinkSuggestion]:
     """Suggest links for a text, likeliest first. ``source``: the path of its note, existing or not; '' for none."""
-    return (await suggest_with_total(vault, actor, text, source, ask)).suggestions
+    return (await suggest_with_total(vault, actor, text, source, options)).suggestions
 
 
 async def suggest_with_total(
-    vault: Vault, actor: Actor, text: str, source: str, ask: SuggestionOptions
+    vault: Vault, actor: Actor, text: str, source: str, options: SuggestionOptions
 ) -> LinkSuggestions:
     """Like ``suggest_links``, with the total and warnings. Everybody in a vault may read its notes, so ``actor`` makes
     no difference yet."""
     del actor
     weighed = await weigh_candidates(vault, text, source)
-    strictness = ask.strictness or vault.shared.links.strictness
-    found = await run_in(vault.shared.pool, choose_suggestions, weighed.candidates, text, ask, strictness)
+    strictness = options.strictness or vault.shared.links.strictness
+    found = await run_in(vault.shared.pool, choose_suggestions, weighed.candidates, text, options, strictness)
     return LinkSuggestions(*found, weighed.warnings)
 
 
@@ -167,18 +171,18 @@ def _read_vault(vault: Vault, tx: Reader, read: _ScannedText, path: str) -> _Vau
         entity_vectors.read_vector(tx, source.number, matrix.model, entity_vectors.hash_text(about)) if source else None
     )
     return _VaultReading(
-        graph,
-        vault.graph_cache.gazetteer(tx),
-        read_trust(tx, parent_folder(path)),
-        matrix,
-        co_access_pairs.read_weights(tx, path, now) if path else {},
-        _read_recent_changes(tx, now),
-        vault.graph_cache.suggestions.texts(tx, graph),
-        path,
-        source,
-        _find_linked(tx, read, path, source),
-        about,
-        vector,
+        graph=graph,
+        gazetteer=vault.graph_cache.gazetteer(tx),
+        trust=read_trust(tx, parent_folder(path)),
+        matrix=matrix,
+        pairs=co_access_pairs.read_weights(tx, path, now) if path else {},
+        days=_read_recent_changes(tx, now),
+        texts=vault.graph_cache.suggestions.texts(tx, graph),
+        path=path,
+        source=source,
+        linked=_find_linked(tx, read, path, source),
+        about=about,
+        held=vector,
     )
 
 
@@ -194,8 +198,8 @@ def _read_recent_changes(tx: Reader, now: str) -> dict[int, float]:
     moment = datetime.fromisoformat(now)
     since = clock.to_text(moment - timedelta(days=RECENT_DAYS))
     rows = tx.all(
-        "SELECT seq, modified_at FROM notes WHERE modified_at >= ? ORDER BY modified_at DESC LIMIT ?",
-        (since, MAX_RECENT),
+        "SELECT seq, modified_at FROM notes WHERE modified_at >= :since ORDER BY modified_at DESC LIMIT :limit",
+        {"since": since, "limit": MAX_RECENT},
     )
     return {int(seq): (moment - datetime.fromisoformat(at)).total_seconds() / 86_400 for seq, at in rows}
 
@@ -219,12 +223,21 @@ def _find_candidates(
     vault: Vault, found: _VaultReading, read: _ScannedText, vector: bytes | None
 ) -> list[LinkCandidate]:
     lexicon, habits = vault.graph_cache.suggestions.at(found.graph, found.texts)
-    ground = LinkingContext(
-        found.graph, found.gazetteer, lexicon, habits, found.trust, found.matrix, found.pairs, found.days
+    context = LinkingContext(
+        graph=found.graph,
+        gazetteer=found.gazetteer,
+        lexicon=lexicon,
+        habits=habits,
+        trust=found.trust,
+        matrix=found.matrix,
+        pairs=found.pairs,
+        days=found.days,
     )
     number = found.source.number if found.source else None
-    asked = LinkingText(read.text, read.zones, found.path, number, found.linked, vector)
-    return link_candidates.find_link_candidates(ground, asked)
+    text = LinkingText(
+        content=read.text, zones=read.zones, path=found.path, source=number, linked=found.linked, vector=vector
+    )
+    return link_candidates.find_link_candidates(context, text)
 
 
 ScoredCandidate: TypeAlias = tuple[LinkCandidate, dict[str, float], float]
@@ -232,25 +245,25 @@ ScoredCandidate: TypeAlias = tuple[LinkCandidate, dict[str, float], float]
 
 
 def choose_suggestions(
-    candidates: Iterable[LinkCandidate], text: str, ask: SuggestionOptions, strictness: Strictness
+    candidates: Iterable[LinkCandidate], text: str, options: SuggestionOptions, strictness: Strictness
 ) -> tuple[list[LinkSuggestion], int]:
     """The candidates that are likely enough, and their number: named ones first, each by likelihood. Of several for the
     same words only the likeliest counts, and at most ``ask.related`` are not named in the text. A laxer strictness
     passes all that a stricter one does."""
-    found = ((each, points, sum(points.values())) for each, points in _score_candidates(candidates, ask))
+    found = ((each, points, sum(points.values())) for each, points in _score_candidates(candidates, options))
     ranked = sorted(found, key=lambda one: (-one[2], one[0].node.path))
     mode = STRICTNESS_LEVELS[strictness]
     named = [one for one in _keep_best_per_place(ranked) if one[2] >= mode.named and _similarity_of(one) >= mode.alike]
-    related = [one for one in ranked if one[0].place is None][: ask.related]
+    related = [one for one in ranked if one[0].place is None][: options.related]
     kept = named + [one for one in related if one[2] >= mode.related]
-    return [_to_suggestion(one, text) for one in kept[: ask.limit]], len(kept)
+    return [_to_suggestion(one, text) for one in kept[: options.limit]], len(kept)
 
 
 def _score_candidates(
-    candidates: Iterable[LinkCandidate], ask: SuggestionOptions
+    candidates: Iterable[LinkCandidate], options: SuggestionOptions
 ) -> Iterator[tuple[LinkCandidate, dict[str, float]]]:
     for each in candidates:
-        points = scoring_layers.score_layers(each.evidence, ask.without)
+        points = scoring_layers.score_layers(each.evidence, options.without)
         if points is not None:
             yield each, points
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 from vaults.domain.notes.edit.link_spelling import (
     encode_destination,
-    folder_of,
     is_link_to,
     list_spellings,
     note_name,
@@ -21,6 +20,7 @@ from vaults.domain.notes.edit.link_spelling import (
     to_relative,
 )
 from vaults.errors import InvalidArgument
+from vaults.files.paths import parent_folder
 from vaults.markdown.frontmatter.parser import parse_frontmatter
 from vaults.markdown.link import Link
 from vaults.markdown.link_resolution import LinkTarget, name_key, resolve_link
@@ -80,7 +80,7 @@ class LinkRewriter:
         self._before = group_by_name([*rest, self.move.before])
         self._after = group_by_name([*rest, self.move.after])
 
-    def relinked(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
+    def rewrite(self, text: str, source: str, exists: FileExists = no_file) -> RewrittenText:
         """Rewrite the note that was at ``source`` before the move. Raises ``InvalidArgument`` where no link can express
         the new name."""
         found, parts, at, kinds = scan(text), [""], 0, []
@@ -102,7 +102,7 @@ class LinkRewriter:
         own = source == self.move.before.path
         if not own and name_key(link.page) not in self._keys:
             return None  # most links of most notes
-        known = (link.kind, link.target, source if own else folder_of(source), bracketed)
+        known = (link.kind, link.target, source if own else parent_folder(source), bracketed)
         if known not in self._known:
             self._known[known] = self._target(link, source, exists, bracketed=bracketed)
         return self._known[known]
@@ -120,7 +120,7 @@ class LinkRewriter:
         wanted = move.after.path if meant == move.before.path else meant
         if self._keeps_meaning(link, source, now, meant, wanted):
             return None
-        folders = folder_of(source), folder_of(now)
+        folders = parent_folder(source), parent_folder(now)
         for page in list_spellings(link, folders[0], meant, wanted, folders[1]):
             written = spell_target(link, page, bracketed=bracketed)
             if self._is_meant(replace(link, target=written), now, wanted):
@@ -142,8 +142,8 @@ class LinkRewriter:
             return True
         if wanted != meant and note_name(wanted) != note_name(meant):
             return False
-        if link.kind == "markdown" and is_link_to(link.page, folder_of(source), meant):
-            return is_link_to(link.page, folder_of(now), wanted)
+        if link.kind == "markdown" and is_link_to(link.page, parent_folder(source), meant):
+            return is_link_to(link.page, parent_folder(now), wanted)
         return resolve_link(link, now, without_metadata(self._after[key])) == wanted
 
     def _is_meant(self, link: Link, now: str, wanted: str) -> bool:
@@ -169,17 +169,17 @@ def relocate_file(link: Link, source: str, now: str, exists: FileExists) -> str 
     """The link to a file that is no note (an image, an attachment) as seen from the note's new folder; None if there is
     no file where it led from the old one."""
     page = link.page
-    there, here = resolve_relative(page, folder_of(source)), resolve_relative(page, folder_of(now))
+    there, here = resolve_relative(page, parent_folder(source)), resolve_relative(page, parent_folder(now))
     if there is None or there == here or (link.kind != "markdown" and "/" not in page) or not exists(there):
         return None
     if link.kind != "markdown" and exists(page):
         return None  # a path from the vault's root, as wiki links have
-    return to_relative(page, folder_of(now), there)
+    return to_relative(page, parent_folder(now), there)
 
 
-def frontmatter_problem(found: Scan) -> str | None:
+def frontmatter_problem(scan: Scan) -> str | None:
     """Why the frontmatter cannot be parsed; None if it can, or there is none."""
-    return parse_frontmatter(found.lines[1 : found.body_start + 1]).error if found.body_start else None
+    return parse_frontmatter(scan.lines[1 : scan.body_start + 1]).error if scan.body_start else None
 
 
 def spell_target(link: Link, page: str, *, bracketed: bool) -> str:

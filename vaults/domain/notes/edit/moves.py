@@ -64,7 +64,7 @@ async def move(vault: Vault, actor: Actor, request: MoveRequest) -> EditResult:
     """Move a note. Raises ``Conflict`` (another note has that name, or a linking note was changed meanwhile),
     ``AlreadyExists``, ``NotFound``, ``InvalidArgument`` for a name that is not valid on every system."""
     if request.update_backlinks and vault.lease.held:  # links in notes not yet indexed would be missed
-        await vault.notes.settled(INDEX_WAIT_S)
+        await vault.notes.wait_for_index(INDEX_WAIT_S)
     async with vault.notes.writing():
         plan = await plan_move(DraftNotes(vault), request)
         try:
@@ -77,7 +77,7 @@ async def move(vault: Vault, actor: Actor, request: MoveRequest) -> EditResult:
 
 async def plan_move(draft: DraftNotes, request: MoveRequest) -> MovePlan:
     """Plan a move on top of a draft. Raises the errors of ``move``."""
-    note = await draft.opened(request.path)
+    note = await draft.open_note(request.path)
     check_etag(note, request.etag)
     to = _destination(note.path, request.to)
     if to == note.path:
@@ -151,39 +151,39 @@ def _to_note_move(note: OpenNote, to: str) -> tuple[NoteMove, set[str]]:
 
 
 def _read_linking_rows(
-    tx: Reader, this: NoteMove, keys: set[str]
+    tx: Reader, move: NoteMove, keys: set[str]
 ) -> tuple[list[link_index.LinkRow], list[LinkTarget], list[str]]:
     """Links that may be affected, the notes they may mean, and notes whose links are not indexed yet."""
     found = note_names.find_candidates(tx, sorted(keys))
     further = {name_key(note_name(each.path)) for each in found} - keys
     found += note_names.find_candidates(tx, sorted(further))
     return (
-        link_index.read_links_by_name(tx, this.keys),
+        link_index.read_links_by_name(tx, move.keys),
         list({each.path: each for each in found}.values()),
         note_rows.find_incomplete(tx),
     )
 
 
-def _find_affected(relinking: LinkRewriter, rows: Sequence[link_index.LinkRow]) -> list[str]:
+def _find_affected(rewriter: LinkRewriter, rows: Sequence[link_index.LinkRow]) -> list[str]:
     """Paths of other notes whose links change, so that only those are read."""
-    own = relinking.move.before.path
-    return [row.source for row in rows if row.source != own and relinking.target(row.link, row.source) is not None]
+    own = rewriter.move.before.path
+    return [row.source for row in rows if row.source != own and rewriter.target(row.link, row.source) is not None]
 
 
 def _rewrite_links(
     draft: DraftNotes,
     note: OpenNote,
-    relinking: LinkRewriter,
+    rewriter: LinkRewriter,
     rows: Sequence[link_index.LinkRow],
     unread: Sequence[str],
 ) -> MovePlan:
     """Read the linking notes and rewrite their links. Blocking."""
-    plan = MovePlan(note, relinking.move.after.path, [], 0, list(note.warnings))
-    new = relinking.relinked(note.text, note.path, draft.exists)
+    plan = MovePlan(note, rewriter.move.after.path, [], 0, list(note.warnings))
+    new = rewriter.rewrite(note.text, note.path, draft.exists)
     after = encode(NoteSource(new.text, note.source.bom)) if new.count else note.data
-    plan.files.append(FileChange(note.path, note.data, after, relinking.move.after.path, note.stamp))
+    plan.files.append(FileChange(note.path, note.data, after, rewriter.move.after.path, note.stamp))
     count = 0
-    for path in dict.fromkeys([*_find_affected(relinking, rows), *unread]):
+    for path in dict.fromkeys([*_find_affected(rewriter, rows), *unread]):
         if path == note.path:
             continue
         try:
@@ -193,7 +193,7 @@ def _rewrite_links(
         except (InvalidArgument, TooLarge):
             plan.warnings.append(f"{path} cannot be read as text any more; links in it were left")
             continue
-        spelled = relinking.relinked(other.text, path)
+        spelled = rewriter.rewrite(other.text, path)
         if spelled.count:
             count += spelled.count
             bytes_after = encode(NoteSource(spelled.text, other.source.bom))

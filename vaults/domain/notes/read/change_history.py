@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import merge
 
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.sql import Reader
-from vaults.domain.notes.commit import git_commits, journal
+from vaults.domain.notes.commit import journal
 from vaults.domain.notes.commit.change_diffs import diff_files
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange
 from vaults.domain.notes.policy_paths import parse_path
@@ -58,7 +58,8 @@ class HistoryPage:
 
     changes: list[HistoryEntry]
     cursor: str | None
-    warnings: list[str]
+    truncated: bool | None  # whether there is more
+    warnings: list[str] = field(default_factory=list)
 
 
 async def list_history(vault: Vault, path: str | None, limit: int, before: str | None = None) -> HistoryPage:
@@ -77,14 +78,14 @@ async def list_history(vault: Vault, path: str | None, limit: int, before: str |
         return list(merge(by_tools, by_others, key=lambda each: each.at, reverse=True))
 
     found = await vault.db.read(read)
-    page = found[:limit]
-    return HistoryPage(page, page[-1].id if len(found) > limit else None, warnings)
+    page, more = found[:limit], len(found) > limit
+    return HistoryPage(page, page[-1].id if more else None, more or None, warnings)
 
 
 async def _read_commits(vault: Vault, path: str) -> tuple[list[Commit], list[str]]:
     try:
-        async with vault.notes.history_turn:
-            history = await git_commits.open_for_reading(vault)
+        async with vault.history.turn:
+            history = await run_in(vault.shared.pool, vault.history.find)
             if history is None:
                 return [], []
             found = await run_in(vault.shared.pool, history.log, path, MAX_COMMITS)
@@ -148,7 +149,13 @@ def _entry_of_record(tx: Reader, record: ChangeRecord, path: str | None) -> Hist
 def _entry_of_commit(commit: Commit) -> HistoryEntry:
     title = commit.message.partition("\n")[0]
     return HistoryEntry(
-        commit.id, _format_second(commit.at), commit.author, "git", title, "git", list(commit.paths[:MAX_PATHS])
+        id=commit.id,
+        at=_format_second(commit.at),
+        author=commit.author,
+        tool="git",
+        summary=title,
+        source="git",
+        paths=list(commit.paths[:MAX_PATHS]),
     )
 
 
@@ -248,8 +255,8 @@ async def read_commit(vault: Vault, ref: str, path: str | None) -> CommitVersion
     path."""
     if path is None:
         raise InvalidArgument("path", "is needed with a commit")
-    async with vault.notes.history_turn:
-        history = await git_commits.open_for_reading(vault)
+    async with vault.history.turn:
+        history = await run_in(vault.shared.pool, vault.history.find)
         if history is None:
             raise NotFound(f"no change {ref[:64]}", hint="log lists changes with their ids")
         return await run_in(vault.shared.pool, _read_commit, history, ref.lower(), path)

@@ -98,7 +98,7 @@ def _moved(texts: dict[str, str], old: str, new: str) -> dict[str, str]:
     relinking = LinkRewriter(
         NoteMove(before[old], LinkTarget(new, read.title or note_name(new), read.aliases)), list(before.values())
     )
-    return {new if path == old else path: relinking.relinked(text, path).text for path, text in texts.items()}
+    return {new if path == old else path: relinking.rewrite(text, path).text for path, text in texts.items()}
 
 
 def _without_targets(text: str) -> str:
@@ -160,30 +160,30 @@ CASES = [
 @pytest.mark.parametrize(("text", "source", "old", "new", "wanted"), CASES)
 def test_a_link_keeps_the_style_it_was_written_in(text: str, source: str, old: str, new: str, wanted: str) -> None:
     move = NoteMove(LinkTarget(old, note_name(old)), LinkTarget(new, note_name(new)))
-    assert LinkRewriter(move, [LinkTarget(source, note_name(source))]).relinked(text, source).text == wanted
+    assert LinkRewriter(move, [LinkTarget(source, note_name(source))]).rewrite(text, source).text == wanted
 
 
 def test_a_link_by_title_or_alias_stays() -> None:
     move = NoteMove(LinkTarget("a.md", "The Title", ("Nick",)), LinkTarget("b.md", "The Title", ("Nick",)))
     relinking = LinkRewriter(move, [])
-    assert relinking.relinked("[[The Title]] [[nick]] [[a]]", "x.md").text == "[[The Title]] [[nick]] [[b]]"
+    assert relinking.rewrite("[[The Title]] [[nick]] [[a]]", "x.md").text == "[[The Title]] [[nick]] [[b]]"
 
 
 def test_a_link_by_file_name_follows_even_where_the_title_is_the_same() -> None:
     move = NoteMove(LinkTarget("Hub.md", "Hub"), LinkTarget("Centre.md", "Hub"))
-    assert LinkRewriter(move, []).relinked("[[Hub]]", "x.md").text == "[[Centre]]"
+    assert LinkRewriter(move, []).rewrite("[[Hub]]", "x.md").text == "[[Centre]]"
 
 
 def test_a_bare_name_that_would_be_ambiguous_is_spelled_out() -> None:
     move = NoteMove(LinkTarget("a/Foo.md", "Foo"), LinkTarget("b/Bar.md", "Bar"))
     others = [LinkTarget("c/Bar.md", "Bar"), LinkTarget("c/b/Bar.md", "Bar")]
-    assert LinkRewriter(move, others).relinked("[[Foo]]", "x.md").text == "[[b/Bar]]"
+    assert LinkRewriter(move, others).rewrite("[[Foo]]", "x.md").text == "[[b/Bar]]"
 
 
 def test_a_link_to_another_note_that_the_new_name_would_catch_is_spelled_out() -> None:
     move = NoteMove(LinkTarget("a/Foo.md", "Foo"), LinkTarget("b/Bar.md", "Bar"))
     relinking = LinkRewriter(move, [LinkTarget("c/Bar.md", "Bar")])
-    assert relinking.relinked("[[Bar]] and [[bar|B]]", "x.md").text == "[[c/Bar]] and [[c/Bar|B]]"
+    assert relinking.rewrite("[[Bar]] and [[bar|B]]", "x.md").text == "[[c/Bar]] and [[c/Bar|B]]"
 
 
 def test_files_beside_a_note_are_found_from_its_new_folder() -> None:
@@ -191,7 +191,7 @@ def test_files_beside_a_note_are_found_from_its_new_folder() -> None:
     relinking = LinkRewriter(move, [])
     there = {"a/img 1.png", "z.pdf", "a/sub/y.png"}
     text = "![i](img%201.png) [z](../z.pdf) [gone](nothing.png) ![[img 1.png]] ![[sub/y.png]] [w](https://a.b/c) [[#h]]"
-    assert relinking.relinked(text, "a/Foo.md", there.__contains__).text == (
+    assert relinking.rewrite(text, "a/Foo.md", there.__contains__).text == (
         "![i](../../a/img%201.png) [z](../../z.pdf) [gone](nothing.png) ![[img 1.png]] ![[../../a/sub/y.png]]"
         " [w](https://a.b/c) [[#h]]"
     )
@@ -201,11 +201,11 @@ def test_files_beside_a_note_are_found_from_its_new_folder() -> None:
 def test_a_name_that_no_wiki_link_can_spell_is_refused(new: str) -> None:
     relinking = LinkRewriter(NoteMove(LinkTarget("Foo.md", "Foo"), LinkTarget(new, note_name(new))), [])
     with pytest.raises(InvalidArgument, match="to"):
-        relinking.relinked("[[Foo]]", "x.md")
-    assert relinking.relinked("[f](Foo.md)", "x.md").count == 1
+        relinking.rewrite("[[Foo]]", "x.md")
+    assert relinking.rewrite("[f](Foo.md)", "x.md").count == 1
 
 
 def test_a_name_that_would_end_a_quoted_value_is_refused() -> None:
     relinking = LinkRewriter(NoteMove(LinkTarget("Foo.md", "Foo"), LinkTarget("It's.md", "It's")), [])
     with pytest.raises(InvalidArgument, match="frontmatter"):
-        relinking.relinked("---\nup: '[[Foo]]'\n---\n", "x.md")
+        relinking.rewrite("---\nup: '[[Foo]]'\n---\n", "x.md")

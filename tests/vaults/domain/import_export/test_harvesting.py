@@ -1,0 +1,113 @@
+"""A working day nobody saves: the transcript grows line by line, and the vault knows of it.
+
+Covers vaults.transcripts.remembering, vaults.transcripts.memory_state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+
+import pytest
+
+from server.services import Services
+from tests.conftest import Asking
+from tests.working_day import WorkingDay
+from vaults.domain.actors import Actor
+from vaults.domain.import_export import import_runs, run_undo
+from vaults.domain.import_export.harvesting import Harvester, HarvestReport
+from vaults.domain.import_export.vault_import import open_push
+from vaults.transcripts.extraction.extracted_memory import ExtractionKind
+from vaults.transcripts.extraction.kinds import ALL_KINDS, DEFAULT_KINDS
+from vaults.transcripts.remembering import VOID
+from vaults.vault import Vault
+
+OWNER = Actor("owner", "owner")
+
+
+@pytest.fixture
+async def vault(services: Services) -> AsyncIterator[Vault]:
+    async with services.pool.lease(services.registry_cache.entry("main")) as held:
+        yield held
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> WorkingDay:
+    return WorkingDay(tmp_path / "home")
+
+
+async def harvested(vault: Vault, day: WorkingDay, kinds: Collection[ExtractionKind] = DEFAULT_KINDS) -> HarvestReport:
+    harvester = Harvester(day.home, day.home.parent / "state", kinds=kinds)
+    async with open_push(vault, OWNER, ("harvest", "home")) as push:
+        return await harvester.run(push)
+
+
+async def test_what_was_decided_and_fixed_is_known_the_next_morning(vault: Vault, day: WorkingDay, ask: Asking) -> None:
+    day.add("user", "Please use pnpm, not npm, in this repository from now on.")
+    day.run("pnpm test", "FAIL src/harbour.test.ts\nError: Cannot find module 'tides'", failed=True)
+    first = await harvested(vault, day)
+    assert (first.count("document"), first.rejected) == (1, [])
+    day.edit("/work/harbour/src/harbour.ts", "tides", "./tides")
+    day.run("pnpm test", "all 14 tests passed")
+    day.say("We decided to keep tide tables in SQLite instead of a JSON file because they must be queried by day.")
+    await harvested(vault, day)
+    await vault.background.wait()
+    brief = json.dumps((await ask("context", workspace="/work/harbour")).content)
+    assert "tide tables in SQLite" in brief
+    recalled = (await ask("recall", query="cannot find module tides", workspace="/work/harbour")).content["hits"]
+    assert "Worked after a change of src/harbour.ts" in recalled[0]["content"]
+    found = (await ask("search", query="queried by day", kinds=["transcript"], workspace="all")).content["hits"]
+    assert "keep tide tables in SQLite" in found[0]["text"]
+
+
+async def test_a_second_look_changes_nothing(vault: Vault, day: WorkingDay) -> None:
+    day.add("user", "Please use pnpm, not npm, in this repository from now on.")
+    assert (await harvested(vault, day)).count("memory") == 1
+    again = await harvested(vault, day)
+    assert (again.outcomes, again.seen.unchanged) == ({}, 1)
+
+
+async def test_a_memory_of_what_is_no_longer_in_the_conversation_is_archived(
+    vault: Vault, day: WorkingDay, ask: Asking
+) -> None:
+    day.add("user", "Please use pnpm, not npm, in this repository from now on.")
+    await harvested(vault, day)
+    day.path.write_text("")  # the person went back, and began anew
+    day.add("user", "Please read the file about the harbour.")
+    await harvested(vault, day)
+    assert (await ask("memory_list", workspace="all")).content["total"] == 0
+    [gone] = (await ask("memory_list", workspace="all", include_archived=True)).content["memories"]
+    assert gone["archived_reason"] == VOID
+    assert not (await ask("search", query="pnpm", mode="keyword", workspace="all")).content["hits"]
+
+
+async def test_what_is_not_trusted_by_default_is_made_where_it_is_asked_for(
+    vault: Vault, day: WorkingDay, ask: Asking
+) -> None:
+    day.add("user", "Make the tests pass.")
+    day.say("I have to stop here: the test of the harbour still fails.")
+    await harvested(vault, day, ALL_KINDS)
+    kept = [each["content"] for each in (await ask("memory_list", workspace="all")).content["memories"]]
+    assert any("still fails" in content for content in kept)
+
+
+async def test_secrets_never_reach_the_vault(vault: Vault, day: WorkingDay, ask: Asking) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D6e7F8"
+    day.add("user", f"Always push with the token {token}, please.")
+    assert (await harvested(vault, day)).rejected == []
+    shown = [
+        await ask("search", query="push with the token", workspace="all"),
+        await ask("memory_list", workspace="all"),
+    ]
+    assert not any(token in json.dumps(each.content) for each in shown)
+    assert shown[0].content["hits"]
+
+
+async def test_a_harvest_can_be_undone_with_all_it_made(vault: Vault, day: WorkingDay, ask: Asking) -> None:
+    day.add("user", "Please use pnpm, not npm, in this repository from now on.")
+    await harvested(vault, day)
+    run = (await vault.db.read(lambda tx: import_runs.list_runs(tx, OWNER, 1)))[0]
+    await run_undo.undo(vault, OWNER, run)
+    assert (await ask("memory_list", workspace="all")).content["total"] == 0
+    assert not (await ask("search", query="pnpm", kinds=["transcript"], workspace="all")).content["hits"]

@@ -1,0 +1,92 @@
+"""Stores what agents' programs wrote down: conversations as documents, and the memories made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vaults.context import run_in
+from vaults.domain.actors import workspace_key
+from vaults.domain.import_export.line_import import NumberedLine
+from vaults.domain.import_export.row_writer import LineOutcome
+from vaults.domain.import_export.source_import import Push
+from vaults.domain.secrets import redaction
+from vaults.transcripts.document_lines import LineMaker
+from vaults.transcripts.exclusions import HarvestRules
+from vaults.transcripts.extraction.extracted_memory import ExtractionKind
+from vaults.transcripts.extraction.kinds import DEFAULT_KINDS
+from vaults.transcripts.harvest import HarvestPass, HarvestTally
+from vaults.transcripts.harvest_state import HarvestState
+from vaults.transcripts.memory_state import MemoryState
+from vaults.transcripts.remembering import MemoryMaker
+
+LINES_AT_ONCE = 64
+
+
+@dataclass(slots=True)
+class HarvestReport:
+    """What a pass stored. ``outcomes``: of lines by their kind; ``rejected``: reasons, the first few."""
+
+    seen: HarvestTally
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
+    rejected: list[str] = field(default_factory=list)
+
+    def add(self, outcomes: Sequence[LineOutcome]) -> None:
+        """Count what became of lines."""
+        for each in outcomes:
+            self.outcomes.setdefault(each.kind, Counter())[each.outcome] += 1
+            if each.outcome == "rejected" and len(self.rejected) < 10:
+                self.rejected.append(each.reason or "")
+
+    def count(self, kind: str) -> int:
+        """Lines of a kind that were stored or changed something."""
+        found = self.outcomes.get(kind, Counter())
+        return found["stored"] + found["updated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Harvester:
+    """What is harvested, and where it is kept how far that is. ``state``: a folder of this harvest's own; ``kinds``:
+    what memories are made of."""
+
+    home: Path
+    state: Path
+    rules: HarvestRules = field(default_factory=HarvestRules)
+    kinds: Collection[ExtractionKind] = DEFAULT_KINDS
+
+    async def run(self, push: Push) -> HarvestReport:
+        """One pass: store what is new. Whatever is interrupted is stored by the next pass. Raises ``Conflict`` while
+        another pass runs, and what ``push`` raises."""
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with ExitStack() as opened:
+            thread = opened.enter_context(ThreadPoolExecutor(1, "harvest"))
+            state = opened.enter_context(HarvestState(self.state / "transcripts.db"))
+            memories = opened.enter_context(MemoryState(self.state / "memories.db"))
+            one = HarvestPass(state, LineMaker(self.home, _redact, workspace_key), self.rules)
+            maker = MemoryMaker(self.home, memories, _redact, workspace_key, self.kinds)
+            report = HarvestReport(one.tally)
+            batches = one.batches()
+            while (batch := await run_in(thread, next, batches, None)) is not None:
+                await _push_all(push, batch.lines, report)
+                for changed in await run_in(thread, list, maker.changed_memories(batch.lines)):
+                    await _push_all(push, changed.lines, report)
+                    await run_in(thread, maker.confirm, changed)
+                await run_in(thread, one.confirm, batch)
+        return report
+
+
+async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport) -> None:
+    numbered = [NumberedLine(number, line) for number, line in enumerate(lines, 1)]
+    while numbered:
+        outcomes = await push(numbered[:LINES_AT_ONCE])
+        report.add(outcomes)
+        numbered = numbered[len(outcomes) :]
+
+
+def _redact(text: str) -> str:
+    return redaction.redact(text)[0]

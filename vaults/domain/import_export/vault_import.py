@@ -1,0 +1,42 @@
+"""Imports a source into a vault of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from vaults.domain.actors import Actor
+from vaults.domain.import_export import import_runs
+from vaults.domain.import_export.line_import import NumberedLine, import_lines
+from vaults.domain.import_export.line_rights import OWNER_RIGHTS
+from vaults.domain.import_export.row_writer import LineOutcome
+from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Push, import_source
+from vaults.domain.memories.quotas import UNLIMITED, Quota
+from vaults.vault import Vault
+
+
+async def import_into_vault(
+    vault: Vault, actor: Actor, plan: ImportPlan, progress: OnBatch = lambda _: None, quota: Quota = UNLIMITED
+) -> ImportTally:
+    """Store every record of a source that is new or changed there, as one run that can be undone. Vectors are queued:
+    whatever is stored is found by its words. Raises ``InvalidArgument`` for what is no such source, ``StorageFull``,
+    and ``QuotaExceeded``: what the last tally counted is in the vault, and the same import goes on from there."""
+    async with open_push(vault, actor, (plan.source.name, str(plan.path.absolute())), quota) as push:
+        return await import_source(plan, push, progress)
+
+
+@asynccontextmanager
+async def open_push(
+    vault: Vault, actor: Actor, origin: tuple[str, str], quota: Quota = UNLIMITED
+) -> AsyncIterator[Push]:
+    """What stores lines in a vault, as one run. ``origin``: the source's name, and where it was read, for people."""
+    run = await vault.db.write(lambda tx: import_runs.begin(tx, actor, *origin))
+
+    async def push(lines: Sequence[NumberedLine]) -> list[LineOutcome]:
+        return await import_lines(vault, actor, run, lines, quota, OWNER_RIGHTS)
+
+    try:
+        yield push
+        await vault.db.write(lambda tx: import_runs.end(tx, run.seq))
+    finally:
+        vault.start_background_work()
