@@ -66,7 +66,7 @@ SEARCH_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class BackgroundWork:
+class BackgroundPlan:
     """What a process does besides calls and a vault's own upkeep."""
 
     vectors: bool  # backfill the vectors a vault lacks
@@ -82,8 +82,8 @@ class BackgroundWork:
         )
 
 
-SERVER_WORK = BackgroundWork(vectors=True, rounds=True)
-COMMAND_WORK = BackgroundWork(vectors=False, rounds=False)
+SERVER_WORK = BackgroundPlan(vectors=True, rounds=True)
+COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False)
 """For a process that ends with its command: nothing that needs the model, and only the vaults asked for."""
 
 
@@ -169,7 +169,7 @@ async def open_services(
     *,
     recorders: Recorders = NO_RECORDERS,
     load_model: Callable[[], Embedder] | None = None,
-    background: BackgroundWork = SERVER_WORK,
+    background: BackgroundPlan = SERVER_WORK,
 ) -> AsyncIterator[Services]:
     """Open control.db, the vault pool and the embedding service. The model loads on first need, by ``load_model`` if
     given (tests bring a small one)."""
@@ -217,7 +217,7 @@ async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyU
     return usage
 
 
-def _start_pool(stack: AsyncExitStack, pool: VaultPool, background: BackgroundWork) -> VaultPool:
+def _start_pool(stack: AsyncExitStack, pool: VaultPool, background: BackgroundPlan) -> VaultPool:
     stack.push_async_callback(pool.close)
     stack.push_async_callback(pool.part)
     if background.rounds:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from server.services import BackgroundWork, Services
+    from server.services import BackgroundPlan, Services
     from server.settings import LoadedSettings
     from vaults.db.connection import Database
     from vaults.registry import VaultEntry
@@ -65,7 +65,7 @@ async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_all(
-    loaded: LoadedSettings, modules: Sequence[str] = (), background: BackgroundWork | None = None
+    loaded: LoadedSettings, modules: Sequence[str] = (), background: BackgroundPlan | None = None
 ) -> AsyncIterator[Services]:
     """Open everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``:
     load only their tools. ``background``: the background work; by default little, since the process soon ends."""

@@ -23,6 +23,15 @@ def test_a_module_is_named_for_what_it_holds(path: Path) -> None:
     assert path.stem.strip("_") not in FORBIDDEN_NAMES
 
 
+def test_a_public_class_name_stands_in_one_module() -> None:
+    places: dict[str, set[Path]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, set()).add(path.relative_to(ROOT))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_only_settings_reads_the_environment() -> None:
     readers = [
         str(path.relative_to(ROOT))
