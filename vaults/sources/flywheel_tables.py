@@ -145,6 +145,7 @@ class _FlywheelState:
         confidence = to_fraction(row["confidence"])
         days = row["ttl_days"]
         entities = parse_json(row["entities_json"])
+        accessed, changed = to_rfc3339(row["accessed_at"]), to_rfc3339(row["updated_at"])
         yield from to_memories(
             {
                 "external_id": own,
@@ -160,8 +161,8 @@ class _FlywheelState:
                 "ttl_days": days if isinstance(days, int | float) and 0 < days <= 36_500 else None,
                 "visibility": "private" if row["visibility"] == "private" else None,
                 "created_at": to_rfc3339(row["created_at"]),
-                "updated_at": to_rfc3339(row["updated_at"]),
-                "accessed_at": to_rfc3339(row["accessed_at"]),
+                "updated_at": changed,
+                "accessed_at": accessed if (accessed or "") > (changed or "") else None,  # storing sets it, too
                 "supersedes": self._memory_id(older) if older is not None else None,
                 "archived_at": to_rfc3339(row["updated_at"] or row["created_at"]) if is_over else None,
                 "archived_reason": (cut_text(row["supersede_reason"], 500) or "superseded") if is_over else None,

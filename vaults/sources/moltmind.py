@@ -47,6 +47,8 @@ _LEFT = {
     "moltbook_auth": "Moltbook credentials",
     "moltbook_posts": "Moltbook post digests",
 }
+_FAILED = " [FAILED]"
+"""How the words of an event end whose call failed."""
 _FEEDBACK = frozenset({"bug", "feature_request", "friction"})
 
 
@@ -124,9 +126,25 @@ def _to_handoff(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
     )
 
 
+_LOGGED_CALLS = {
+    "memory_stored": "mm_store",
+    "memory_updated": "mm_update",
+    "memory_archived": "mm_delete",
+    "handoff_created": "mm_handoff_create",
+}
+"""Events that are calls of a tool, which stand in the diagnostics, too: there without what the call was about."""
+
+
 def _to_event(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
     if row["event_type"] == "tool_call":
         return  # each of them stands in the diagnostics, too, and there with its tool and its outcome
+    tool = _LOGGED_CALLS.get(row["event_type"])
+    took = tool and file.first(
+        "SELECT latency_ms FROM diagnostics WHERE session_id = ? AND tool_name = ? AND success AND created_at >= ?"
+        " ORDER BY created_at",
+        (row["session_id"], tool, row["created_at"]),
+    )
+    failed = str(row["summary"] or "").endswith(_FAILED)
     yield without_empty(
         {
             "kind": "event",
@@ -134,13 +152,23 @@ def _to_event(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
             "session": _session_id(file, row["session_id"]),
             "at": require(to_rfc3339(row["created_at"]), "has no time"),
             "type": require(to_label(row["event_type"]), "has no type"),
-            "resource": to_label(row["resource_id"]),
+            "resource": _resource_id(file, row["resource_id"]),
+            "tool": tool,
+            "outcome": ("internal" if failed else "ok") if tool else None,
+            "ms": _to_duration(took),
         }
     )
 
 
+def _resource_id(file: SqliteFile, value: Any) -> str | None:
+    """What an event is about: a memory of the file by its external id, anything else by its name."""
+    known = value and file.first("SELECT 1 FROM memories WHERE id = ?", (value,))
+    return _id("", value) if known else to_label(value)
+
+
 def _to_call(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
-    took = row["latency_ms"]
+    if row["success"] and _is_logged(file, row):
+        return
     yield without_empty(
         {
             "kind": "event",
@@ -150,9 +178,20 @@ def _to_call(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
             "type": "tool_call",
             "tool": to_label(row["tool_name"]),
             "outcome": "ok" if row["success"] else "internal",
-            "ms": float(took) if isinstance(took, int | float) and 0 <= took < 1e15 else None,
+            "ms": _to_duration(row["latency_ms"]),
         }
     )
+
+
+def _is_logged(file: SqliteFile, row: Row) -> bool:
+    """Whether a call that succeeded is an event of its session, too: once a version logged them, it logged each."""
+    event = next((event for event, tool in _LOGGED_CALLS.items() if tool == row["tool_name"]), None)
+    logged = "SELECT 1 FROM first_events WHERE session_id = ? AND event_type = ? AND created_at <= ?"
+    return event is not None and file.first(logged, (row["session_id"], event, row["created_at"])) is not None
+
+
+def _to_duration(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e15 else None
 
 
 def _to_claim(file: SqliteFile, _: int, row: Row) -> Iterable[Fields]:
@@ -195,12 +234,14 @@ _HANDOFFS = (
     "session_id", "created_at",
 )  # fmt: skip
 _CLAIMS = ("resource", "session_id", "claimed_at", "description")
-_EVENTS = ("id", "session_id", "event_type", "resource_id", "created_at")
+_EVENTS = ("id", "session_id", "event_type", "resource_id", "summary", "created_at")
 _CALLS = ("id", "tool_name", "success", "latency_ms", "session_id", "created_at")
 
 
 def _to_tables(file: SqliteFile) -> Sequence[TableReading]:
     """The tables that are read; what others refer to comes first."""
+    first = "SELECT session_id, event_type, MIN(created_at) AS created_at FROM session_events GROUP BY 1, 2"
+    file.note("first_events", first, ("session_id", "event_type", "created_at"))
     return (
         TableReading("sessions", _SESSIONS, _to_session),
         TableReading("memories", _MEMORIES, _to_memory),

@@ -144,7 +144,8 @@ def test_events_come_without_texts_and_each_call_once(tmp_path: Path) -> None:
             {"id": "e2", "event_type": "tool_call", **event},
         ],
         "diagnostics": [
-            {"id": "d1", "success": 1, "session_id": "s1", **call},
+            {"id": "d0", "success": 1, "session_id": "s1", **call},
+            {"id": "d1", "success": 1, "session_id": "s1", **call, "tool_name": "mm_recall"},
             {"id": "d2", "success": 0, "error_message": "a secret", **call},
         ],
         "feedback": [{"id": "f1", "type": "bug", "message": "It sank", "tool_name": "mm_store", "created_at": NOON}],
@@ -153,14 +154,39 @@ def test_events_come_without_texts_and_each_call_once(tmp_path: Path) -> None:
     assert [
         (event["external_id"], event["type"], event.get("tool"), event.get("outcome")) for event in found.of("event")
     ] == [
-        ("moltmind:event:e1", "memory_stored", None, None),
-        ("moltmind:call:d1", "tool_call", "mm_store", "ok"),
+        ("moltmind:event:e1", "memory_stored", "mm_store", "ok"),
+        ("moltmind:call:d1", "tool_call", "mm_recall", "ok"),
         ("moltmind:call:d2", "tool_call", "mm_store", "internal"),
     ]
     assert "secret" not in json.dumps(found.lines)
     assert found.left == {"error messages of tool calls": 1}
     (feedback,) = found.of("feedback")
     assert (feedback["type"], feedback["message"], feedback["tool"]) == ("bug", "It sank", "mm_store")
+
+
+def test_a_call_that_wrote_is_one_event_with_its_memory_and_time(tmp_path: Path) -> None:
+    """As 0.9.0 logs each: what it did among the session's events, and how long it took among the diagnostics."""
+    logged = {"session_id": "s1", "event_type": "memory_stored", "resource_id": "m1"}
+    call = {"tool_name": "mm_store", "success": 1, "session_id": "s1"}
+    rows = {
+        "sessions": [SESSION],
+        "memories": [memory("m1")],
+        "session_events": [
+            {"id": "e1", "summary": "Stored raw memory: Tides", "created_at": LATER, **logged},
+            {"id": "e2", "summary": "Stored raw memory: Tides [FAILED]", "created_at": LATER, **logged},
+        ],
+        "diagnostics": [
+            {"id": "before sessions had events", "latency_ms": 9, "created_at": NOON, **call},
+            {"id": "d1", "latency_ms": 1.5, "created_at": LATER, **call},
+        ],
+    }
+    found = read_source(SOURCE, make_database(tmp_path / "memory.db", LATEST, rows))
+    told = ("external_id", "outcome", "ms", "resource")
+    assert [tuple(map(event.get, told)) for event in found.of("event")] == [
+        ("moltmind:event:e1", "ok", 1.5, "moltmind:m1"),
+        ("moltmind:event:e2", "internal", 1.5, "moltmind:m1"),
+        ("moltmind:call:before sessions had events", "ok", 9, None),
+    ]
 
 
 def test_the_first_version_of_the_file_is_read(tmp_path: Path) -> None:

@@ -170,9 +170,9 @@ def _write_extras(tx: Writer, actor: Actor, memory: tuple[int, str], line: Memor
     seq, _ = memory
     extras = {"archived_at": line.archived_at, "archived_reason": line.archived_reason, "updated_at": line.updated_at}
     _set_columns(tx, seq, {name: value for name, value in extras.items() if value is not None})
-    if line.archived_at is not None:
+    if line.archived_at is not None or line.updated_at is not None:
         indexing.refresh_passages(tx, seq)
-    if line.access_count:
+    if line.access_count or line.accessed_at is not None:  # some systems know when, but not how often
         accesses = {"memory": seq, "at": line.accessed_at or line.created_at or clock.now(), "times": line.access_count}
         tx.run(
             "INSERT INTO memory_accesses (memory, accessed_at, times) VALUES (:memory, :at, :times)"
@@ -195,16 +195,17 @@ def _set_columns(tx: Writer, seq: int, values: Mapping[str, Any]) -> None:
 def _supersede(tx: Writer, memory: tuple[int, str], external_id: str, viewer: str | None) -> None:
     seq, memory_id = memory
     old = tx.one(
-        "SELECT m.id, m.archived_reason, m.updated_at FROM memories m WHERE (m.external_id = :id OR m.id = :id)"
+        "SELECT m.seq, m.id, m.archived_reason, m.updated_at FROM memories m WHERE (m.external_id = :id OR m.id = :id)"
         f" AND m.seq <> :seq AND m.superseded_by IS NULL AND {_visible('m')}",
         {"id": external_id, "seq": seq, "viewer": viewer},
     )
     if old is None:
         return
-    old_id, reason, updated_at = old
+    old_seq, old_id, reason, updated_at = old
     if not _is_succeeded_by(tx, memory_id, old_id):  # else neither would be left
         lifecycle.mark_superseded(tx, old_id, memory_id, reason)
-        tx.run("UPDATE memories SET updated_at = :at WHERE id = :id", {"at": updated_at, "id": old_id})  # long ago
+        _set_columns(tx, old_seq, {"updated_at": updated_at})  # long ago
+        indexing.refresh_passages(tx, old_seq)
 
 
 def _is_succeeded_by(tx: Reader, memory_id: str, other: str) -> bool:
