@@ -86,6 +86,8 @@ def read_versions(entries: Sequence[dict[str, Any]], left: Counter[str]) -> Iter
             # Superseded it is anyway, once the next line is in; archived also if that one is refused.
             "archived_at": (to_rfc3339(later.get("updated_at")) or at) if later else None,
             "archived_reason": "changed in Mem0" if later else None,
+            # An export of the same memory says more: whom it is of, and its metadata.
+            "partial": None if later else True,
         }
         yield from to_memories(fields)
         before = external_id

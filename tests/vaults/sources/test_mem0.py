@@ -180,6 +180,7 @@ def test_a_history_carries_earlier_texts_as_superseded(tmp_path: Path, *, as_jso
             "metadata": {"role": "user"},
             "created_at": "2026-11-02T00:00:00.000Z",
             "supersedes": "mem0:m1:h1",
+            "partial": True,
         },
     ]
     assert found.left == {"deleted memories": 1} | ({} if as_json else {"recent messages kept for context": 1})

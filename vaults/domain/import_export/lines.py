@@ -64,6 +64,7 @@ class MemoryLine(MemoryFields):
     )
     access_count: Annotated[int, Field(ge=0, le=2**53)] = 0
     accessed_at: Time | None = None
+    partial: bool = False  # of a memory that is here, only what the line has is changed
 
 
 class RecordLine(BaseModel):

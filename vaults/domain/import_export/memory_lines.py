@@ -135,12 +135,24 @@ def update(
         "archived_reason": one.line.archived_reason,
     }
     before = {name: getattr(present, name) for name in fields}
+    derived = tx.value("SELECT title_derived FROM memories WHERE seq = :seq", {"seq": seq})
+    if one.line.partial:
+        fields = _keep_the_rest(one.line, fields, before, is_title_derived=bool(derived))
     if before == fields:
         return None
-    derived = tx.value("SELECT title_derived FROM memories WHERE seq = :seq", {"seq": seq})
-    _change(vault, tx, seq, fields | {"title_derived": int(one.prepared.title_derived)})
+    is_derived = one.prepared.title_derived if fields["title"] == one.prepared.title else derived
+    _change(vault, tx, seq, fields | {"title_derived": int(is_derived)})
     _write_extras(tx, actor, (seq, memory_id), one.line, viewer)
     return before | {"title_derived": derived}
+
+
+def _keep_the_rest(
+    line: MemoryLine, fields: Mapping[str, Any], present: Mapping[str, Any], *, is_title_derived: bool
+) -> dict[str, Any]:
+    """What a memory becomes by a line that says only a part of it."""
+    said = line.model_fields_set | ({"title"} if is_title_derived else set())
+    kept = {name: value if name in said else present[name] for name, value in fields.items()}
+    return kept | {"metadata": {**present["metadata"], **fields["metadata"]}}
 
 
 def restore(vault: Vault, tx: Writer, memory_id: str, before: Mapping[str, Any]) -> None:

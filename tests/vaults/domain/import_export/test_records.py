@@ -159,6 +159,21 @@ async def test_what_changed_at_its_source_is_updated_and_what_changed_here_is_ke
     assert "Mine." in (await ask("note_read", path="daily/a.md")).content["text"]
 
 
+async def test_a_line_that_says_a_part_takes_nothing_away(vault: Vault, tmp_path: Path) -> None:
+    """As the history of Mem0, which knows nobody, after a list, which knows whom a memory is of."""
+    whole = {"external_id": "m1", "content": "Likes tea", "created_at": DAY, "title": "Drinks", "entity": "Ann",
+             "author": "bot", "tags": ["food"], "metadata": {"source": "chat"}, "thread": "r1"}  # fmt: skip
+    part = {"external_id": "m1", "content": "Likes green tea", "metadata": {"role": "user"}, "partial": True}
+    await import_jsonl(vault, OWNER, written(tmp_path / "in.jsonl", [whole]))
+    assert (await import_jsonl(vault, OWNER, written(tmp_path / "more.jsonl", [part]))).count("updated") == 1
+    line = json.loads((await exported(vault, tmp_path / "out"))["memories.jsonl"])
+    expected = whole | {"content": "Likes green tea", "metadata": {"source": "chat", "role": "user"}}
+    assert {name: line[name] for name in whole} == expected
+    await undone(vault)
+    line = json.loads((await exported(vault, tmp_path / "undone"))["memories.jsonl"])
+    assert {name: line[name] for name in whole} == whole
+
+
 async def test_a_note_of_ones_own_is_never_replaced(vault: Vault, tmp_path: Path, ask: Asking) -> None:
     assert (await ask("note_write", path="daily/a.md", content="mine\n")).ok
     tally = await import_jsonl(vault, OWNER, written(tmp_path / "in.jsonl", ONE_OF_EACH))
