@@ -32,7 +32,7 @@ def show_tally(plan: ImportPlan, tally: ImportTally, *, as_json: bool) -> None:
         say_json({"counts": tally.counts, "rejected": tally.rejected, "left": tally.left})
         return
     say(describe_counts(tally))
-    if len(tally.counts) > 1 or "memory" not in tally.counts:
+    if tally.counts and set(tally.counts) != {"memory"}:
         _show_kinds(tally.counts)
     if merged := tally.count("merged"):
         say_on_stderr(f"{merged} of those known told tags or other details that were not there yet")
@@ -75,16 +75,20 @@ def _show_kinds(counts: Mapping[str, Mapping[str, int]]) -> None:
 
 def _show_left(left: Mapping[str, int]) -> None:
     for what, number in sorted(left.items()):
-        say_on_stderr(f"not carried over: {number} {what}")
+        say_on_stderr(f"not carried over: {what} ({number})")
 
 
 def _to_words(kind: str) -> str:
     return kind.replace("_", " ")
 
 
+_USUALLY_TELLING = ("title", "content", "goal", "summary", "reason", "message", "wrong", "entity", "name", "resource")
+_TELLING = {"note": ("path",), "event": ("tool", "type")}
+
+
 def _to_sample(fields: Mapping[str, Any]) -> str:
     """A record on one line: its most telling text."""
-    names = ("title", "content", "goal", "summary", "reason", "message", "wrong", "entity", "path", "name", "resource")
+    names = _TELLING.get(fields.get("kind", "memory"), _USUALLY_TELLING)
     told = next((str(fields[name]) for name in names if fields.get(name)), str(fields.get("external_id", "")))
     line = " ".join(told.split())
     return line if len(line) <= SAMPLE_CHARACTERS else f"{line[:SAMPLE_CHARACTERS]}…"
@@ -133,6 +137,9 @@ def show_undone(tally: UndoTally, *, as_json: bool) -> None:
     """What became of an undone run."""
     if as_json:
         say_json({"removed": tally.removed, "restored": tally.restored, "kept": tally.kept})
+        return
+    if tally.total == 0:
+        say("nothing of it is left to take back")
         return
     say(
         f"{tally.removed.total()} removed, {tally.restored.total()} as before,"

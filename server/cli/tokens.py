@@ -29,15 +29,21 @@ def create(
     vault: Annotated[list[str], typer.Option(metavar="<str>", help="vault it opens; repeat for more, '*' for all")],
     role: Annotated[Literal["reader", "writer", "admin"], typer.Option(help="what it may do there")],
     ttl: Annotated[str | None, typer.Option(help="life, such as 30d or 12h; default: auth.token_ttl")] = None,
-    tools: Annotated[Literal["agent", "notes", "full"] | None, typer.Option(help="tools it is shown")] = None,
+    tools: Annotated[
+        str | None, typer.Option(help="tools it is shown: agent, notes or full, or another system's, such as moltmind")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Issue a token and the grants it needs. It is shown once."""
     from auth.roles import parse_role
     from auth.tokens import TokenRequest
+    from server.caller_views import PRESET_NAMES
     from server.cli.output import say, say_json, say_on_stderr
     from server.cli.runtime import load_settings, run_async
+    from vaults.errors import InvalidArgument
 
+    if tools is not None and tools not in PRESET_NAMES:
+        raise InvalidArgument("--tools", f"must be one of {', '.join(PRESET_NAMES)}")
     loaded = load_settings(ctx)
     seconds = _seconds(ttl or loaded.settings.auth.token_ttl)
     request = TokenRequest(subject, tuple(dict.fromkeys(vault)), parse_role(role), seconds, tools)

@@ -49,24 +49,37 @@ async def connect_to_vault(url: str, token_file: Path, vault: str) -> AsyncItera
 
     endpoint, token = endpoint_of(url, vault), token_in(token_file)
     headers = {"Authorization": f"Bearer {token}"}
+    answered: list[int] = []
+
+    async def note(response: httpx2.Response) -> None:
+        answered[:] = [response.status_code]
+
     try:
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(90.0), trust_env=False) as http,
+            httpx2.AsyncClient(
+                headers=headers, timeout=httpx2.Timeout(90.0), trust_env=False, event_hooks={"response": [note]}
+            ) as http,
             # List every tool: the client checks results against the schemas it was shown.
             Client(streamable_http_client(f"{endpoint}?tools=full", http_client=http)) as client,
         ):
             yield RemoteVault(client)
     except (httpx2.HTTPError, MCPError, OSError, ExceptionGroup) as failure:
-        raise _real_cause(failure, (httpx2.HTTPError, MCPError, OSError), endpoint) from None
+        raise _real_cause(failure, (httpx2.HTTPError, MCPError, OSError), endpoint, answered) from None
 
 
-def _real_cause(failure: Exception, far: tuple[type[Exception], ...], endpoint: str) -> Exception:
-    """The real cause: the client's task groups wrap whatever is raised inside them."""
+_REFUSALS = {401: "refuses the token", 403: "refuses the token", 404: "is no vault that the token opens"}
+
+
+def _real_cause(
+    failure: Exception, far: tuple[type[Exception], ...], endpoint: str, answered: Sequence[int]
+) -> Exception:
+    """The real cause: the client's task groups wrap whatever is raised inside them. ``answered``: the last status."""
     single: Exception = failure
     while isinstance(single, ExceptionGroup):
         single = single.exceptions[0]
     if isinstance(single, far):
-        return VaultUnavailable(f"{endpoint} cannot be reached, or refuses the token")
+        reason = _REFUSALS.get(answered[0], "cannot be reached") if answered else "cannot be reached"
+        return VaultUnavailable(f"{endpoint} {reason}")
     return single
 
 

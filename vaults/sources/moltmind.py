@@ -268,8 +268,12 @@ def _to_readings(file: SqliteFile, left: Counter[str]) -> Sequence[TableReading]
 
 def _find_file(path: Path) -> Path:
     """The file itself, or that of a folder: ``.moltmind``, or one that holds it."""
-    inside = (path / FILE, path / FOLDER / FILE)
-    return next((each for each in inside if each.is_file()), path) if path.is_dir() else path
+    if not path.is_dir():
+        return path
+    for inside in (path / FILE, path / FOLDER / FILE):
+        if inside.is_file():
+            return inside
+    raise InvalidArgument("PATH", f"{path} holds no {FILE} of MoltMind")
 
 
 def _find(places: SearchPlaces) -> Iterator[Path]:

@@ -52,7 +52,7 @@ def _name_columns(header: list[str], columns: Mapping[str, str]) -> list[tuple[s
             raise InvalidArgument("PATH", f"has a column '{name}' for {field}, which {reason}")
         named.append((name, field))
     if "content" not in [field for _, field in named]:
-        known = ", ".join(name for name, _ in named[:20])
+        known = ", ".join(name if len(name) <= 40 else f"{name[:40]}…" for name, _ in named[:20])
         raise InvalidArgument(
             "PATH", f"has no column content; its columns are: {known}", hint="say which column is the content"
         )

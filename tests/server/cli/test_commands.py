@@ -6,6 +6,7 @@ server.cli.version, server.redaction, server.version.
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -107,10 +108,17 @@ def test_tokens_are_shown_once(strongroom: Strongroom) -> None:
     assert strongroom("token", "revoke", made["id"]).code == 0
     assert strongroom("token", "list", "--json").json["tokens"][0]["revoked_at"]
     assert strongroom("token", "revoke", "nobody").code == 1
-    for wrong in (["--ttl", "soon"], ["--role", "king"], ["--vault", "typo"]):
+    for wrong in (["--ttl", "soon"], ["--role", "king"], ["--tools", "moldmint"], ["--vault", "typo"]):
         base = {"--subject": "s", "--vault": "a", "--role": "reader", "--ttl": "1d"} | {wrong[0]: wrong[1]}
         ran = strongroom("token", "create", *(word for pair in base.items() for word in pair))
         assert (ran.code, ran.out) == (1 if wrong[0] == "--vault" else 2, ""), wrong
+
+
+def test_a_token_may_be_shown_the_tools_of_another_system(strongroom: Strongroom) -> None:
+    strongroom("vault", "create", "a")
+    made = strongroom("token", "create", "--subject", "s", "--vault", "a", "--role", "writer", "--tools", "moltmind")
+    claims = made.out.split(".")[1]
+    assert json.loads(base64.urlsafe_b64decode(claims + "=="))["preset"] == "moltmind"
 
 
 def test_configuration_errors_are_one_line_naming_the_key(strongroom: Strongroom, tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_runs_are_listed_and_taken_back(strongroom: Strongroom, tmp_path: Path) 
     assert "undone" in strongroom("import", "list", "--vault", "main").out
     again = strongroom("import", "undo", run["id"], "--vault", "main", "--json")
     assert again.json == {"removed": {}, "restored": {}, "kept": {}}
+    assert strongroom("import", "undo", run["id"], "--vault", "main").out == "nothing of it is left to take back\n"
     assert strongroom("import", "undo", "nothing", "--vault", "main").err == "strongroom: no import nothing\n"
 
 
@@ -102,6 +103,21 @@ def test_what_is_missing_or_unknown_is_named(strongroom: Strongroom, tmp_path: P
     ):
         ran = strongroom("import", *args)
         assert (ran.code, word in ran.err, "Traceback" in ran.err) == (2, True, False), (args, ran.err)
+
+
+def test_records_are_shown_by_what_tells_most_of_them(strongroom: Strongroom, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    event = {"kind": "event", "external_id": "e1", "at": DAY, "type": "tool_call", "tool": "mm_store", "resource": "f3"}
+    source.write_text(f"{json.dumps(LINES[3])}\n{json.dumps(event)}\n")
+    shown = strongroom("import", "jsonl", str(source), "--dry-run").out.splitlines()
+    assert [line.strip() for line in shown[1:]] == ["1 event", "mm_store", "1 note", "daily/a.md"]
+
+
+def test_a_source_with_nothing_in_it_says_so_on_one_line(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    (tmp_path / "in.jsonl").write_text("")
+    ran = strongroom("import", "jsonl", str(tmp_path / "in.jsonl"), "--vault", "main")
+    assert ran.out == "0 stored, 0 known already, 0 rejected\n"
 
 
 def test_columns_of_a_table_are_mapped_while_it_is_read(strongroom: Strongroom, tmp_path: Path) -> None:

@@ -169,6 +169,23 @@ def test_import_and_export_reach_another_server(
     assert token not in refused.err
 
 
+def test_a_far_server_that_does_not_take_part_is_told_from_one_that_is_not_there(
+    strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    url, token, _ = server
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"content": "a fact"}\n')
+    for text, vault, place, reason in (
+        ("wrong", "main", url, "refuses the token"),
+        (token, "unknown", url, "is no vault that the token opens"),
+        (token, "main", "http://127.0.0.1:9", "cannot be reached"),
+    ):
+        (tmp_path / "token").write_text(text)
+        far = ("--url", place, "--token-file", str(tmp_path / "token"))
+        ran = strongroom("import", "jsonl", str(source), "--vault", vault, *far)
+        assert (ran.code, ran.err.splitlines()[-1]) == (1, f"strongroom: {place}/v/{vault}/mcp {reason}")
+
+
 def test_a_port_in_use_and_an_open_bind_stop_the_start(
     strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]]
 ) -> None:
