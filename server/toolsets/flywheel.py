@@ -10,7 +10,9 @@ _CODES = {"conflict": "WRITE_CONFLICT", "already_exists": "FILE_EXISTS", "not_fo
 
 def _to_error(refusal: OldToolRefusal) -> OldAnswer:
     code = {"code": _CODES[refusal.code]} if refusal.code in _CODES else {}
-    return OldAnswer({"success": False, "error": refusal.message, **code}, is_error=True)
+    # What reads says ``error`` there, what writes ``message``.
+    words = {"error": refusal.message, "message": refusal.message}
+    return OldAnswer({"success": False, **words, **code}, is_error=True)
 
 
 TOOLSET = Toolset(

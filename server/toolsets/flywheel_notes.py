@@ -143,8 +143,10 @@ async def read(
         if not heading:
             raise OldToolRefusal("action=section requires heading.")
         note = await ask("note_read", path=path, part="section", heading=heading, max_tokens=WHOLE)
-        text, cut = _cut(note.get("text") or "", max_section_chars)
-        return {"path": note["path"], "heading": heading, "content": text, "truncated": cut or note["truncated"]}
+        title, level, body = _split_section(note.get("text") or "")
+        text, cut = _cut(body, max_section_chars)
+        told = {"path": note["path"], "heading": title, "level": level}
+        return {**told, "content": text, "truncated": cut or note["truncated"]}
     if action == "sections":
         if not pattern:
             raise OldToolRefusal("action=sections requires pattern.")
@@ -173,6 +175,16 @@ async def read(
         "aliases": note.get("aliases") or [],
         **content,
     }
+
+
+def _split_section(text: str) -> tuple[str, int, str]:
+    """The heading of a section, its level, and what stands below it; the heading may be underlined."""
+    first, _, body = text.partition("\n")
+    level = len(first) - len(first.lstrip("#"))
+    if level == 0:
+        underline, _, body = body.partition("\n")
+        level = 1 if underline.startswith("=") else 2
+    return first.lstrip("#").strip(), level, body.strip("\r\n")
 
 
 def _cut(text: str, most: float) -> tuple[str, bool]:
@@ -352,10 +364,15 @@ async def tasks(
     page = await ask("tasks", action="list", limit=_bounded(first + many), max_tokens=WHOLE, **asked)
     found = [each for each in page["tasks"] if not has_due_date or each.get("due")]
     shown = [_task(each) for each in found[first : first + many]]
-    total = len(found) if has_due_date else page["total"]
+    counts = {name: await _count_tasks(ask, asked | {"status": ours}) for name, ours in _STATUS.items()}
     return {
-        **({"path": path} if path else {}), "total_count": total, "returned_count": len(shown), "tasks": shown,
+        **({"path": path} if path else {}), "total_count": sum(counts.values()),
+        **{f"{name}_count": count for name, count in counts.items()}, "returned_count": len(shown), "tasks": shown,
     }  # fmt: skip
+
+
+async def _count_tasks(ask: OurTools, asked: Json) -> int:
+    return int((await ask("tasks", action="list", limit=1, **asked))["total"])
 
 
 async def _toggle(ask: OurTools, path: str, text: str, dry_run: bool) -> Json:  # noqa: FBT001  as it was called

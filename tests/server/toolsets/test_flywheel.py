@@ -12,6 +12,7 @@ from tests.server.toolsets.scripts import ANY, Optional, Step, call, run_script
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+FAILURE = {"success": False, "error": str, "message": str}
 CHANGED = {"success": True, "message": str, "path": str, "contentHash": str, "undoAvailable": True}
 LINE = {"path": str, "title": str, "modified": str, "created": str, "tags": [str], "frontmatter": dict}
 TASK = {"path": str, "line": int, "text": str, "status": str, "context": str, "tags": [str]}
@@ -19,20 +20,26 @@ FACT = {
     "key": str, "value": str, "type": str, "entity": Optional(str), "confidence": float, "visibility": str,
     "owner_scope": str,
 }  # fmt: skip
+TASK_COUNTS = {"open_count": int, "completed_count": int, "cancelled_count": int}
 NOTE = "# Alpha\n\nOwned by [[Sarah]].\n\n## Log\n\n- begun\n\n## Tasks\n\n- [ ] Write plan\n"
+
+
+def failure(words: str) -> dict[str, object]:
+    return FAILURE | {"error": words, "message": words}
+
 
 NOTES = [
     Step("note", {"action": "create", "path": "projects/alpha.md", "content": NOTE,
                   "frontmatter": {"type": "project", "status": "active"}, "skipWikilinks": True}, CHANGED),
     Step("note", {"action": "create", "path": "people/Sarah.md", "content": "# Sarah\n\nLeads alpha.\n"}, CHANGED),
     Step("note", {"action": "create", "path": "projects/alpha.md", "content": "again"},
-         {"success": False, "error": str, "code": "FILE_EXISTS"}, is_error=True),
+         FAILURE | {"code": "FILE_EXISTS"}, is_error=True),
     Step("read", {"action": "structure", "path": "projects/alpha.md"},
          {"path": "projects/alpha.md", "title": "Alpha", "sections": [{"heading": str, "level": int, "line": int}],
           "line_count": int, "frontmatter": {"type": "project", "status": "active"}, "tags": [], "aliases": [],
           "content": str, "truncated": False, "returned_chars": int}),
     Step("read", {"action": "section", "path": "projects/alpha.md", "heading": "Log"},
-         {"path": "projects/alpha.md", "heading": "Log", "content": str, "truncated": False}),
+         {"path": "projects/alpha.md", "heading": "Log", "level": 2, "content": "- begun", "truncated": False}),
     Step("read", {"action": "sections", "path": "projects/alpha.md", "pattern": "^(Log|Tasks)$"},
          {"pattern": "^(Log|Tasks)$", "total_count": 2, "returned_count": 2,
           "sections": [{"path": str, "heading": str, "level": 2, "line": int, "content": str}]}),
@@ -47,14 +54,16 @@ NOTES = [
                           "dry_run": True},
          {"success": True, "message": str, "path": str, "preview": str, "dryRun": True, "contentHash": ANY}),
     Step("note", {"action": "create", "path": "projects/alpha.md", "content": "x", "overwrite": True,
-                  "expectedHash": "{hash}"}, {"success": False, "error": str, "code": "WRITE_CONFLICT"}, is_error=True),
+                  "expectedHash": "{hash}"}, FAILURE | {"code": "WRITE_CONFLICT"}, is_error=True),
     Step("vault_update_frontmatter", {"path": "projects/alpha.md", "frontmatter": {"status": "done"}}, CHANGED),
     Step("vault_add_task", {"path": "projects/alpha.md", "section": "Tasks", "task": "Call Sarah"}, CHANGED),
     Step("tasks", {"path": "projects/alpha.md"},
-         {"path": "projects/alpha.md", "total_count": 2, "returned_count": 2, "tasks": [TASK | {"status": "open"}]}),
+         TASK_COUNTS | {"path": "projects/alpha.md", "total_count": 2, "open_count": 2, "returned_count": 2,
+                        "tasks": [TASK | {"status": "open"}]}),
     Step("tasks", {"action": "toggle", "path": "projects/alpha.md", "task": "Write plan"}, CHANGED),
     Step("tasks", {"status": "completed", "limit": 5},
-         {"total_count": 1, "returned_count": 1, "tasks": [TASK | {"text": "Write plan", "status": "completed"}]}),
+         TASK_COUNTS | {"total_count": 2, "completed_count": 1, "returned_count": 1,
+                        "tasks": [TASK | {"text": "Write plan", "status": "completed"}]}),
     Step("find_notes", {"folder": "projects", "where": {"type": "project"}},
          {"total_matches": 1, "returned": 1, "notes": [LINE | {"path": "projects/alpha.md"}]}),
     Step("search", {"query": "alpha", "limit": 3},
@@ -86,16 +95,16 @@ NOTES = [
     Step("note", {"action": "rename", "path": "projects/alpha.md", "new_name": "omega"},
          CHANGED | {"path": "projects/omega.md", "updatedBacklinks": int}),
     Step("correct", {"action": "undo"}, ANY),
-    Step("note", {"action": "delete", "path": "people/Sarah.md"}, {"success": False, "error": str}, is_error=True),
+    Step("note", {"action": "delete", "path": "people/Sarah.md"}, FAILURE, is_error=True),
     Step("note", {"action": "delete", "path": "people/Sarah.md", "confirm": True}, ANY),
     Step("policy", {"action": "list"}, ANY),
-    Step("policy", {"action": "author", "name": "x"}, {"success": False, "error": str}, is_error=True),
-    Step("link", {"action": "snapshot_diff"}, {"success": False, "error": str, "code": "NOT_FOUND"}, is_error=True),
+    Step("policy", {"action": "author", "name": "x"}, FAILURE, is_error=True),
+    Step("link", {"action": "snapshot_diff"}, FAILURE | {"code": "NOT_FOUND"}, is_error=True),
     Step("init_semantic", {}, ANY),
     Step("discover_tools", {"query": "find broken links"}, {"query": str, "tools": ANY, "hint": str}),
     Step("read", {"action": "raw", "path": "projects/none.md"},
-         {"success": False, "error": str, "code": "NOT_FOUND"}, is_error=True),
-    Step("search", {}, {"success": False, "error": str}, is_error=True),
+         FAILURE | {"code": "NOT_FOUND"}, is_error=True),
+    Step("search", {}, FAILURE, is_error=True),
 ]  # fmt: skip
 
 
@@ -141,10 +150,10 @@ MEMORY = [
     Step("memory", {"action": "get", "key": "project.x.deadline"}, {"found": True, "memory": ANY}),
     Step("memory", {"action": "summarize_session", "summary": "Moved the deadline", "topics": ["x"]},
          {"stored": True, "session_id": str, "summary_length": 18}),
-    Step("memory", {"action": "store", "key": "x"}, {"success": False, "error": "store requires key, value, and type"},
+    Step("memory", {"action": "store", "key": "x"}, failure("store requires key, value, and type"),
          is_error=True),
     Step("memory", {"action": "store", "key": "x", "value": "y" * 2001, "type": "fact"},
-         {"success": False, "error": "value must be 2000 chars or less"}, is_error=True),
+         failure("value must be 2000 chars or less"), is_error=True),
 ]  # fmt: skip
 
 
@@ -167,3 +176,11 @@ async def test_the_server_is_looked_after_by_admins(site):
         assert not (await call(site, "flywheel", tool, arguments, role="admin"))["isError"]
     answer = await call(site, "flywheel", "doctor", {"action": "config", "mode": "set"}, role="admin")
     assert "whoever runs the server" in answer["structuredContent"]["error"]
+
+
+async def test_an_underlined_heading_is_no_part_of_its_section(site):
+    content = "Tides\n=====\n\nHigh at six.\n\nDepths\n------\n\nTen metres.\n"
+    await call(site, "flywheel", "note", {"action": "create", "path": "underlined.md", "content": content})
+    answer = await call(site, "flywheel", "read", {"action": "section", "path": "underlined.md", "heading": "Depths"})
+    found = answer["structuredContent"]
+    assert (found["heading"], found["level"], found["content"]) == ("Depths", 2, "Ten metres.")
