@@ -150,7 +150,11 @@ class _MemoryService:
 def _open(path: Path) -> AbstractContextManager[SourceReading]:
     if path.suffix.lower() == ".json":
         return open_export(path)
-    return open_tables([path / FILE if path.is_dir() and (path / FILE).is_file() else path], _to_readings)
+    if path.is_dir():
+        path /= FILE
+        if not path.is_file():
+            raise InvalidArgument("PATH", f"{path.parent} holds no {FILE}")
+    return open_tables([path], _to_readings)
 
 
 def _find(places: SearchPlaces) -> Iterator[Path]:

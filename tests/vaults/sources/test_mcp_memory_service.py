@@ -168,6 +168,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     for path, reason in ((newer, "its schema is 20, 19 is known"), (other, "none of mcp-memory-service")):
         with pytest.raises(InvalidArgument, match=reason), SOURCE.open(path):
             pass
+    with pytest.raises(InvalidArgument, match=r"holds no sqlite_vec\.db"), SOURCE.open(tmp_path):
+        pass
 
 
 def test_it_is_found_where_its_program_keeps_it(tmp_path: Path) -> None:

@@ -76,12 +76,26 @@ async def sweep(vault: Vault) -> None:
 SWEEP = BackgroundJob(is_sweep_due, sweep)
 
 
+def _came_lately(kind: str, item: str) -> str:
+    """SQL: true of an item that an import brought after ``:before``. What is old where it came from has been here for a
+    short time only: without this, an imported history would be gone within the hour. The tables are those of
+    ``vaults.domain.import_export.import_runs``."""
+    return (
+        "EXISTS (SELECT 1 FROM import_records r JOIN import_runs i ON i.seq = r.run"
+        f" WHERE r.kind = '{kind}' AND r.item = json_array({item}) AND i.started_at >= :before)"
+    )
+
+
+_OLD_SESSION = f"s.status <> 'active' AND s.seen_at < :before AND NOT {_came_lately('session', 's.id')}"
+_OLD_VERSION = f"m.superseded_by IS NOT NULL AND m.updated_at < :before AND NOT {_came_lately('memory', 'm.id')}"
+
+
 def _has_expired(tx: Reader, called: str) -> bool:
     """Whether there is an expired memory, or a call or session from before ``called``."""
     return (
         tx.one(_HAS_EXPIRED, {"now": clock.now()})
         or tx.one("SELECT 1 FROM events WHERE at < :called LIMIT 1", {"called": called})
-        or tx.one("SELECT 1 FROM sessions WHERE status <> 'active' AND seen_at < :called LIMIT 1", {"called": called})
+        or tx.one(f"SELECT 1 FROM sessions s WHERE {_OLD_SESSION} LIMIT 1", {"before": called})
     ) is not None
 
 
@@ -112,9 +126,8 @@ def _forget_events(tx: Writer, before: str) -> bool:
 def _forget_sessions(tx: Writer, before: str) -> bool:
     """Delete sessions ended before this time that no event refers to; handoffs, states and feedback stay."""
     done = tx.run(
-        "DELETE FROM sessions WHERE seq IN (SELECT s.seq FROM sessions s WHERE s.status <> 'active'"
-        " AND s.seen_at < :before AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.seq)"
-        f" LIMIT {ROWS // 10})",
+        f"DELETE FROM sessions WHERE seq IN (SELECT s.seq FROM sessions s WHERE {_OLD_SESSION}"
+        f" AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.seq) LIMIT {ROWS // 10})",
         {"before": before},
     )
     return done == ROWS // 10
@@ -142,8 +155,7 @@ async def _delete_superseded(vault: Vault, before: str, until: float) -> bool:
 
 def _find_superseded(tx: Reader, before: str, limit: int) -> list[tuple[int, str, str]]:
     rows = tx.all(
-        "SELECT seq, id, superseded_by FROM memories WHERE superseded_by IS NOT NULL AND updated_at < :before"
-        " ORDER BY updated_at LIMIT :limit",
+        f"SELECT m.seq, m.id, m.superseded_by FROM memories m WHERE {_OLD_VERSION} ORDER BY m.updated_at LIMIT :limit",
         {"before": before, "limit": limit},
     )
     return [(int(seq), memory_id, by) for seq, memory_id, by in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.importing import import_jsonl
 from tests.noted import until
 from vaults import clock
 from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.maintenance import retention
 
 
@@ -137,6 +140,24 @@ async def test_old_events_and_their_sessions_go_and_feedback_stays(still: Servic
     assert await _value(still, "SELECT COUNT(*) FROM events WHERE owner = 'o'") == 3
     assert await _value(still, "SELECT GROUP_CONCAT(id) FROM sessions WHERE owner = 'o'") == "new"
     assert await _value(still, "SELECT COUNT(*) FROM feedback WHERE session IS NULL") == 1
+
+
+async def test_what_an_import_brought_is_kept_from_then_on(still: Services, tmp_path: Path) -> None:
+    old = "2020-01-01T00:00:00Z"
+    lines = [
+        {"external_id": "m1", "content": "The port is 8080", "created_at": old, "updated_at": old},
+        {"external_id": "m2", "content": "The port is 8081", "created_at": old, "supersedes": "m1"},
+        {"kind": "session", "external_id": "s1", "started_at": old, "goal": "ship it"},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
+        await import_jsonl(vault, Actor("owner", "owner"), tmp_path / "in.jsonl")
+    kept = "SELECT (SELECT COUNT(*) FROM memories) || ' ' || (SELECT COUNT(*) FROM sessions WHERE goal = 'ship it')"
+    await _sweep(still)
+    assert await _value(still, kept) == "2 1"
+    await _run(still, "UPDATE import_runs SET started_at = ?", clock.ago(100 * 86_400))
+    await _sweep(still)
+    assert await _value(still, kept) == "1 0"
 
 
 async def test_a_sweep_is_owed_hourly_at_once_for_what_expired_and_when_the_clock_went_back(
