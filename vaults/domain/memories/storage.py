@@ -261,6 +261,15 @@ def insert(
     tx: Writer, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, model: str | None
 ) -> tuple[int, StoreResult]:
     """Write one memory with its passages, and its vectors, or queue them for embedding."""
+    identity, source = insert_row(tx, actor, prepared)
+    ready = indexing.index_new(tx, source, prepared.passages, vectors, model)
+    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
+    stored = StoreResult(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+    return source.item.number, stored
+
+
+def insert_row(tx: Writer, actor: Actor, prepared: PreparedMemory) -> tuple[str, MemorySource]:
+    """Write one memory, which nothing finds until it is indexed; returns its id and what to index."""
     fields, identity = prepared.fields, str(uuid7())
     position = _position(tx, actor, fields)
     seq = tx.insert(
@@ -284,9 +293,7 @@ def insert(
             "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    ready = indexing.index_new(tx, _to_source(actor, prepared, seq, position), prepared.passages, vectors, model)
-    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
-    return seq, StoreResult(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+    return identity, _to_source(actor, prepared, seq, position)
 
 
 _encode_words = json.JSONEncoder(ensure_ascii=False).encode
