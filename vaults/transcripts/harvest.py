@@ -29,10 +29,12 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class HarvestBatch:
-    """Lines to be stored, in order; there may be none. ``states``: how far their files were read."""
+    """Lines to be stored, in order; there may be none. ``states``: how far their files were read; ``conversations``:
+    those that are here whole, by the external id of their lines."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     states: dict[Path, FileState] = field(default_factory=dict)
+    conversations: dict[str, Conversation] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,9 +82,10 @@ class HarvestPass:
                 continue
             # What is no longer left out is read from the start.
             start = FileState("") if is_back else FileState("", self._state.place_of(path), before)
-            for lines, state in self._read(reader, path, start, now):
+            for lines, state, whole in self._read(reader, path, start, now):
                 batch.lines.extend(lines)
                 batch.states[path] = state
+                batch.conversations.update(whole)
                 size += sum(len(part["text"]) for line in lines for part in line["parts"])
                 if size >= BATCH_CHARACTERS:
                     yield batch
@@ -123,8 +126,8 @@ class HarvestPass:
 
     def _read(
         self, reader: TranscriptReader, path: Path, before: FileState, now: str
-    ) -> Iterator[tuple[list[dict[str, Any]], FileState]]:
-        """What is new in a file, part by part, with the state after each."""
+    ) -> Iterator[tuple[list[dict[str, Any]], FileState, dict[str, Conversation]]]:
+        """What is new in a file, part by part, with the state after each, and conversations that are whole."""
         place, left_out = before.place, set(before.excluded)
         more = True
         while more:
@@ -132,21 +135,24 @@ class HarvestPass:
                 part = reader.read(path, place, READ_BYTES)
             except InvalidArgument as failure:  # tried again when it has changed
                 self.tally.failed.append((path, failure.message))
-                yield [], FileState(now, place, tuple(sorted(left_out)))
+                yield [], FileState(now, place, tuple(sorted(left_out))), {}
                 return
             except OSError as failure:
                 self.tally.failed.append((path, failure.strerror or "cannot be read"))
                 return
-            lines: list[dict[str, Any]] = []
+            lines, whole = list[dict[str, Any]](), dict[str, Conversation]()
             for conversation in part.conversations:
                 if self._exclusions.exclude_project(conversation.project):
                     self.tally.excluded += 1
                     left_out.add(str(conversation.project))
                 else:
-                    lines += self._to_lines(reader, path, conversation)
+                    made = list(self._to_lines(reader, path, conversation))
+                    lines += made
+                    if conversation.whole and not part.more:
+                        whole[made[0]["external_id"]] = conversation
             more = part.more and part.place != place
             place = part.place
-            yield lines, FileState("" if more else now, place, tuple(sorted(left_out)))
+            yield lines, FileState("" if more else now, place, tuple(sorted(left_out))), whole
 
     def _to_lines(self, reader: TranscriptReader, path: Path, conversation: Conversation) -> Iterator[dict[str, Any]]:
         self.tally.conversations += 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from vaults import clock
@@ -19,6 +20,8 @@ from vaults.transcripts.transcript import Conversation, ReadPlace, TranscriptRea
 
 MAX_FILE = 64 << 20
 """Max bytes of a file of which memories are made: it is read whole whenever it grew."""
+
+NONE_KNOWN: Mapping[str, Conversation] = MappingProxyType({})
 
 VOID = "no longer so in the conversation it was made of"
 
@@ -42,21 +45,24 @@ class MemoryMaker:
     workspace_of: Callable[[str], str]
     kinds: Collection[ExtractionKind] = DEFAULT_KINDS
 
-    def changed_memories(self, documents: Sequence[dict[str, Any]]) -> Iterator[ChangedMemories]:
-        """What becomes of the transcripts that these lines are of. Reads their files whole."""
+    def changed_memories(
+        self, documents: Sequence[dict[str, Any]], known: Mapping[str, Conversation] = NONE_KNOWN
+    ) -> Iterator[ChangedMemories]:
+        """What becomes of the transcripts that these lines are of. Reads their files whole, but for those of ``known``
+        conversations, by external id."""
         wanted = {line["external_id"]: line["uri"] for line in documents if line.get("uri")}
         for transcript, uri in wanted.items():
             reader_name = transcript.split(":", 2)[1]
             path = self.home / uri.removeprefix("~/") if uri.startswith("~/") else Path(uri)
-            conversation = _read_conversation(READERS[reader_name], path, transcript)
+            conversation = known.get(transcript) or _read_conversation(READERS[reader_name], path, transcript)
             if conversation is not None:
                 changed = self._compare(transcript, reader_name, conversation)
                 if changed.lines:
                     yield changed
 
-    def confirm(self, changed: ChangedMemories) -> None:
+    def confirm(self, changed: Iterable[ChangedMemories]) -> None:
         """Keep that the lines are stored."""
-        self.state.store(changed.transcript, changed.kept)
+        self.state.store({each.transcript: each.kept for each in changed})
 
     def _compare(self, transcript: str, reader: str, conversation: Conversation) -> ChangedMemories:
         former = self.state.read(transcript)

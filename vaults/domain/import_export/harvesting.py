@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Collection, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 from vaults.transcripts.extraction.kinds import DEFAULT_KINDS
-from vaults.transcripts.harvest import HarvestPass, HarvestTally
+from vaults.transcripts.harvest import HarvestBatch, HarvestPass, HarvestTally
 from vaults.transcripts.harvest_state import HarvestState
 from vaults.transcripts.memory_state import MemoryState
-from vaults.transcripts.remembering import MemoryMaker
+from vaults.transcripts.remembering import ChangedMemories, MemoryMaker
 
 LINES_AT_ONCE = 64
 
@@ -70,14 +71,41 @@ class Harvester:
             one = HarvestPass(state, LineMaker(self.home, _redact, workspace_key), self.rules)
             maker = MemoryMaker(self.home, memories, _redact, workspace_key, self.kinds)
             report = HarvestReport(one.tally)
-            batches = one.batches()
-            while (batch := await run_in(thread, next, batches, None)) is not None:
-                await _push_all(push, batch.lines, report)
-                for changed in await run_in(thread, list, maker.changed_memories(batch.lines)):
-                    await _push_all(push, changed.lines, report)
-                    await run_in(thread, maker.confirm, changed)
-                await run_in(thread, one.confirm, batch)
+            async with aclosing(_read_ahead(thread, one, maker)) as batches:
+                async for batch, making in batches:
+                    await _push_all(push, batch.lines, report)
+                    changed = await making
+                    await _push_all(push, [line for each in changed for line in each.lines], report)
+                    await run_in(thread, _confirm, one, batch, maker, changed)
         return report
+
+
+async def _read_ahead(
+    thread: Executor, one: HarvestPass, maker: MemoryMaker
+) -> AsyncGenerator[tuple[HarvestBatch, asyncio.Task[list[ChangedMemories]]]]:
+    """Batches, each with its memories that are being made. While one is stored, the next is read; its memories are made
+    once that is confirmed, because they are compared with what was stored before."""
+    batches, making = one.batches(), None
+    coming = asyncio.create_task(run_in(thread, next, batches, None))
+    try:
+        while (batch := await coming) is not None:
+            making = asyncio.create_task(run_in(thread, _make, maker, batch))
+            coming = asyncio.create_task(run_in(thread, next, batches, None))
+            yield batch, making
+    finally:
+        for task in (coming, making):
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*filter(None, (coming, making)), return_exceptions=True)
+
+
+def _make(maker: MemoryMaker, batch: HarvestBatch) -> list[ChangedMemories]:
+    return list(maker.changed_memories(batch.lines, batch.conversations))
+
+
+def _confirm(one: HarvestPass, batch: HarvestBatch, maker: MemoryMaker, changed: Sequence[ChangedMemories]) -> None:
+    maker.confirm(changed)
+    one.confirm(batch)
 
 
 async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport) -> None:

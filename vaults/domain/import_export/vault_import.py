@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from vaults.domain.actors import Actor
 from vaults.domain.import_export import import_runs
-from vaults.domain.import_export.line_import import NumberedLine, import_lines
+from vaults.domain.import_export.line_import import NumberedLine, import_lines, prepare_lines
 from vaults.domain.import_export.line_rights import OWNER_RIGHTS
 from vaults.domain.import_export.row_writer import LineOutcome
 from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Push, import_source
@@ -21,8 +21,12 @@ async def import_into_vault(
     """Store every record of a source that is new or changed there, as one run that can be undone. Vectors are queued:
     whatever is stored is found by its words. Raises ``InvalidArgument`` for what is no such source, ``StorageFull``,
     and ``QuotaExceeded``: what the last tally counted is in the vault, and the same import goes on from there."""
+
+    async def prepare(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
+        return await prepare_lines(vault, actor, lines, OWNER_RIGHTS)
+
     async with open_push(vault, actor, (plan.source.name, str(plan.path.absolute())), quota) as push:
-        return await import_source(plan, push, progress)
+        return await import_source(plan, push, progress, prepare)
 
 
 @asynccontextmanager
