@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vaults.domain.import_export.harvesting import Harvester, HarvestReport
     from vaults.domain.import_export.line_import import NumberedLine
     from vaults.domain.import_export.row_writer import LineOutcome
-    from vaults.domain.import_export.source_import import Push
+    from vaults.domain.import_export.source_import import Prepare, Push
     from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 
 FOLDER = "harvest"
@@ -78,9 +78,9 @@ async def _harvest(
 
     while True:
         try:
-            async with _open_push(loaded, vault, remote) as push:
+            async with _open_push(loaded, vault, remote) as (push, prepare):
                 while True:
-                    _show(await harvester.run(push), quiet=every is not None)
+                    _show(await harvester.run(push, prepare), quiet=every is not None)
                     if every is None:
                         return
                     await asyncio.sleep(every)
@@ -92,31 +92,36 @@ async def _harvest(
 
 
 @asynccontextmanager
-async def _open_push(loaded: LoadedSettings, vault: str, remote: RemoteServer | None) -> AsyncIterator[Push]:
-    """What stores lines in the vault, as one run that can be undone."""
+async def _open_push(
+    loaded: LoadedSettings, vault: str, remote: RemoteServer | None
+) -> AsyncIterator[tuple[Push, Prepare]]:
+    """What stores lines in the vault, as one run that can be undone, and what prepares them for it."""
+    from vaults.domain.import_export.source_import import leave_as_is
+
     if remote is not None:
         from server.remote_vault.vault_client import connect_to_vault
 
         async with connect_to_vault(remote.url, remote.token_file, vault) as remote_vault:
-            yield remote_vault.open_push("harvest", str(Path.home())).push
+            yield remote_vault.open_push("harvest", str(Path.home())).push, leave_as_is
         return
     from auth.principal import owner
     from server.allowance import StoreQuota
     from server.cli.runtime import open_all, require_vault
     from vaults.domain.actors import Actor
-    from vaults.domain.import_export.vault_import import open_push
+    from vaults.domain.import_export.vault_import import open_push, preparing_for
 
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as local_vault:
         local_vault.shared.embedder.loads_for_backfill = True
         quota = StoreQuota(services, owner("cli"), local_vault, "owner")
-        async with open_push(local_vault, Actor("owner", "owner"), ("harvest", str(Path.home())), quota) as push:
+        actor = Actor("owner", "owner")
+        async with open_push(local_vault, actor, ("harvest", str(Path.home())), quota) as push:
 
             async def push_and_embed(lines: Sequence[NumberedLine]) -> list[LineOutcome]:
                 outcomes = await push(lines)
                 local_vault.start_background_work()  # there may be no end that could wait for the vectors
                 return outcomes
 
-            yield push_and_embed
+            yield push_and_embed, preparing_for(local_vault, actor)
         await local_vault.background.wait()
 
 

@@ -143,35 +143,31 @@ INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{na
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
 
 
-ROWS_AT_ONCE = 16
+ROWS_AT_ONCE = (64, 16, 4, 1)
+"""Passages that a statement may write. Few sizes, so that all statements stay compiled."""
+
 _ALONE = {"before": "", "after": "", "near": None}
 
 
 def reserve_numbers(tx: Writer, count: int) -> range:
-    """The numbers that the next ``count`` passages will have. They are given out by ``insert_rows`` in the same
-    transaction."""
+    """The numbers of the next ``count`` passages, for ``insert_rows`` in the same transaction."""
     last = tx.value("SELECT seq FROM sqlite_sequence WHERE name = 'passages'")
     first = int(last or 0) + 1
     return range(first, first + count)
 
 
 def insert_rows(tx: Writer, numbers: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write new passages with their reserved numbers, sixteen to a statement.
+    """Write new passages with their reserved numbers, many to a statement.
 
     A statement for each would cost three times as much: a trigger makes SQLite open a savepoint, and at each savepoint
     FTS5 writes what it gathered so far as a segment of its own, to be merged later."""
     numbered = [{"seq": number, **_ALONE, **row} for number, row in zip(numbers, rows, strict=True)]
-    whole = len(numbered) - len(numbered) % ROWS_AT_ONCE
-    for start in range(0, whole, ROWS_AT_ONCE):
-        _insert_some(tx, numbered[start : start + ROWS_AT_ONCE])
-    for row in numbered[whole:] if len(numbered) - whole < _FEW else ():
-        _insert_some(tx, [row])
-    if len(numbered) - whole >= _FEW:
-        _insert_some(tx, numbered[whole:])
+    at = 0
+    for size in ROWS_AT_ONCE:
+        while len(numbered) - at >= size:
+            _insert_some(tx, numbered[at : at + size])
+            at += size
 
-
-_FEW = 3
-"""Rows from which a statement of their number is worth compiling."""
 
 _ALL_COLUMNS = ("seq", *COLUMNS, *AROUND)
 

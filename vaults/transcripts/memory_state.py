@@ -24,6 +24,8 @@ class MemoryState:
     def __init__(self, path: Path) -> None:
         make_private_file(path)
         self._db = sqlite.connect(path, check_same_thread=False)
+        # One harvest at a time has the state of files anyway: locks for every look would take longer than the looks.
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         with self._db:
             self._db.execute(_SCHEMA)
 

@@ -15,7 +15,7 @@ from vaults.context import run_in
 from vaults.domain.actors import workspace_key
 from vaults.domain.import_export.line_import import NumberedLine
 from vaults.domain.import_export.row_writer import LineOutcome
-from vaults.domain.import_export.source_import import Push
+from vaults.domain.import_export.source_import import Prepare, Push, leave_as_is
 from vaults.domain.secrets import redaction
 from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import HarvestRules
@@ -60,7 +60,7 @@ class Harvester:
     rules: HarvestRules = field(default_factory=HarvestRules)
     kinds: Collection[ExtractionKind] = DEFAULT_KINDS
 
-    async def run(self, push: Push) -> HarvestReport:
+    async def run(self, push: Push, prepare: Prepare = leave_as_is) -> HarvestReport:
         """One pass: store what is new. Whatever is interrupted is stored by the next pass. Raises ``Conflict`` while
         another pass runs, and what ``push`` raises."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,27 +71,32 @@ class Harvester:
             one = HarvestPass(state, LineMaker(self.home, _redact, workspace_key), self.rules)
             maker = MemoryMaker(self.home, memories, _redact, workspace_key, self.kinds)
             report = HarvestReport(one.tally)
-            async with aclosing(_read_ahead(thread, one, maker)) as batches:
-                async for batch, making in batches:
-                    await _push_all(push, batch.lines, report)
+            async with aclosing(_read_ahead(thread, one, maker, prepare)) as batches:
+                async for batch, lines, making in batches:
+                    await _push_all(push, lines, report)
                     changed = await making
-                    await _push_all(push, [line for each in changed for line in each.lines], report)
+                    await _push_all(push, _number([line for each in changed for line in each.lines]), report)
                     await run_in(thread, _confirm, one, batch, maker, changed)
         return report
 
 
 async def _read_ahead(
-    thread: Executor, one: HarvestPass, maker: MemoryMaker
-) -> AsyncGenerator[tuple[HarvestBatch, asyncio.Task[list[ChangedMemories]]]]:
-    """Batches, each with its memories that are being made. While one is stored, the next is read; its memories are made
-    once that is confirmed, because they are compared with what was stored before."""
+    thread: Executor, one: HarvestPass, maker: MemoryMaker, prepare: Prepare
+) -> AsyncGenerator[tuple[HarvestBatch, Sequence[NumberedLine], asyncio.Task[list[ChangedMemories]]]]:
+    """Batches, each with its lines, and its memories that are being made. While one is stored, the next is read and
+    prepared; its memories are made once that is confirmed: they are compared with what was stored before."""
     batches, making = one.batches(), None
-    coming = asyncio.create_task(run_in(thread, next, batches, None))
+
+    async def read() -> tuple[HarvestBatch, Sequence[NumberedLine]] | None:
+        batch = await run_in(thread, next, batches, None)
+        return None if batch is None else (batch, await prepare(_number(batch.lines)))
+
+    coming = asyncio.create_task(read())
     try:
-        while (batch := await coming) is not None:
-            making = asyncio.create_task(run_in(thread, _make, maker, batch))
-            coming = asyncio.create_task(run_in(thread, next, batches, None))
-            yield batch, making
+        while (found := await coming) is not None:
+            making = asyncio.create_task(run_in(thread, _make, maker, found[0]))
+            coming = asyncio.create_task(read())
+            yield *found, making
     finally:
         for task in (coming, making):
             if task is not None:
@@ -108,12 +113,15 @@ def _confirm(one: HarvestPass, batch: HarvestBatch, maker: MemoryMaker, changed:
     one.confirm(batch)
 
 
-async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport) -> None:
-    numbered = [NumberedLine(number, line) for number, line in enumerate(lines, 1)]
-    while numbered:
-        outcomes = await push(numbered[:LINES_AT_ONCE])
+def _number(lines: Sequence[dict[str, Any]]) -> list[NumberedLine]:
+    return [NumberedLine(number, line) for number, line in enumerate(lines, 1)]
+
+
+async def _push_all(push: Push, lines: Sequence[NumberedLine], report: HarvestReport) -> None:
+    while lines:
+        outcomes = await push(lines[:LINES_AT_ONCE])
         report.add(outcomes)
-        numbered = numbered[len(outcomes) :]
+        lines = lines[len(outcomes) :]
 
 
 def _redact(text: str) -> str:

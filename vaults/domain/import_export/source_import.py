@@ -35,6 +35,11 @@ Prepare = Callable[[Sequence[NumberedLine]], Awaitable[Sequence[NumberedLine]]]
 """Does what can be done for lines before those ahead of them are stored."""
 
 
+async def leave_as_is(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
+    """Prepare nothing: whoever stores the lines does."""
+    return lines
+
+
 @dataclass(slots=True)
 class ImportTally:
     """How far an import is. ``done`` of ``total``: in the source's own units; ``counts``: by kind and outcome."""
@@ -139,12 +144,8 @@ class OpenSource:
         return batch
 
 
-async def _as_they_are(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
-    return lines
-
-
 async def import_source(
-    plan: ImportPlan, push: Push, progress: OnBatch = lambda _: None, prepare: Prepare = _as_they_are
+    plan: ImportPlan, push: Push, progress: OnBatch = lambda _: None, prepare: Prepare = leave_as_is
 ) -> ImportTally:
     """Hand every record of a source to ``push``; ``progress`` is called after each batch. What cannot be taken is kept
     in ``<path>.rejected.jsonl`` with its place and the reason. Raises ``InvalidArgument`` for what is no such source,

@@ -10,7 +10,7 @@ from vaults.domain.import_export import import_runs
 from vaults.domain.import_export.line_import import NumberedLine, import_lines, prepare_lines
 from vaults.domain.import_export.line_rights import OWNER_RIGHTS
 from vaults.domain.import_export.row_writer import LineOutcome
-from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Push, import_source
+from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Prepare, Push, import_source
 from vaults.domain.memories.quotas import UNLIMITED, Quota
 from vaults.vault import Vault
 
@@ -21,12 +21,17 @@ async def import_into_vault(
     """Store every record of a source that is new or changed there, as one run that can be undone. Vectors are queued:
     whatever is stored is found by its words. Raises ``InvalidArgument`` for what is no such source, ``StorageFull``,
     and ``QuotaExceeded``: what the last tally counted is in the vault, and the same import goes on from there."""
+    async with open_push(vault, actor, (plan.source.name, str(plan.path.absolute())), quota) as push:
+        return await import_source(plan, push, progress, preparing_for(vault, actor))
+
+
+def preparing_for(vault: Vault, actor: Actor) -> Prepare:
+    """What prepares lines for ``open_push``."""
 
     async def prepare(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
         return await prepare_lines(vault, actor, lines, OWNER_RIGHTS)
 
-    async with open_push(vault, actor, (plan.source.name, str(plan.path.absolute())), quota) as push:
-        return await import_source(plan, push, progress, prepare)
+    return prepare
 
 
 @asynccontextmanager
