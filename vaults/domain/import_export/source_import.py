@@ -307,7 +307,7 @@ def _size(item: SourceItem) -> int:
     """Characters of a record, roughly."""
     if not isinstance(item, SourceRecord):
         return len(item.raw or "")
-    return sum([len(each) if type(each) is str else len(str(each)) for each in item.fields.values()])
+    return sum([len(each) if type(each) is str else _measure(each) for each in item.fields.values()])
 
 
 def _measure(value: Any) -> int:
