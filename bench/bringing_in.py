@@ -85,16 +85,23 @@ def harvest(data: Path, home: Path, flags: dict[str, Any]) -> Readings:
     return asyncio.run(_harvest(data, home, flags))
 
 
+def read_transcripts(state: Path, home: Path) -> Readings:
+    """One pass over the transcripts below a home folder by which nothing is stored: ``records`` are new turns."""
+    return asyncio.run(_read_transcripts(state, home))
+
+
 @asynccontextmanager
 async def _open(data: Path, flags: dict[str, Any]) -> AsyncIterator[Vault]:
     from server.services import COMMAND_WORK, open_services
     from server.tools import discover
 
     loaded = data_folders.default_settings(data, **flags)
-    async with open_services(loaded.settings, data, discover(), background=COMMAND_WORK) as services:
-        async with services.pool.lease(services.registry_cache.entry(VAULT)) as vault:
-            gc.freeze()
-            yield vault
+    async with (
+        open_services(loaded.settings, data, discover(), background=COMMAND_WORK) as services,
+        services.pool.lease(services.registry_cache.entry(VAULT)) as vault,
+    ):
+        gc.freeze()
+        yield vault
 
 
 async def _bring(vault: Vault, path: Path, memory: _Memory) -> int:
@@ -151,13 +158,29 @@ async def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
 async def _harvest(data: Path, home: Path, flags: dict[str, Any]) -> Readings:
     from vaults.domain.actors import Actor
     from vaults.domain.import_export.harvesting import Harvester
-    from vaults.domain.import_export.vault_import import open_push
+    from vaults.domain.import_export.vault_import import open_push, preparing_for
 
-    async with _open(data, flags) as vault:
-        async with open_push(vault, Actor("owner", "owner"), ("harvest", str(home))) as push:
-            before = resident_bytes(os.getpid())
-            report, seconds, cpu = await _timed(lambda: Harvester(home, data / "harvest").run(push))
-            if report.seen.failed or report.rejected:
-                raise RuntimeError(f"not taken: {report.seen.failed[:3]} {report.rejected[:3]}")
-            held = resident_bytes(os.getpid())
+    async with (
+        _open(data, flags) as vault,
+        open_push(vault, Actor("owner", "owner"), ("harvest", str(home))) as push,
+    ):
+        before = resident_bytes(os.getpid())
+        report, seconds, cpu = await _timed(
+            lambda: Harvester(home, data / "harvest").run(push, preparing_for(vault, Actor("owner", "owner")))
+        )
+        if report.seen.failed or report.rejected:
+            raise RuntimeError(f"not taken: {report.seen.failed[:3]} {report.rejected[:3]}")
+        held = resident_bytes(os.getpid())
     return Readings(report.seen.turns, seconds, cpu, before, held)
+
+
+async def _read_transcripts(state: Path, home: Path) -> Readings:
+    from vaults.domain.import_export.harvesting import Harvester
+    from vaults.domain.import_export.line_import import NumberedLine
+    from vaults.domain.import_export.row_writer import LineOutcome
+
+    async def let_go(lines: Sequence[NumberedLine]) -> list[LineOutcome]:
+        return [LineOutcome("document", "known")] * len(lines)
+
+    report, seconds, cpu = await _timed(lambda: Harvester(home, state, kinds=()).run(let_go))
+    return Readings(report.seen.turns, seconds, cpu)

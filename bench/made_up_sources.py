@@ -1,4 +1,4 @@
-"""What other systems might have left on a disk, made up: lines of memories, an export of ChatGPT, sessions of Claude Code.
+"""What other systems might have left on a disk, made up: lines, an export of ChatGPT, sessions of Claude Code.
 
 Sentences come from a pool, because a gigabyte of fresh ones would take longer to make than to read. Records have the
 fields, the depth and the proportions of real ones: of a session nine tenths are what tools were given and gave back.
@@ -94,7 +94,12 @@ def _to_chatgpt(number: int, made: Sentences, chance: Random) -> dict[str, Any]:
             "channel": None,
         }
         parent = f"n{at - 1}" if at else "root"
-        mapping[f"n{at}"] = {"id": f"n{at}", "message": message, "parent": parent, "children": [f"n{at + 1}"][: at < 39]}
+        mapping[f"n{at}"] = {
+            "id": f"n{at}",
+            "message": message,
+            "parent": parent,
+            "children": [f"n{at + 1}"][: at < 39],
+        }
     return {
         "title": made.text(1)[:60],
         "create_time": began,
@@ -124,28 +129,59 @@ def write_sessions(home: Path, count: int, size: int, seed: int = 24) -> int:
 
 
 def session_records(session: str, project: str, made: Sentences, chance: Random) -> Iterator[dict[str, Any]]:
-    """What a session says, round after round, without end: a question, a thought, a word, a call and its outcome."""
+    """What a session says, round after round, without end: a question, then three times a thought, a word, a call and
+    its outcome, which the program writes down twice, as the model sees it and as it shows it."""
     number = 0
     while True:
-        call = f"toolu_{session[:8]}{number}"
         yield _record(session, project, number, "user", made.text(chance.randint(1, 3)))
-        thought = {"type": "thinking", "thinking": made.text(5), "signature": "Eq" * 150}
-        yield _record(session, project, number, "assistant", [thought])
-        yield _record(session, project, number, "assistant", [{"type": "text", "text": made.text(chance.randint(1, 5))}])
-        yield _record(session, project, number, "assistant", [_to_use(call, number, made)])
-        seen = "\n".join(made.text(1) for _ in range(chance.randint(15, 40)))
-        result = {"tool_use_id": call, "type": "tool_result", "content": seen, "is_error": number % 7 == 3}
-        yield _record(session, project, number, "user", [result], toolUseResult={"stdout": seen, "interrupted": False})
-        number += 1
+        for _ in range(3):
+            call, number = f"toolu_{session[:8]}{number}", number + 1
+            thought = {"type": "thinking", "thinking": made.text(3), "signature": "Eq" * 150}
+            yield _record(session, project, number, "assistant", [thought])
+            said = {"type": "text", "text": made.text(chance.randint(1, 3))}
+            yield _record(session, project, number, "assistant", [said])
+            name, given, seen, shown = _TOOLS[number % 3](number, made, chance)
+            use = {"type": "tool_use", "id": call, "name": name, "input": given}
+            yield _record(session, project, number, "assistant", [use])
+            failed = name == "Bash" and number % 4 == 0
+            result = {"tool_use_id": call, "type": "tool_result", "content": seen, "is_error": failed}
+            yield _record(session, project, number, "user", [result], toolUseResult=shown)
 
 
-def _to_use(call: str, number: int, made: Sentences) -> dict[str, Any]:
-    given: dict[str, Any] = {"command": f"pytest -q tests/test_{number}.py", "description": made.text(1)}
-    name = "Bash"
-    if number % 3:
-        path = f"/home/ann/src/module_{number}.py"
-        name, given = "Edit", {"file_path": path, "old_string": made.text(4), "new_string": made.text(5)}
-    return {"type": "tool_use", "id": call, "name": name, "input": given}
+_Outcome = tuple[str, dict[str, Any], str, dict[str, Any]]
+"""A tool, what it was given, what the model saw, and what the program keeps beside it."""
+
+
+def _run(number: int, made: Sentences, chance: Random) -> _Outcome:
+    seen = _lines(made, chance.randint(3, 25))
+    given = {"command": f"pytest -q tests/test_{number}.py", "description": made.text(1)}
+    return "Bash", given, seen, {"stdout": seen, "stderr": "", "interrupted": False, "isImage": False}
+
+
+def _read(number: int, made: Sentences, chance: Random) -> _Outcome:
+    path, content = f"/home/ann/src/module_{number}.py", _lines(made, chance.randint(30, 100))
+    file = {"filePath": path, "content": content, "numLines": 65, "startLine": 1, "totalLines": 65}
+    seen = "".join(f"{at:6}→{line}\n" for at, line in enumerate(content.split("\n"), 1))
+    return "Read", {"file_path": path}, seen, {"type": "text", "file": file}
+
+
+def _edit(number: int, made: Sentences, chance: Random) -> _Outcome:
+    path, old, new = f"/home/ann/src/module_{number}.py", _lines(made, 4), _lines(made, 6)
+    given = {"file_path": path, "old_string": old, "new_string": new}
+    seen = f"The file {path} has been updated. Here's the result:\n{new}"
+    patch = [
+        {"oldStart": 1, "oldLines": 4, "newStart": 1, "newLines": 6, "lines": [*old.split("\n"), *new.split("\n")]}
+    ]
+    original = _lines(made, chance.randint(30, 100))
+    shown = {"filePath": path, "oldString": old, "newString": new, "originalFile": original, "structuredPatch": patch}
+    return "Edit", given, seen, shown
+
+
+_TOOLS = (_run, _read, _edit)
+
+
+def _lines(made: Sentences, count: int) -> str:
+    return "\n".join(made.text(1) for _ in range(count))
 
 
 def _record(session: str, project: str, number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:

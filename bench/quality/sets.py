@@ -29,7 +29,7 @@ class Goal:
 @dataclass(frozen=True, slots=True)
 class JudgedTask:
     """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
-    and found by their turns."""
+    and found by their turns. ``as_transcripts``: conversations are harvested, and searched as transcripts."""
 
     name: str
     title: str
@@ -38,6 +38,7 @@ class JudgedTask:
     goals: tuple[Goal, ...]
     qrels: str = "qrels.tsv"
     by_parent: bool = False
+    as_transcripts: bool = False
 
 
 TASKS = (
@@ -64,6 +65,14 @@ TASKS = (
         by_parent=True,
     ),
     JudgedTask(
+        name="transcripts",
+        title="LoCoMo turns, harvested from transcripts",
+        store="transcripts",
+        folder="locomo",
+        goals=(Goal("R@5", 0.70), Goal("R@10", 0.80, 0.82), Goal("MRR", 0.58)),
+        as_transcripts=True,
+    ),
+    JudgedTask(
         name="pooled",
         title="LoCoMo sessions, all pooled in one vault",
         store="pooled",
@@ -88,7 +97,7 @@ TASKS = (
     ),
 )
 BY_NAME = {task.name: task for task in TASKS}
-IN_GROUPS = {"locomo"}
+IN_GROUPS = {"locomo", "transcripts"}
 """Stores that keep each group of documents in a vault of its own; the others keep everything in one."""
 
 
