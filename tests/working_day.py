@@ -10,16 +10,16 @@ from typing import Any
 class WorkingDay:
     """A transcript of Claude Code that grows."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.path = home / ".claude" / "projects" / "-work-harbour" / "day.jsonl"
-        self.path.parent.mkdir(parents=True)
+    def __init__(self, home: Path, name: str = "day") -> None:
+        self.home, self._name = home, name
+        self.path = home / ".claude" / "projects" / "-work-harbour" / f"{name}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._records = 0
 
     def add(self, role: str, content: Any) -> None:
         """One more line."""
         record = {
-            "type": role, "uuid": f"u{self._records}", "sessionId": "day", "cwd": "/work/harbour",
+            "type": role, "uuid": f"u{self._records}", "sessionId": self._name, "cwd": "/work/harbour",
             "timestamp": f"2026-11-22T10:{self._records:02d}:00.000Z", "message": {"role": role, "content": content},
         }  # fmt: skip
         self._records += 1

@@ -1,8 +1,9 @@
-"""A judged conversation as an agent's program would have written it down: sessions of Claude Code, harvested.
+"""A judged conversation as transcripts: each of its sessions is one.
 
-Each session of a conversation is a file; one speaker is the person, the other the agent. Who spoke stands in the text,
-as it does in the set, because such a transcript names nobody. The lines are those that ``strongroom harvest`` makes of
-the files, pushed to a server as it pushes them; no memories are made of them, or there would be two ways to an answer.
+Either a transcript of people, whose turns say who spoke, as the turns that are stored by hand do. Or what an agent's
+program would have written down, one speaker being the person, the other the agent: sessions of Claude Code, which name
+nobody, so that a question for somebody by name has only the text to go by. Their lines are those that ``strongroom
+harvest`` makes of the files; no memories are made of them, or there would be two ways to an answer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.quality.sets import JudgedDocument, JudgedSet
+from bench.quality.sets import JudgedDocument, JudgedSet, JudgedTask
 from bench.wire import RawConnection, VaultEndpoint, result_of
 from vaults.domain.documents.document_model import DocumentFields, DocumentPart
 from vaults.domain.documents.part_runs import cut_runs
@@ -28,20 +29,39 @@ ROLES = ("user", "assistant")
 AGENT = "claude-opus-4-5"
 
 
-def push_transcripts(endpoint: VaultEndpoint, documents: Sequence[JudgedDocument]) -> None:
+def push_transcripts(endpoint: VaultEndpoint, task: JudgedTask, documents: Sequence[JudgedDocument]) -> None:
     """Store the conversations of one vault. Raises ``RuntimeError`` for a line that is not taken."""
     with (
         tempfile.TemporaryDirectory(prefix="strongroom-bench-transcripts-") as made,
         RawConnection(endpoint.port) as to,
     ):
         home = Path(made)
-        write_sessions(home, documents)
-        lines = read_lines(home)
+        if task.as_transcripts == "agent":
+            write_sessions(home, documents)
+            lines = read_lines(home)
+        else:
+            lines = to_lines(documents)
         for start in range(0, len(lines), LINES_AT_ONCE):
             some = lines[start : start + LINES_AT_ONCE]
             done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": some})))
             if done["done"] != len(some) or done.get("rejected"):
                 raise RuntimeError(f"{endpoint.vault} took {done['done']} of {len(some)} lines: {done.get('rejected')}")
+
+
+def to_lines(documents: Sequence[JudgedDocument]) -> list[dict[str, Any]]:
+    """Lines of sessions between people."""
+    return [
+        {
+            "kind": "document",
+            "format": "transcript",
+            "external_id": session,
+            "parts": [
+                {"position": number, "text": turn.text, "author": turn.arguments["author"], "at": part.at}
+                for number, (turn, part) in enumerate(zip(turns, _to_parts(turns), strict=True))
+            ],
+        }
+        for session, turns in _by_session(documents).items()
+    ]
 
 
 def write_sessions(home: Path, documents: Sequence[JudgedDocument]) -> None:

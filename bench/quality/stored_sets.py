@@ -132,7 +132,7 @@ def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
     for vault in judged.vaults if judged.task.as_transcripts else ():
         endpoint = VaultEndpoint(server.port, vault, token)
-        push_transcripts(endpoint, [document for document in judged.documents if document.vault == vault])
+        push_transcripts(endpoint, judged.task, [document for document in judged.documents if document.vault == vault])
     for start in range(0, 0 if judged.task.as_transcripts else count, BATCH):
         some = judged.documents[start : start + BATCH]
         _print_progress(f"{judged.task.store}: storing, {start:,} of {count:,}")
