@@ -32,7 +32,7 @@ def harvest(
     ctx: typer.Context,
     vault: Annotated[str, typer.Option(help="the vault")],
     once: Annotated[bool, typer.Option("--once", help="one pass; without, go on until stopped")] = False,
-    every: Annotated[float, typer.Option(min=1, help="seconds between two passes")] = 5.0,
+    every: Annotated[float, typer.Option(min=1, help="seconds between two passes")] = 3.0,
     exclude: Annotated[
         list[str] | None, typer.Option(help="pattern as in .gitignore, of transcripts or projects; may be repeated")
     ] = None,
