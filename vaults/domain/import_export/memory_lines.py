@@ -121,6 +121,8 @@ class MemoryInserter:
     def insert(self, tx: Writer, one: ReadyMemory) -> tuple[str, str]:
         """Store a memory; returns its id and what it is at."""
         memory_id, source = storage.insert_row(tx, self.actor, one.prepared)
+        if one.line.updated_at is not None:
+            source = replace(source, item=replace(source.item, modified_at=one.line.updated_at))
         self.new.add(tx, source, one.prepared.passages, self.model)
         if one.line.archived_at is not None or one.line.supersedes is not None:
             self.index(tx)  # passages change, its own or those of another
@@ -212,16 +214,17 @@ def _set_columns(tx: Writer, seq: int, values: Mapping[str, Any]) -> None:
 def _supersede(tx: Writer, memory: tuple[int, str], external_id: str, viewer: str | None) -> None:
     seq, memory_id = memory
     old = tx.one(
-        "SELECT m.id, m.archived_reason, m.updated_at FROM memories m WHERE (m.external_id = :id OR m.id = :id)"
+        "SELECT m.id, m.archived_reason, m.updated_at, m.seq FROM memories m WHERE (m.external_id = :id OR m.id = :id)"
         f" AND m.seq <> :seq AND m.superseded_by IS NULL AND {_visible('m')}",
         {"id": external_id, "seq": seq, "viewer": viewer},
     )
     if old is None:
         return
-    old_id, reason, updated_at = old
+    old_id, reason, updated_at, old_seq = old
     if not _is_succeeded_by(tx, memory_id, old_id):  # else neither would be left
         lifecycle.mark_superseded(tx, old_id, memory_id, reason)
         tx.run("UPDATE memories SET updated_at = :at WHERE id = :id", {"at": updated_at, "id": old_id})  # long ago
+        indexing.refresh_passages(tx, int(old_seq))
 
 
 def _is_succeeded_by(tx: Reader, memory_id: str, other: str) -> bool:
