@@ -84,7 +84,6 @@ UNCOVERED_BY_NAME = frozenset(
         "vaults.graph.names.name_tokens",
         "vaults.graph.note_graph",
         "vaults.heap",
-        "vaults.index.passages",
         "vaults.markdown.edit.placement",
         "vaults.markdown.link_resolution",
         "vaults.search.word_forms",
