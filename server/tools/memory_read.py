@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from auth.roles import Role
 from server.call import Call
@@ -14,7 +14,7 @@ from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
 from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MemoryFilterArguments, Mode
-from server.tools._memories import Ids
+from server.tools._memories import Id
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import GLOBAL
@@ -55,8 +55,8 @@ def _hit_item(hit: Hit) -> EvidenceItem:
     return EvidenceItem(
         (hit.type, format_author_and_age(hit.author, hit.occurred_at or hit.created_at), hit.vault, hit.id,
          f"score {hit.score:g}", *hit.flags),
-        {"title": hit.title, "superseded by": hit.superseded_by, "archived": hit.archived_at, "tags": hit.tags,
-         "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
+        {"title": hit.title, "key": hit.key, "superseded by": hit.superseded_by, "archived": hit.archived_at,
+         "tags": hit.tags, "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
          "parent": hit.parent},
         sanitize(hit.content or hit.snippet or "", adversarial=False).text,
     )  # fmt: skip
@@ -109,8 +109,15 @@ def _shorten_hit(hit: Hit, vault: str) -> Hit:
 
 
 class MemoryGetArguments(Arguments):
-    ids: Ids
+    ids: Annotated[list[Id], Field(max_length=50, description="ids of memories")] = []
+    keys: Annotated[list[Label], Field(max_length=50, description="or your keys")] = []
     max_tokens: MaxTokens = 20_000
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> MemoryGetArguments:
+        if not self.ids and not self.keys:
+            raise ValueError("must name ids, or keys")
+        return self
 
 
 def _opened_text(opened: MemoryLookup) -> TextAnswer:
@@ -135,8 +142,8 @@ def _memory_item(memory: Memory) -> EvidenceItem:
 
 @tool(role=Role.READER, render=_opened_text, hidden_args=("max_tokens",))
 async def memory_get(call: Call, args: MemoryGetArguments) -> MemoryLookup:
-    """Read memories whole, with metadata, version and links. Use it after recall, for hits that were cut."""
-    return await lifecycle.get(call.vault, call.actor, args.ids)
+    """Read memories whole, with metadata and links. Use it after recall, for hits that were cut."""
+    return await lifecycle.get(call.vault, call.actor, args.ids, args.keys)
 
 
 class MemoryListArguments(MemoryFilterArguments):

@@ -155,6 +155,7 @@ class SearchHit:
     position: int | None = None
     occurred_at: str | None = None
     external_id: str | None = None
+    key: str | None = None
     superseded_by: str | None = None
     section: str | None = None
     place: str | None = None
@@ -297,6 +298,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         position=hit.position,
         occurred_at=hit.occurred_at,
         external_id=hit.external_id,
+        key=hit.key,
         superseded_by=hit.superseded_by,
         section=hit.section,
         place=shown.place,

@@ -115,7 +115,7 @@ def insert(vault: Vault, tx: Writer, actor: Actor, one: ReadyMemory, viewer: str
     return stored.id, one.line.updated_at or stored.created_at
 
 
-_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id"}
+_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id", "key"}
 
 
 def update(

@@ -44,6 +44,7 @@ class Hit:
     content: str | None = None
     snippet: str | None = None
     external_id: str | None = None
+    key: str | None = None
     thread: str | None = None
     parent: str | None = None
     position: int | None = None
@@ -216,6 +217,7 @@ def _of_memory(memory: Memory) -> Hit:
         signals={},
         content=memory.content if len(memory.content) <= SNIPPET_LENGTH else None,
         external_id=memory.external_id,
+        key=memory.key,
         thread=memory.thread,
         parent=memory.parent,
         position=memory.position,
