@@ -17,6 +17,7 @@ from server.tools._filters import MemoryFilterArguments, Mode
 from server.tools._memories import Id
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
+from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.memories import lifecycle, listings
 from vaults.domain.memories.lifecycle import MemoryLookup
@@ -87,6 +88,7 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
     )
     hits = [_shorten_hit(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
+    note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
     return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
 
 

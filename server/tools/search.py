@@ -18,6 +18,7 @@ from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_
 from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
 from vaults import clock
+from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
 from vaults.domain.retrieval import hybrid_search
@@ -240,6 +241,7 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
     after = (
         None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, found.shown[: len(hits)])
     )
+    note_whole_sizes(dict(each.whole for each in found.shown[: len(hits)]))
     return SearchResult(
         hits=hits,
         total=found.total,
