@@ -87,6 +87,8 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
         search_vaults(call, ask, args.vaults) if args.vaults else hybrid_search.search_vault(call.vault, ask)
     )
     hits = [_shorten_hit(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
+    if call.caller.form == "whole":  # for translations, which know figures of their own
+        hits = [replace(hit, signals=each.hit.signals) for hit, each in zip(hits, found.shown, strict=True)]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
     note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
     return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
