@@ -24,7 +24,7 @@ from server.caller_views import view_of
 from server.rendering import answers as rendering
 from server.tool_spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
-from vaults.context import CallContext, bind_call, current_call, run_in
+from vaults.context import CallContext, bind_call, run_in
 from vaults.domain.text.validation_messages import simplify
 from vaults.errors import (
     Forbidden,
@@ -142,7 +142,6 @@ async def _run_tighter(
     for left in reversed(range(MAX_RETRIES)):
         share = room / (room + rendered.over) * rendering.SLACK if left else 0.0
         inner = max(1, int(inner * share))
-        current_call().whole_sizes.clear()
         less = {"max_tokens": inner, **_smaller_limit(args, rendered.rows * share)}
         result = await _result(call, spec, args.model_copy(update=less))
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)

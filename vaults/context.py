@@ -40,9 +40,12 @@ def current_call() -> CallContext:
 
 
 def note_whole_sizes(sizes: Mapping[str, int]) -> None:
-    """Say how long whole texts are that the answer quotes; outside of a call nobody asks."""
+    """Say how long the whole texts are that the answer quotes, in place of what was said for an answer that turned out
+    too long; outside of a call nobody asks."""
     with suppress(LookupError):
-        _call.get().whole_sizes.update(sizes)
+        known = _call.get().whole_sizes
+        known.clear()
+        known.update(sizes)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What each command prints, and with which code it ends.
 
 Covers server.cli.calls, server.cli.configuration, server.cli.grants, server.cli.tokens, server.cli.vaults,
-server.cli.version, server.redaction, server.version.
+server.cli.version, server.redaction, server.version, vaults.activity_log.query_contexts.
 """
 
 from __future__ import annotations

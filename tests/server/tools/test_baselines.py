@@ -71,6 +71,17 @@ async def test_what_quotes_nothing_has_no_baseline(stocked: Asking) -> None:
     assert (await _usage(stocked, "fetch"))["baseline_tokens"] == 0
 
 
+@pytest.mark.parametrize("tool", ["recall", "search"])
+async def test_hits_a_budget_leaves_out_are_no_part_of_it(ask: Asking, tool: str) -> None:
+    for number in range(8):
+        await ask("remember", content=f"The ferry office {number} is open. " + "It rains on the pier. " * 12)
+    answered = await ask(tool, query="ferry office", mode="keyword", max_tokens=400)
+    shown = answered.content["hits"]
+    assert 0 < len(shown) < 8
+    whole = sum(len(each.get("content") or each["text"]) for each in shown)
+    assert abs((await _usage(ask, tool))["baseline_tokens"] - estimate_tokens(whole)) <= 2
+
+
 async def test_others_private_texts_are_no_part_of_it(services: Services) -> None:
     ann, bob = await person(services, "ann"), await person(services, "bob")
     await ann("remember", content=MEMORY, visibility="private")

@@ -110,6 +110,7 @@ async def test_what_takes_the_place_of_a_memory_takes_its_key(services: Services
     await bob("memory_update", id=new["id"], visibility="private")
     assert (await _get(ann, "deploy.target"))["missing"] == ["deploy.target"]
     assert "version" not in await _keep(ann, "Deploy nowhere")
+    assert (await _get(ann, "deploy.target"))["memories"][0]["content"] == "Deploy nowhere"
 
 
 async def test_many_at_once_make_one_memory(ask: Asking) -> None:
