@@ -47,7 +47,7 @@ def run_as(
         raise typer.Exit(0 if asked else 2)
     system = OTHER_NAMES.get(asked[0], asked[0])
     if system not in SYSTEMS:
-        raise InvalidArgument("SYSTEM", f"must be {' or '.join(SYSTEMS)}")
+        raise UsageError(f"{' '.join(asked)[:100]}: SYSTEM must be {' or '.join(SYSTEMS)}", ctx=ctx)
     line, rest = _command_line(system), asked[1:]
     if not rest or rest[0] in (*HELP, "help"):
         say(_describe(line))
