@@ -134,6 +134,8 @@ class Services:
     health: HealthRegistry
     recorders: Recorders
     change_listeners: ChangeListeners
+    home: Path | None = None
+    """The home folder of the one person this process serves; None where it serves several."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""

@@ -36,6 +36,8 @@ from vaults.settings import (
     StorageSettings,
     TelemetrySettings,
 )
+from vaults.transcripts.extraction.extracted_memory import ExtractionKind
+from vaults.transcripts.extraction.kinds import DEFAULT_KINDS, KINDS
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
@@ -81,6 +83,20 @@ class ServerSettings(SettingsSection):
     ] = "auto"
 
 
+class HarvestSettings(SettingsSection):
+    enabled: Annotated[
+        bool, Field(description="keep conversations with agents of this machine in the vault `strongroom stdio` serves")
+    ] = False
+    every_s: Annotated[float, Field(ge=1, description="seconds between two looks at them")] = 2.0
+    exclude: Annotated[
+        tuple[str, ...],
+        Field(description="transcripts and projects left out, below the home folder, as in .gitignore"),
+    ] = ()
+    remember: Annotated[tuple[ExtractionKind, ...], Field(description="what memories are made of")] = tuple(
+        kind for kind in KINDS if kind in DEFAULT_KINDS
+    )
+
+
 class Settings(SettingsSection):
     """Everything that can be set, by section."""
 
@@ -99,6 +115,7 @@ class Settings(SettingsSection):
     telemetry: TelemetrySettings = TelemetrySettings()
     hygiene: HygieneSettings = HygieneSettings()
     links: LinkSettings = LinkSettings()
+    harvest: HarvestSettings = HarvestSettings()
     ops: OpsSettings = OpsSettings()
 
 

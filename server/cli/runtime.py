@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -81,7 +81,7 @@ async def open_all(
     async with open_services(
         loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), background=background or COMMAND_WORK
     ) as services:
-        yield services
+        yield replace(services, home=Path.home())
 
 
 @asynccontextmanager

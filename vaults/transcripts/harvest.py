@@ -23,7 +23,9 @@ from vaults.transcripts.transcript import Conversation, TranscriptReader
 READ_BYTES = 4 << 20
 """Bytes of a file that are read at once."""
 
-BATCH_CHARACTERS = 1_000_000
+BATCH_CHARACTERS, BATCH_FILES = 1_000_000, 64
+"""What is confirmed at once, at most: a pass that is ended early does not begin anew with all that is left out."""
+
 _DAY_S = 86_400
 
 
@@ -84,7 +86,7 @@ class HarvestPass:
                 batch.lines.extend(lines)
                 batch.states[path] = state
                 size += sum(len(part["text"]) for line in lines for part in line["parts"])
-                if size >= BATCH_CHARACTERS:
+                if size >= BATCH_CHARACTERS or len(batch.states) >= BATCH_FILES:
                     yield batch
                     batch, size = HarvestBatch(), 0
         if batch.states:

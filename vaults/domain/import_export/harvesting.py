@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from vaults.context import run_in
 from vaults.domain.actors import workspace_key
@@ -24,17 +24,31 @@ from vaults.transcripts.harvest import HarvestPass, HarvestTally
 from vaults.transcripts.harvest_state import HarvestState
 from vaults.transcripts.memory_state import MemoryState
 from vaults.transcripts.remembering import MemoryMaker
+from vaults.transcripts.transcript import TranscriptReader
 
 LINES_AT_ONCE = 64
+CHARACTERS_AT_ONCE = 200_000
+"""Characters of the turns that are pushed at once: whoever else writes waits for so much, and a server takes so much in
+one request."""
+
+MayGoOn: TypeAlias = Callable[[], Awaitable[bool]]
+"""Awaited before each push; may wait until others are done. False ends the pass."""
+
+
+async def go_on() -> bool:
+    """For a pass that nothing holds up."""
+    return True
 
 
 @dataclass(slots=True)
 class HarvestReport:
-    """What a pass stored. ``outcomes``: of lines by their kind; ``rejected``: reasons, the first few."""
+    """What a pass stored. ``outcomes``: of lines by their kind; ``rejected``: reasons, the first few; ``more``: it was
+    ended before everything was read."""
 
     seen: HarvestTally
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     rejected: list[str] = field(default_factory=list)
+    more: bool = False
 
     def add(self, outcomes: Sequence[LineOutcome]) -> None:
         """Count what became of lines."""
@@ -59,9 +73,14 @@ class Harvester:
     rules: HarvestRules = field(default_factory=HarvestRules)
     kinds: Collection[ExtractionKind] = DEFAULT_KINDS
 
-    async def run(self, push: Push) -> HarvestReport:
-        """One pass: store what is new. Whatever is interrupted is stored by the next pass. Raises ``Conflict`` while
-        another pass runs, and what ``push`` raises."""
+    async def run(
+        self,
+        push: Push,
+        files: Iterable[tuple[TranscriptReader, Path]] | None = None,
+        may_go_on: MayGoOn = go_on,
+    ) -> HarvestReport:
+        """One pass over ``files``, or over all there are: store what is new. Whatever is interrupted is stored by the
+        next pass. Raises ``Conflict`` while another pass runs, and what ``push`` raises."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as opened:
             thread = opened.enter_context(ThreadPoolExecutor(1, "harvest"))
@@ -70,22 +89,45 @@ class Harvester:
             one = HarvestPass(state, LineMaker(self.home, _redact, workspace_key), self.rules)
             maker = MemoryMaker(self.home, memories, _redact, workspace_key, self.kinds)
             report = HarvestReport(one.tally)
-            batches = one.batches()
+            batches = one.batches(files)
             while (batch := await run_in(thread, next, batches, None)) is not None:
-                await _push_all(push, batch.lines, report)
+                if not await _push_all(push, batch.lines, report, may_go_on):
+                    return report
                 for changed in await run_in(thread, list, maker.changed_memories(batch.lines)):
-                    await _push_all(push, changed.lines, report)
+                    if not await _push_all(push, changed.lines, report, may_go_on):
+                        return report
                     await run_in(thread, maker.confirm, changed)
                 await run_in(thread, one.confirm, batch)
         return report
 
 
-async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport) -> None:
-    numbered = [NumberedLine(number, line) for number, line in enumerate(lines, 1)]
-    while numbered:
-        outcomes = await push(numbered[:LINES_AT_ONCE])
-        report.add(outcomes)
-        numbered = numbered[len(outcomes) :]
+async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport, may_go_on: MayGoOn) -> bool:
+    """Whether all were pushed, and the pass may go on."""
+    for piece in _pieces(lines):
+        numbered = [NumberedLine(number, line) for number, line in enumerate(piece, 1)]
+        while numbered:
+            if not await may_go_on():
+                report.more = True
+                return False
+            outcomes = await push(numbered)
+            report.add(outcomes)
+            numbered = numbered[len(outcomes) :]
+    return True
+
+
+def _pieces(lines: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The lines in their order, in pieces that are pushed at once."""
+    piece: list[dict[str, Any]] = []
+    size = 0
+    for line in lines:
+        characters = sum(len(part["text"]) for part in line.get("parts", ()))
+        if piece and (len(piece) >= LINES_AT_ONCE or size + characters > CHARACTERS_AT_ONCE):
+            yield piece
+            piece, size = [], 0
+        piece.append(line)
+        size += characters
+    if piece:
+        yield piece
 
 
 def _redact(text: str) -> str:
