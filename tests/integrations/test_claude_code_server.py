@@ -66,7 +66,9 @@ async def test_against_a_server_the_agent_may_go_on_in_the_session_of_its_hooks(
         claim = {"action": "claim", "resources": ["deploy.sh"], "session": handle}
         claimed = await agent.call("claims", claim)
         assert not claimed["isError"], claimed
-        hooks.transcript = transcript(hooks.home, asked("please move the deploys", tmp_path), *edited(str(tmp_path / "deploy.sh")))
+        hooks.transcript = transcript(
+            hooks.home, asked("please move the deploys", tmp_path), *edited(str(tmp_path / "deploy.sh"))
+        )
         assert silent(await asyncio.to_thread(hooks.run, "Stop", tmp_path)) == ""
         held = (await agent.call("claims", {"resources": ["deploy.sh"]}))["structuredContent"]
         assert held["total"] == 1, "the end of a turn gives nothing back"

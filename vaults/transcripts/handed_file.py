@@ -68,15 +68,12 @@ class HandedFile:
 def find_handed_file(home: Path, named: Path) -> HandedFile:
     """The transcript of this path. Raises ``InvalidArgument`` if no reader has it."""
     for reader in READERS.values():
-        found = [path for path in reader.find(home) if _is_part_of(path, named)]
-        if any(_is_same(path, named) for path in found):
-            files = sorted(found, key=lambda path: not _is_same(path, named))
-            return HandedFile(tuple((reader, path) for path in files))
+        found = list(reader.find(home))
+        own = next((path for path in found if _is_same(path, named)), None)
+        if own is not None:
+            agents = [path for path in found if path != own and path.is_relative_to(own.with_suffix(""))]
+            return HandedFile(tuple((reader, path) for path in (own, *agents)))
     raise InvalidArgument("transcript_path", "is no transcript of a program that is known")
-
-
-def _is_part_of(path: Path, named: Path) -> bool:
-    return _is_same(path, named) or path.is_relative_to(named.with_suffix(""))
 
 
 def _is_same(path: Path, named: Path) -> bool:
