@@ -53,18 +53,19 @@ def hook(
 
     if event == "stop" and not wait:
         given = {"--vault": vault, "--url": url, "--token-file": token_file, "--within": str(within) if within else ""}
-        hand_over([*_global_options(ctx), *(f"{name}={value}" for name, value in given.items() if value)])
+        given = {**_global_options(ctx), **given}
+        hand_over([word for name, value in given.items() if value for word in (name, value)])
         return
     answer = _run(ctx, event, (url, vault, token_file), within if within > 0 else WITHIN_S[event])
     if answer is not None:
         say(answer)
 
 
-def _global_options(ctx: typer.Context) -> list[str]:
+def _global_options(ctx: typer.Context) -> dict[str, str]:
     """The options before the command, for a process that goes on with it."""
     given = ctx.find_root().obj
     named = {"--data": given.data, "--config": given.config} if given is not None else {}
-    return [f"{name}={value.absolute()}" for name, value in named.items() if value is not None]
+    return {name: str(value.absolute()) for name, value in named.items() if value is not None}
 
 
 def _run(ctx: typer.Context, event: str, place: tuple[str, str, str], limit: float) -> str | None:
