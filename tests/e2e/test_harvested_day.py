@@ -132,7 +132,7 @@ async def test_next_morning_knows_the_day_although_no_tool_was_called(site: Site
         assert "refuses the token" in harvesting.said
         kept = await transcript_of(reader, day)
         assert kept["turns"] == 7, "nothing is lost, and nothing comes twice"
-        text = json.dumps(await asking(reader)("fetch", id=kept["id"]))
+        text = (await asking(reader)("fetch", id=kept["id"]))["text"]
         assert [text.count(each) for each in (PREFERENCE, DECISION, "half a line", LAST)] == [1, 1, 1, 1], text
         assert "hidden in the boathouse" not in json.dumps(await asking(reader)("transcripts", action="list"))
     sleep_over(site.ground.loaded.data / "vaults" / "main" / "vault.db")

@@ -150,6 +150,7 @@ EXAMPLES = (
     ),
     ("transcripts", {}),
     ("transcripts", {"action": "list"}),
+    ("transcripts", {"action": "harvest"}),
     ("vaults", {"action": "list"}),
     ("vaults", {"action": "info"}),
     ("vaults", {"action": "create", "name": "made-here"}),
