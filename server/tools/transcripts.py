@@ -23,7 +23,7 @@ from vaults.domain.import_export.row_writer import count_outcomes
 from vaults.domain.import_export.vault_import import push_of_day
 from vaults.domain.paging import token_budget
 from vaults.domain.text.plurals import pluralize
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, NotFound
 
 PUSHED_KINDS = ("document", "memory")
 
@@ -169,9 +169,8 @@ async def _push(call: Call, args: TranscriptsArguments) -> PushedLines:
 async def _harvest(call: Call) -> HarvestedNow:
     home = call.services.home
     if home is None or call.caller.transport == "http":
-        raise InvalidArgument(
-            "action",
-            "harvest reads files of the machine the server runs for one person on, and this one serves several",
+        raise NotFound(
+            "there are no conversations to read where this server runs: it serves several, on a machine of its own",
             hint="where the conversations lie, run: strongroom harvest --url URL --token-file FILE",
         )
     found = await harvest_for(call, home, HARVEST_S)

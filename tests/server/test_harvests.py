@@ -19,6 +19,7 @@ from server.services import Services
 from server.settings import HarvestSettings
 from tests.conftest import Asking, Opening, asker
 from tests.people import person
+from tests.server.rendering.answers import unsaid
 from tests.working_day import WorkingDay
 from vaults.errors import StorageFull
 from vaults.transcripts.harvest_state import HarvestState
@@ -155,6 +156,7 @@ async def test_an_agent_has_a_pass_run_now(solo: Services, day: WorkingDay) -> N
     ask = asker(solo, STDIO)
     found = await ask("transcripts", action="harvest")
     assert found.content == {"files": 1, "new_turns": 1, "documents": 1, "memories": 1}, found
+    assert not unsaid(found.content, found.text)
     assert found.text.startswith("1 new turn in 1 transcript; 1 memory stored")
     again = (await ask("transcripts", action="harvest")).content
     assert (again["new_turns"], again["documents"]) == (0, 0)
@@ -178,7 +180,7 @@ async def test_a_server_of_several_reads_nobodys_files(
     for asking in (ask, await person(services, "ann"), asker(solo, replace(STDIO, transport="http"))):
         refused = await asking("transcripts", action="harvest")
         assert (refused.code, "strongroom harvest --url" in refused.content["error"]["hint"]) == (
-            "invalid_argument",
+            "not_found",
             True,
         )
     assert await titles(services) == []

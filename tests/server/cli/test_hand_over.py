@@ -87,6 +87,15 @@ def test_what_a_whole_pass_leaves_out_is_not_handed_over_either(strongroom: Stro
     assert "pnpm" not in sessions
 
 
+def test_where_a_person_is_to_be_asked_nothing_is_kept_unasked(strongroom: Strongroom, tmp_path: Path) -> None:
+    day = WorkingDay(tmp_path / "home")
+    day.say("I am on my own here: nothing was asked, so there is no session to be saved.")
+    strongroom("vault", "create", "main", "--write-mode", "ask")
+    ran = strongroom("hook", "stop", "--wait", stdin=told(day), HOME=str(day.home))
+    assert (ran.code, ran.err) == (0, "")
+    assert kept(strongroom) == 0
+
+
 def test_a_secret_in_the_last_prompt_is_not_told_with_the_session(strongroom: Strongroom, day: WorkingDay) -> None:
     token = "ghp_" + "a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D6e7F8"
     strongroom("vault", "create", "main")

@@ -1,6 +1,6 @@
 """A project's own vault: made once, found from below, moved with its folder, and polite to the files around it.
 
-Covers server.setup.agent_guides.
+Covers server.setup.agent_guides, server.setup.project_settings.
 """
 
 from __future__ import annotations

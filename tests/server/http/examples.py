@@ -150,7 +150,6 @@ EXAMPLES = (
     ),
     ("transcripts", {}),
     ("transcripts", {"action": "list"}),
-    ("transcripts", {"action": "harvest"}),
     ("vaults", {"action": "list"}),
     ("vaults", {"action": "info"}),
     ("vaults", {"action": "create", "name": "made-here"}),
