@@ -60,7 +60,7 @@ def local_push(services: Services, principal: Principal, vault: Vault) -> Push:
 
 
 async def harvest_for(call: Call, home: Path, seconds: float) -> HarvestReport:
-    """One pass for a call; it ends after so many seconds, wherever it is. Raises ``Conflict`` while another runs."""
+    """One pass for a call, after one that is under way; it ends after so many seconds, wherever it is."""
     until = time.monotonic() + seconds
 
     async def may_go_on() -> bool:
@@ -68,7 +68,8 @@ async def harvest_for(call: Call, home: Path, seconds: float) -> HarvestReport:
 
     services, vault = call.services, call.vault
     harvester = make_harvester(services.settings.harvest, home, services.data, vault.name)
-    return await harvester.run(local_push(services, call.caller.principal, vault), may_go_on=may_go_on)
+    push = local_push(services, call.caller.principal, vault)
+    return await harvester.run_after_others(push, may_go_on=may_go_on, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,23 +79,8 @@ def _to_kinds(names: list[str] | None, default: tuple[ExtractionKind, ...]) -> t
 
 
 async def _harvest_once(harvester: Harvester, open_push: OpenPush) -> None:
-    """One pass, after one of another program that is under way."""
-    import asyncio
-    import time
-
-    from vaults.errors import Conflict
-
-    until = time.monotonic() + PATIENCE_S
     async with open_push() as push:
-        while True:
-            try:
-                _show(await harvester.run(push), quiet=False)
-            except Conflict:
-                if time.monotonic() > until:
-                    raise
-                await asyncio.sleep(0.1)
-            else:
-                return
+        _show(await harvester.run_after_others(push, seconds=PATIENCE_S), quiet=False)
 
 
 async def _follow(harvester: Harvester, open_push: OpenPush, every: float) -> None:

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from server.remote_vault.single_call import RemoteEndpoint
     from server.services import Services
     from server.settings import LoadedSettings
-    from vaults.domain.import_export.harvesting import Harvester
     from vaults.domain.import_export.line_import import NumberedLine
     from vaults.domain.import_export.row_writer import LineOutcome
     from vaults.domain.import_export.source_import import Push
     from vaults.transcripts.handed_file import HandedFile
+
+PATIENCE_S = 30.0
+"""Seconds that a harvest of a hook waits for another one to end: a first pass over years may take longer, and takes the
+file along."""
 
 
 def load_hook_settings(ctx: typer.Context, hook_input: HookInput, vault: str, *, remote: bool) -> LoadedSettings:
@@ -128,24 +131,9 @@ def _harvest_into(loaded: LoadedSettings, target: str, push: Push) -> HookHarves
         return [redaction.redact(line)[0] for line in handed.last_work(harvester.home, harvester.rules).lines]
 
     async def keep(handed: HandedFile) -> None:
-        await _harvest_patiently(harvester, push, handed)
+        await harvester.run_after_others(push, handed.files, seconds=PATIENCE_S)
 
     return HookHarvest(harvester.home, last_work, keep)
-
-
-async def _harvest_patiently(harvester: Harvester, push: Push, handed: HandedFile) -> None:
-    """Harvest the files, once whoever is at it has ended; until the hook's time is up."""
-    import asyncio
-
-    from vaults.errors import Conflict
-
-    while True:
-        try:
-            await harvester.run(push, handed.files)
-        except Conflict:
-            await asyncio.sleep(0.1)
-        else:
-            return
 
 
 async def _name_of(loaded: LoadedSettings, project: Path) -> str:

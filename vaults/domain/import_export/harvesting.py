@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from vaults.domain.import_export.line_import import NumberedLine
 from vaults.domain.import_export.row_writer import LineOutcome
 from vaults.domain.import_export.source_import import Push
 from vaults.domain.secrets import redaction
+from vaults.errors import Conflict
 from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.extraction.extracted_memory import ExtractionKind
@@ -30,6 +33,9 @@ LINES_AT_ONCE = 64
 CHARACTERS_AT_ONCE = 200_000
 """Characters of the turns that are pushed at once: whoever else writes waits for so much, and a server takes so much in
 one request."""
+
+_LOOK_S = 0.1
+"""Seconds between two looks whether another pass has ended."""
 
 MayGoOn: TypeAlias = Callable[[], Awaitable[bool]]
 """Awaited before each push; may wait until others are done. False ends the pass."""
@@ -99,6 +105,24 @@ class Harvester:
                     await run_in(thread, maker.confirm, changed)
                 await run_in(thread, one.confirm, batch)
         return report
+
+    async def run_after_others(
+        self,
+        push: Push,
+        files: Iterable[tuple[TranscriptReader, Path]] | None = None,
+        may_go_on: MayGoOn = go_on,
+        seconds: float = 10.0,
+    ) -> HarvestReport:
+        """``run``, as soon as passes of other programs have ended; raises ``Conflict`` only after so many seconds."""
+        files = None if files is None else tuple(files)
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return await self.run(push, files, may_go_on)
+            except Conflict:
+                if time.monotonic() > until:
+                    raise
+            await asyncio.sleep(_LOOK_S)
 
 
 async def _push_all(push: Push, lines: Sequence[dict[str, Any]], report: HarvestReport, may_go_on: MayGoOn) -> bool:
