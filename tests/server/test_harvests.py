@@ -86,14 +86,17 @@ async def test_it_waits_for_another_harvest_without_a_word(solo: Services, day: 
     assert await beside(solo, day.home).run_once() is not None
 
 
-async def test_it_lets_calls_go_first(solo: Services, day: WorkingDay) -> None:
+async def test_it_lets_calls_go_first(solo: Services, day: WorkingDay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harvests, "_LONGEST_PAUSE_S", 600.0)
     with solo.quotas.admit(STDIO.principal, "main"):
+        waiting = asyncio.create_task(harvests._wait_for_calls(solo))
         running = asyncio.create_task(beside(solo, day.home).run_once())
-        while not (await asyncio.sleep(0)) and not (solo.data / harvests.FOLDER).exists():
-            pass
+        for _ in range(20):  # far longer than it takes
+            assert await titles(solo) == []
+        assert not waiting.done()
         assert not running.done()
-        assert (await asker(solo, STDIO)("memory_list", workspace="all")).content["total"] == 0
     found = await running
+    assert await waiting
     assert found is not None
     assert found.count("memory") == 1
 
