@@ -261,5 +261,11 @@ def _drain(services: Services, protocol: Protocol) -> None:
 
 def _log_opened(services: Services) -> None:
     """One line that says what is served, for whoever starts it or looks why it differs from another."""
-    schema = {folder: len(load_migrations(folder)) for folder in ("control", "vault")}
-    log.info("opened", data=str(services.data), schema=schema, text_index="fts5", tools=len(list(services.registry)))
+    log.info(
+        "opened",
+        data=str(services.data),
+        control_schema=len(load_migrations("control")),
+        vault_schema=len(load_migrations("vault")),
+        text_index="fts5",
+        tools=len(list(services.registry)),
+    )
