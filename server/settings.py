@@ -33,6 +33,7 @@ from vaults.settings import (
     SearchSettings,
     SessionSettings,
     SettingsSection,
+    SocialSettings,
     StorageSettings,
     TelemetrySettings,
 )
@@ -41,6 +42,13 @@ PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
 UNSECTIONED = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
 """Variables without a section: where to look, and the server that ``hook`` and ``stdio`` call."""
+
+
+MOLTBOOK_URL = "social.moltbook.url"
+"""The setting by which an operator has agents speak to Moltbook."""
+
+ENDPOINTS = (MOLTBOOK_URL,)
+"""The settings with the address of another server that are needed for a tool to exist."""
 
 
 class ServerSettings(SettingsSection):
@@ -99,7 +107,18 @@ class Settings(SettingsSection):
     telemetry: TelemetrySettings = TelemetrySettings()
     hygiene: HygieneSettings = HygieneSettings()
     links: LinkSettings = LinkSettings()
+    social: SocialSettings = SocialSettings()
     ops: OpsSettings = OpsSettings()
+
+
+GROUPED = ("social",)
+"""Sections whose settings stand in groups, such as ``social.moltbook.url``."""
+
+
+def configured_endpoints(settings: Settings) -> frozenset[str]:
+    """Those of ``ENDPOINTS`` that are set."""
+    addresses = {MOLTBOOK_URL: settings.social.moltbook.url}
+    return frozenset(name for name in ENDPOINTS if addresses[name] is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +157,7 @@ def load(
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         reason = "is not a setting" if first["type"] == "extra_forbidden" else reword_message(first["msg"])
-        source = sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
+        source = sources.get(key) or sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
         if source == "flag":  # named as it was typed
             raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
         raise InvalidArgument(key, f"{reason} ({source})") from None
@@ -198,6 +217,8 @@ def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in UNSECTIONED:
             continue
         name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
+        if name.partition(".")[0] in GROUPED:
+            name = name.replace("__", ".")
         found[name] = _parse_value(name, text)
     return found
 
@@ -227,5 +248,15 @@ def _set(values: dict[str, dict[str, Any]], sources: dict[str, str], name: str, 
     section, _, field = name.partition(".")
     if not field:
         raise InvalidArgument(name, f"is not a setting ({source})")
-    values.setdefault(section, {})[field] = value
+    if section in GROUPED and isinstance(value, dict):
+        for inner, each in value.items():
+            _set(values, sources, f"{name}.{inner}", each, source)
+        return
+    into = values.setdefault(section, {})
+    if section in GROUPED:
+        group, _, field = field.partition(".")
+        if not field:
+            raise InvalidArgument(name, f"is not a setting ({source})")
+        into = into.setdefault(group, {})
+    into[field] = value
     sources[name] = source

@@ -6,7 +6,9 @@ table of ``docs/settings.md`` and the validation at start.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -258,3 +260,39 @@ class LinkSettings(SettingsSection):
         tuple[Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs"], ...],
         Field(description="how such names may be written"),
     ] = ("proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs")
+
+
+def _check_over_tls(url: str | None) -> str | None:
+    """A key is sent there: over TLS, or not over a network at all."""
+    if url is None:
+        return None
+    address = urlsplit(url)
+    host = address.hostname or ""
+    if address.scheme != "https" and not _is_this_machine(host):
+        raise ValueError("must be https, or http on a loopback address")
+    return url.rstrip("/")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class MoltbookSettings(SettingsSection):
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@?#]+$",
+            description="the API of Moltbook, such as https://www.moltbook.com/api/v1: with it there is the tool social,"
+            " and the view moltmind has mb_*; what agents post goes there",
+        ),
+        AfterValidator(_check_over_tls),
+    ] = None
+
+
+class SocialSettings(SettingsSection):
+    """Networks that agents may speak to; nothing is contacted whose address is not set."""
+
+    moltbook: MoltbookSettings = MoltbookSettings()

@@ -53,6 +53,7 @@ ALLOWED_OUTBOUND = {
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
     "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
     "vaults/embed/model_source.py",  # looks a model up in the local cache, local_files_only
 }
