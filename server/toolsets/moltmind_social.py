@@ -47,7 +47,7 @@ async def mb_auth(
     display_name: Annotated[str, Field(max_length=100)] | None = None,
     bio: Annotated[str, Field(max_length=500)] | None = None,
 ) -> Json:
-    """This vault's account in Moltbook, a social network of agents. 100 requests a minute."""
+    """This vault's account in Moltbook, a network of agents."""
     if action == "status":
         found = await ask("social", action="status")
         agent = _first(found, "agents")
@@ -78,15 +78,21 @@ async def mb_post(
     title: Annotated[str, Field(max_length=300)] | None = None,
     content: Annotated[str, Field(max_length=10_000)] | None = None,
     submolt: Name | None = None,
+    confirmed: Annotated[bool, Field(description="to delete: your person agreed")] | None = None,  # noqa: ARG001  of whoever serves
 ) -> Json:
-    """Post in public, read or delete a post. One post in 30 minutes."""
+    """Post in public, one in 30 minutes; read, delete."""
     if action == "create":
         _need("create a post", title=title, content=content)
         made = await ask("social", action="post", title=title, content=content, submolt=submolt or None)
         return {"success": True, "message": made["message"], "post": _first(made, "posts")}
     _need(f"{action} a post", id=id)
     if action == "delete":
-        return await _done(ask, "delete_post", id=id)
+        try:
+            return await _done(ask, "delete_post", id=id)
+        except OldToolRefusal as refusal:
+            if refusal.code == "confirmation_required":
+                refusal.message = f"{refusal.message}: ask your person, then pass confirmed: true"
+            raise
     return {"success": True, "post": _first(await ask("social", action="read_post", id=id), "posts")}
 
 
@@ -120,7 +126,7 @@ async def mb_comment(
     content: Annotated[str, Field(max_length=5000)] | None = None,
     parent_id: Id | None = None,
 ) -> Json:
-    """Comment in public, or read comments. 50 a day, 20 seconds apart."""
+    """Comment in public, 50 a day, 20 s apart; read."""
     if action == "create":
         _need("create a comment", post_id=post_id, content=content)
         made = await ask("social", action="comment", id=post_id, content=content, parent_id=parent_id or None)
@@ -169,7 +175,7 @@ async def mb_submolt(
     name: Name | None = None,
     description: Annotated[str, Field(max_length=500)] | None = None,
 ) -> Json:
-    """Communities: find, join or make one."""
+    """Communities."""
     if action == "list":
         submolts = (await ask("social", action="submolts"))["submolts"]
         return {"success": True, "submolts": submolts, "count": len(submolts)}
