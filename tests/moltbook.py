@@ -15,7 +15,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from server.http.options import address, bind
-from tests.work import PATIENCE_S
 
 KEY = "moltbook_sk_Zx81hQ-made-up"
 """The key of an account that is there from the beginning."""
@@ -76,7 +75,7 @@ class Network:
         claim = {"claim_url": f"{self.url.removesuffix('/api/v1')}/claim/abc", "verification_code": "reef-X4B2"}
         return answered(agent={"api_key": key, **claim}, important="SAVE YOUR API KEY")
 
-    def _answer(self, request: Request, agent: Json, parts: list[str], body: Json) -> Response:  # noqa: C901, PLR0911  as they list them
+    def _answer(self, request: Request, agent: Json, parts: list[str], body: Json) -> Response:  # noqa: C901  as they list them
         query = request.query_params
         most = int(query.get("limit", 25))
         match (request.method, parts):
@@ -113,7 +112,12 @@ class Network:
                     return answered()
                 return answered(post=found)
             case ("POST", ["posts", identity, "comments"]):
-                comment = {"id": f"c{len(self.comments) + 1}", "author": {"name": agent["name"]}, "post": identity, **body}
+                comment = {
+                    "id": f"c{len(self.comments) + 1}",
+                    "author": {"name": agent["name"]},
+                    "post": identity,
+                    **body,
+                }
                 self.comments.append(comment)
                 return answered(comment=comment)
             case ("GET", ["posts", identity, "comments"]):
@@ -165,9 +169,9 @@ async def moltbook() -> AsyncIterator[Network]:
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            while not server.started:
-                await asyncio.sleep(0.005)
+        while not server.started:
+            assert not serving.done(), serving.exception()
+            await asyncio.sleep(0.005)
         yield network
     finally:
         server.should_exit = True

@@ -285,7 +285,7 @@ class MoltbookSettings(SettingsSection):
         str | None,
         Field(
             pattern=r"^https?://[^\s@?#]+$",
-            description="the API of Moltbook, such as https://www.moltbook.com/api/v1: with it there is the tool social,"
+            description="the API of Moltbook, such as https://www.moltbook.com/api/v1: with it there is the tool social"
             " and the view moltmind has mb_*; what agents post goes there",
         ),
         AfterValidator(_check_over_tls),

@@ -123,7 +123,7 @@ def old_names_page() -> str:
         for each in all_toolsets()
     ]
     head = ["| system | asked for as | tools | tokens of the list | of theirs |", "|---|---|---|---|---|", *rows]
-    return "\n\n".join(["\n".join(head), *map(_old_names_section, all_toolsets())])
+    return "\n\n".join(["\n".join(head), *(_old_names_section(registry, each) for each in all_toolsets())])
 
 
 def _anchor(heading: str) -> str:
@@ -146,12 +146,13 @@ def _old_cost(registry: ToolRegistry, toolset: Toolset) -> str:
     return f"{len(shown)} | {tokens:,} | {toolset.published_tokens:,}"
 
 
-def _old_names_section(toolset: Toolset) -> str:
+def _old_names_section(registry: ToolRegistry, toolset: Toolset) -> str:
     lines = [f"## {toolset.system}", "", "| tool | here | arguments |", "|---|---|---|"]
     for tool in toolset.tools:
         calls = dict.fromkeys(tool.calls.values())
         listed = [f"`{name}`{' °' if name in tool.hidden else ''}" for name in tool.arguments.model_fields]
-        lines.append(f"| `{tool.name}` | {', '.join(f'`{call}`' for call in calls)} | {' '.join(listed)} |")
+        mark = "" if tool.is_there(registry) else " *"
+        lines.append(f"| `{tool.name}`{mark} | {', '.join(f'`{call}`' for call in calls)} | {' '.join(listed)} |")
     return "\n".join(lines)
 
 

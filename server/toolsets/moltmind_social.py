@@ -110,7 +110,7 @@ async def mb_feed(
     if action == "search":
         _need("search", query=query)
     ours = {"personal": "feed"}.get(action, action)
-    narrow = {"query": query} if action == "search" else {"sort": sort}
+    narrow: Json = {"query": query} if action == "search" else {"sort": sort}
     if action == "browse":
         narrow["submolt"] = submolt or None
     posts = (await ask("social", action=ours, limit=limit, **narrow))["posts"]

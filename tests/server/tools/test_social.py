@@ -11,7 +11,7 @@ import json
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 class Time:
     """Wall time, set by hand."""
 
-    at: datetime = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
+    at: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
     def __call__(self) -> str:
         return clock.to_text(self.at)
@@ -122,9 +122,7 @@ async def test_without_an_address_there_is_no_such_tool(opening: Opening) -> Non
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-async def test_each_role_may_do_exactly_what_the_actions_say(
-    services: Services, network: Network, action: str
-) -> None:
+async def test_each_role_may_do_exactly_what_the_actions_say(services: Services, network: Network, action: str) -> None:
     await logged_in(asker(services))
     for role in Role:
         ask = await person(services, f"is-{role.label}", role)
@@ -302,7 +300,9 @@ async def test_a_post_is_not_made_twice_in_a_submolt(
     await logged_in(ask)
     assert (await ask("social", **POST)).ok
     time.passes(10 * 86_400)
-    again = await ask("social", action="post", title=title, content=content, **({"submolt": submolt} if submolt else {}))
+    again = await ask(
+        "social", action="post", title=title, content=content, **({"submolt": submolt} if submolt else {})
+    )
     words = "Duplicate post blocked. Similar content was already posted to this submolt."
     assert again.ok is not blocked
     assert not blocked or again.content["error"]["message"] == words

@@ -99,7 +99,7 @@ async def site(tmp_path_factory, network):
 @over_http
 async def test_a_day_of_documented_calls(site, network):
     await run_script(site, "moltmind", DAY)
-    assert [each for each in network.votes] == [("upvote", "p2"), ("downvote", "p2"), ("upvote", "c1")]
+    assert network.votes == [("upvote", "p2"), ("downvote", "p2"), ("upvote", "c1")]
     assert (network.following, network.subscribed) == (set(), set())
     comment = network.asked("POST", "/posts/p2/comments")[0]
     assert comment.body == {"content": "True"}

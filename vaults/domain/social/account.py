@@ -82,7 +82,9 @@ async def log_in(vault: Vault, moltbook: Moltbook, actor: Actor, api_key: str) -
     agent = one_of(answer.require_ok(), "agent")
     await store_key(vault, moltbook, actor, api_key)
     return SocialAnswer(
-        f"Logged in as {to_name(agent.get('name'))}. API key stored securely.", authenticated=True, agents=_agents(agent)
+        f"Logged in as {to_name(agent.get('name'))}. API key stored securely.",
+        authenticated=True,
+        agents=_agents(agent),
     )
 
 

@@ -88,7 +88,11 @@ class ApiAnswer:
     def wait_s(self) -> float:
         """Seconds it asks to wait: from the answer, else the header."""
         body = self.body if isinstance(self.body, dict) else {}
-        given = ((body.get("retry_after_seconds"), 1), (body.get("retry_after"), 1), (body.get("retry_after_minutes"), 60))
+        given = (
+            (body.get("retry_after_seconds"), 1),
+            (body.get("retry_after"), 1),
+            (body.get("retry_after_minutes"), 60),
+        )
         for value, unit in (*given, (self.retry_after, 1)):
             seconds = _to_seconds(value, unit)
             if seconds is not None:

@@ -110,7 +110,9 @@ class MoltbookEndpoint:
 
 def _to_json(body: Any) -> bytes | None:
     """As ASCII, so that whatever text somebody posts can be sent."""
-    return None if body is None else json.dumps({name: each for name, each in body.items() if each is not None}).encode()
+    return (
+        None if body is None else json.dumps({name: each for name, each in body.items() if each is not None}).encode()
+    )
 
 
 def _from_json(body: bytearray) -> Any:

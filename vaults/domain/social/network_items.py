@@ -1,7 +1,7 @@
 """Posts, comments, agents and submolts as answers of the network hold them: known fields, bounded and sanitized. Pure.
 
-Whatever is in an answer was written by somebody else. A text that gives orders is flagged, one too long is cut, and what
-is not of the type it should be is left out.
+Whatever is in an answer was written by somebody else. A text that gives orders is flagged, one too long is cut, and
+what is not of the type it should be is left out.
 """
 
 from __future__ import annotations
@@ -183,7 +183,9 @@ def rows_of(body: Any, name: str, make: Callable[[Mapping[str, Any]], T | None],
     found = body
     for _ in range(2):
         if isinstance(found, dict):
-            found = next((found[key] for key in (name, "results", "data") if isinstance(found.get(key), dict | list)), [])
+            found = next(
+                (found[key] for key in (name, "results", "data") if isinstance(found.get(key), dict | list)), []
+            )
     rows = found if isinstance(found, list) else []
     made = (make(each) for each in rows[: 2 * most] if isinstance(each, dict))
     return [each for each in made if each is not None][:most]

@@ -38,9 +38,7 @@ class TokenCipher:
     async def open(self, vault_id: str, network: str, sealed: bytes) -> str:
         """The token. Raises ``NotFound`` for one that was sealed with another key, or for another vault."""
         try:
-            return (
-                (await self._ready()).decrypt(sealed[:_NONCE], sealed[_NONCE:], _bound(vault_id, network)).decode()
-            )
+            return (await self._ready()).decrypt(sealed[:_NONCE], sealed[_NONCE:], _bound(vault_id, network)).decode()
         except (InvalidTag, ValueError):
             raise NotFound("the stored API key cannot be opened with the key of this server: log in again") from None
 
