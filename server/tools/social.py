@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.call import Call
 from server.rendering.plain_text import EvidenceItem, TextAnswer
 from server.settings import MOLTBOOK_URL
-from server.tool_spec import EDITS, LOOKS, Action, Arguments, MaxTokens, tool
+from server.tool_spec import LOOKS, Action, Arguments, Effect, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.social import account, publishing, reactions, reading
 from vaults.domain.social.account import LONGEST_KEY, Profile
@@ -117,7 +117,7 @@ def _activity_entry(args: SocialArguments, found: SocialAnswer) -> ActivityEntry
 @tool(
     role=Role.WRITER,
     preset="full",
-    effect=EDITS,
+    effect=Effect(destructive=True, idempotent=False),
     actions=ACTIONS,
     endpoint=MOLTBOOK_URL,
     render=_render,

@@ -15,7 +15,7 @@ from server.mcp_bridge.catalogue import ToolCatalogue
 from server.settings import ENDPOINTS
 from server.tools import discover
 from server.toolsets.moltmind_social import SOCIAL_TOOLS
-from server.toolsets.registry import required_role, toolset_of
+from server.toolsets.registry import find_old_tool, required_role, toolset_of
 from tests.moltbook import KEY, always, failed, moltbook
 from tests.server.http.serving import raw, served
 from tests.server.toolsets.scripts import ANY, Step, call, listing, run_script
@@ -203,6 +203,8 @@ async def test_who_may_only_read_is_shown_what_reads(site, network):
     tools = {each["name"]: each for each in await listing(site, "moltmind", "reader")}
     assert {name for name in tools if name.startswith("mb_")} == set(NAMES) - {"mb_vote"}
     assert tools["mb_post"]["inputSchema"]["properties"]["action"]["enum"] == ["get"]
+    assert tools["mb_feed"]["inputSchema"]["properties"]["action"]["enum"] == ["browse", "personal", "search"]
+    assert tools["mb_auth"]["inputSchema"]["properties"]["action"]["enum"] == ["status"]
     assert tools["mb_feed"]["annotations"] == {"readOnlyHint": True, "openWorldHint": True}
     assert tools["mm_recall"]["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
     posts = len(network.posts)
@@ -238,6 +240,8 @@ async def test_without_an_address_nothing_tells_that_there_could_be_such_tools(t
 def test_a_plain_server_asks_no_role_for_them():
     plain, whole = discover(), discover(endpoints=ENDPOINTS)
     assert {required_role(plain, name) for name in NAMES} == {None}
+    assert [find_old_tool(plain, "moltmind", name) for name in NAMES] == [None] * len(NAMES)
+    assert None not in [find_old_tool(whole, "moltmind", name) for name in NAMES]
     assert required_role(whole, "mb_feed") == Role.READER
     assert required_role(whole, "mb_vote") == Role.WRITER
 

@@ -27,7 +27,8 @@ SIZE_LIMIT = 1024 * 1024
 """Bytes of an answer, counted as it arrives. Compressed answers are refused: their size is unknown before unpacking."""
 
 REQUESTS, WINDOW_S = 100, 60.0
-"""Requests a vault may make within a window of seconds, as the network has it."""
+"""Requests a vault may make within a window of seconds, as the network has it. Each process counts for itself: where
+several serve, the network is the one to say when it is enough."""
 
 
 class MoltbookEndpoint:
