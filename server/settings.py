@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,6 +25,7 @@ from vaults.errors import InvalidArgument
 from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
+    ExtractionSettings,
     HygieneSettings,
     IndexSettings,
     LinkSettings,
@@ -103,6 +104,7 @@ class Settings(SettingsSection):
     notes: NotesSettings = NotesSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
+    extraction: ExtractionSettings = ExtractionSettings()
     sessions: SessionSettings = SessionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     hygiene: HygieneSettings = HygieneSettings()
@@ -188,6 +190,15 @@ def export_environment() -> None:
         ("HF_HUB_DISABLE_TELEMETRY", "1"),
     ):
         os.environ.setdefault(name, value)
+
+
+COMMAND_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT")
+"""What a program needs to find itself and its files; our own variables, which may hold tokens, are none of it."""
+
+
+def command_environment(names: Iterable[str]) -> dict[str, str]:
+    """The environment of a command the operator configured: what every program needs, and ``names``."""
+    return {name: os.environ[name] for name in (*COMMAND_ENVIRONMENT, *names) if name in os.environ}
 
 
 def _path(text: str | None) -> Path | None:

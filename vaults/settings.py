@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from vaults.durations import parse_duration
 
@@ -174,6 +174,63 @@ class ExpansionSettings(SettingsSection):
     ] = None
     timeout_s: Annotated[float, Field(gt=0, le=30, description="seconds the endpoint may take")] = 2.0
     cache: Annotated[int, Field(ge=0, description="answers kept")] = 1024
+
+
+class ExtractionSettings(SettingsSection):
+    """Who makes memories of conversations besides the rules: a command, an endpoint, or nobody."""
+
+    command: Annotated[
+        tuple[str, ...],
+        Field(description="program and arguments that extract memories: prompt on stdin, answer on stdout, no shell"),
+    ] = ()
+    pass_environment: Annotated[
+        tuple[str, ...], Field(description="names of variables the command gets besides PATH, HOME, USER, LANG, TMPDIR")
+    ] = ()
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@#]+$",
+            description="base of an OpenAI-compatible API that extracts memories, such as http://127.0.0.1:11434/v1; "
+            "conversations go there",
+        ),
+    ] = None
+    model: Annotated[str | None, Field(min_length=1, description="the model, as the API names it; with url")] = None
+    api_key: Annotated[str | None, Field(min_length=1, repr=False, description="the API's key; with url")] = None
+    api_key_file: Annotated[str | None, Field(description="file that holds the API's key; with url")] = None
+    timeout_s: Annotated[float, Field(gt=0, le=3600, description="seconds one answer may take")] = 120.0
+    max_calls_a_day: Annotated[
+        int, Field(ge=1, description="answers asked for in a day (UTC), over all harvests of a data folder")
+    ] = 200
+    max_tokens_a_day: Annotated[
+        int | None, Field(ge=1, description="tokens of prompts and answers in a day; default: no limit")
+    ] = None
+    max_characters: Annotated[
+        int, Field(ge=4_000, le=2_000_000, description="characters of a conversation handed over at once; more in turn")
+    ] = 60_000
+    quiet_s: Annotated[
+        float, Field(ge=0, description="seconds without a new turn from which on a conversation is extracted")
+    ] = 900.0
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether anybody extracts besides the rules."""
+        return bool(self.command or self.url)
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> ExtractionSettings:
+        if self.command and self.url:
+            raise ValueError("extraction.command and extraction.url are both set: set one of them")
+        if self.command and not self.command[0]:
+            raise ValueError("extraction.command names no program")
+        if bool(self.url) != bool(self.model):
+            raise ValueError("extraction.url and extraction.model belong together: set both of them")
+        if self.api_key and self.api_key_file:
+            raise ValueError("extraction.api_key and extraction.api_key_file are both set: set one of them")
+        if (self.api_key or self.api_key_file) and not self.url:
+            raise ValueError("extraction.api_key and extraction.api_key_file need extraction.url")
+        if self.max_tokens_a_day is not None and self.max_tokens_a_day < self.max_characters // 2:
+            raise ValueError("extraction.max_tokens_a_day must be at least half of extraction.max_characters")
+        return self
 
 
 class SessionSettings(SettingsSection):

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from server.cli.harvest_reports import ShownReports
 from server.cli.remote_options import TokenFile, Url
 
 if TYPE_CHECKING:
     from server.cli.remote_options import RemoteServer
     from server.settings import LoadedSettings
-    from vaults.domain.import_export.harvesting import Harvester, HarvestReport
+    from vaults.domain.import_export.harvesting import Harvester
     from vaults.domain.import_export.line_import import NumberedLine
     from vaults.domain.import_export.row_writer import LineOutcome
     from vaults.domain.import_export.source_import import Push
     from vaults.transcripts.extraction.extracted_memory import ExtractionKind
+    from vaults.transcripts.model_extraction.model_kinds import ModelKind
 
 FOLDER = "harvest"
 
@@ -38,34 +40,46 @@ def harvest(
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--remember", help="decision, fix, command, files, preference, open; default: all but open"),
+        typer.Option(
+            "--remember",
+            help="decision, fix, command, files, preference, open, and with a model codebase, pattern, useful;"
+            " default: all but open",
+        ),
     ] = None,
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
     """Keep conversations with agents. And what was decided in them, by whichever program they were held."""
+    from server.cli.extraction_model import open_model
     from server.cli.remote_options import to_remote
     from server.cli.runtime import load_settings, run_async
     from vaults.domain.import_export.harvesting import Harvester
+    from vaults.errors import InvalidArgument
     from vaults.transcripts.exclusions import HarvestRules
 
     loaded, remote = load_settings(ctx), to_remote(url, token_file)
     target = hashlib.sha256(f"{remote.url if remote else ''}\n{vault}".encode()).hexdigest()[:12]
     rules = HarvestRules(patterns=tuple(exclude or ()))
-    harvester = Harvester(Path.home(), loaded.data / FOLDER / target, rules, _to_kinds(kinds))
+    by_rules, by_model = _to_kinds(kinds)
+    model = open_model(loaded.settings.extraction, loaded.data / FOLDER, by_model)
+    if model is None and kinds and not by_rules:
+        raise InvalidArgument("--remember", f"{kinds[0]} is made by a model: set extraction.command or extraction.url")
+    harvester = Harvester(Path.home(), loaded.data / FOLDER / target, rules, by_rules, model)
     run_async(_harvest(loaded, harvester, vault, remote, None if once else every))
 
 
-def _to_kinds(names: list[str] | None) -> Collection[ExtractionKind]:
+def _to_kinds(names: list[str] | None) -> tuple[Collection[ExtractionKind], Collection[ModelKind]]:
+    """What the rules and what a model are asked for."""
     from vaults.errors import InvalidArgument
     from vaults.transcripts.extraction.kinds import ALL_KINDS, DEFAULT_KINDS
+    from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS
 
     if not names:
-        return DEFAULT_KINDS
-    kinds = [kind for kind in ALL_KINDS if kind in names]
-    if unknown := sorted(set(names) - set(kinds)):
-        raise InvalidArgument("--remember", f"knows no {unknown[0][:40]}; there are {', '.join(sorted(ALL_KINDS))}")
-    return kinds
+        return DEFAULT_KINDS, MODEL_KINDS
+    known = {*ALL_KINDS, *MODEL_KINDS}
+    if unknown := sorted(set(names) - known):
+        raise InvalidArgument("--remember", f"knows no {unknown[0][:40]}; there are {', '.join(sorted(known))}")
+    return [kind for kind in ALL_KINDS if kind in names], [kind for kind in MODEL_KINDS if kind in names]
 
 
 async def _harvest(
@@ -76,19 +90,34 @@ async def _harvest(
     from server.cli.output import say_on_stderr
     from vaults.errors import VaultUnavailable
 
+    shown = ShownReports(quiet=every is not None)
+    try:
+        while True:
+            try:
+                async with _open_push(loaded, vault, remote) as push:
+                    await _run_passes(harvester, push, every, shown)
+                if every is None:
+                    return
+            except VaultUnavailable as failure:  # a server that is away comes back
+                if every is None:
+                    raise
+                say_on_stderr(f"{failure.message}; trying again")
+            await asyncio.sleep(max(every, 30.0))
+    finally:
+        if harvester.extraction is not None:
+            await harvester.extraction.model.close()
+
+
+async def _run_passes(harvester: Harvester, push: Push, every: float | None, shown: ShownReports) -> None:
+    """One pass, or one after the other. Of those, each asks the model once, so that what is said meanwhile is stored
+    between two of its answers."""
+    import asyncio
+
     while True:
-        try:
-            async with _open_push(loaded, vault, remote) as push:
-                while True:
-                    _show(await harvester.run(push), quiet=every is not None)
-                    if every is None:
-                        return
-                    await asyncio.sleep(every)
-        except VaultUnavailable as failure:  # a server that is away comes back
-            if every is None:
-                raise
-            say_on_stderr(f"{failure.message}; trying again")
-        await asyncio.sleep(max(every, 30.0))
+        shown.show(await harvester.run(push, most_calls=None if every is None else 1))
+        if every is None:
+            return
+        await asyncio.sleep(every)
 
 
 @asynccontextmanager
@@ -118,16 +147,3 @@ async def _open_push(loaded: LoadedSettings, vault: str, remote: RemoteServer | 
 
             yield push_and_embed
         await local_vault.background.wait()
-
-
-def _show(report: HarvestReport, *, quiet: bool) -> None:
-    from server.cli.output import say, say_on_stderr
-
-    documents, memories = report.count("document"), report.count("memory")
-    if not quiet or documents or memories:
-        turns, files = report.seen.turns, report.seen.files
-        say(f"{turns} new turns in {files} transcripts; {memories} memories stored or changed")
-    for path, reason in report.seen.failed[:10]:
-        say_on_stderr(f"{path}: {reason}")
-    for reason in report.rejected:
-        say_on_stderr(f"not taken: {reason}")

@@ -16,4 +16,4 @@ def test_one_pass_stores_what_is_new(strongroom: Strongroom, tmp_path: Path) -> 
     assert (ran.code, ran.out) == (0, "1 new turns in 1 transcripts; 1 memories stored or changed\n"), ran.err
     assert strongroom("harvest", "--vault", "nowhere", "--once").code == 1
     wrong = strongroom("harvest", "--vault", "main", "--once", "--remember", "dreams", HOME=str(day.home))
-    assert (wrong.code, "there are command, decision" in wrong.err) == (2, True)
+    assert (wrong.code, "there are codebase, command, decision" in wrong.err) == (2, True)
