@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vaults.context import run_to_completion
 from vaults.files.permissions import make_private_folder
@@ -21,8 +21,6 @@ from vaults.transcripts.model_extraction.language_model import MAX_ANSWER, BadAn
 
 GRACE_S = 2.0
 """Seconds a command that is told to end may take for it, before it is killed."""
-
-_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,10 @@ class ModelCommand:
         """What it printed, if it ended with 0; the prompt itself says what is wanted."""
         del schema
         make_private_folder(self.folder)
+        loop = asyncio.get_running_loop()
         try:
-            process = await asyncio.create_subprocess_exec(
+            transport, talk = await loop.subprocess_exec(
+                _Talk,
                 *self.argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -54,71 +54,82 @@ class ModelCommand:
             raise ModelUnavailable("the command cannot be started") from None
         try:
             async with asyncio.timeout(self.timeout_s):
-                printed = await _talk(process, prompt.encode("utf-8", "replace"))
+                await talk.exchange(prompt.encode("utf-8", "replace"))
         except TimeoutError:
             raise ModelUnavailable(f"the command did not answer within {self.timeout_s:g} s") from None
         finally:
-            await run_to_completion(self._end(process))
-        if process.returncode != 0:
-            raise ModelUnavailable(f"the command ended with {process.returncode}")
-        try:
-            return ModelReply(printed.decode())
-        except UnicodeDecodeError:
-            raise BadAnswer("the answer is not UTF-8") from None
+            await run_to_completion(talk.end(self.grace_s))
+        return _to_reply(talk, transport.get_returncode())
 
     async def close(self) -> None:
         """Nothing is left open between two calls."""
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
-        """Nobody of its group goes on: asked first if the command itself still runs, then killed."""
-        if process.returncode is None:
-            _signal_group(process.pid, signal.SIGTERM)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.grace_s):
-                    await process.wait()
+
+class _Talk(asyncio.SubprocessProtocol):
+    """What goes in and out of a process, and when it ends. (The streams of asyncio say that only once the pipes are
+    closed, and a child that is left behind keeps them open.)"""
+
+    def __init__(self) -> None:
+        self.printed = bytearray()
+        self.is_too_long = False
+        self._exited, self._said_all = asyncio.Event(), asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._group = self._transport.get_pid()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        del fd
+        self.is_too_long = self.is_too_long or len(self.printed) + len(data) > MAX_ANSWER
+        if self.is_too_long:
+            self._signal(signal.SIGKILL)  # nobody reads the rest
+        else:
+            self.printed += data
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del exc  # of the prompt's pipe: it may know its answer before it has read all
+        if fd == 1:
+            self._said_all.set()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+
+    async def exchange(self, prompt: bytes) -> None:
+        """Hand over the prompt, and wait until the process has ended and all it printed is here."""
+        stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
+        stdin.write(prompt)
+        stdin.write_eof()
+        await self._exited.wait()
+        self._signal(signal.SIGKILL)
+        await self._said_all.wait()
+
+    async def end(self, grace_s: float) -> None:
+        """Nobody of its group goes on: told to end if the process itself still runs, then killed."""
+        if not self._exited.is_set():
+            self._signal(signal.SIGTERM)
+            await self._wait_for_exit(grace_s)
         # Processes it started may have outlived it. No other group can have got this number in between: it is not
         # given away while anybody is in the group, and nobody waits here long enough for numbers to come round.
-        _signal_group(process.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+        await self._wait_for_exit(grace_s)
+        self._transport.close()
+
+    async def _wait_for_exit(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.grace_s):
-                await process.wait()
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._group, number)
 
 
-async def _talk(process: asyncio.subprocess.Process, prompt: bytes) -> bytes:
-    """Write the prompt, read the answer, wait for the end; all at once, since neither pipe holds a whole text."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_write(process.stdin, prompt))
-        reading = tasks.create_task(_read(process.stdout, process.pid))
-        await process.wait()
-        _signal_group(process.pid, signal.SIGKILL)  # one that was left behind would hold the pipe open
-    printed = reading.result()
-    if printed is None:
+def _to_reply(talk: _Talk, code: int | None) -> ModelReply:
+    if talk.is_too_long:
         raise BadAnswer("the answer is too long")
-    return printed
-
-
-async def _write(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
-    with suppress(ConnectionError):  # it may know its answer before it has read all
-        stdin.write(prompt)
-        await stdin.drain()
-    with suppress(ConnectionError):
-        stdin.close()
-        await stdin.wait_closed()
-
-
-async def _read(stdout: asyncio.StreamReader, group: int) -> bytes | None:
-    """What was printed; None for more than an answer may have, of which nobody reads the rest."""
-    printed = bytearray()
-    while piece := await stdout.read(_PIECE):
-        printed += piece
-        if len(printed) > MAX_ANSWER:
-            _signal_group(group, signal.SIGKILL)
-            return None
-    return bytes(printed)
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    if code != 0:
+        raise ModelUnavailable(f"the command ended with {code}")
+    try:
+        return ModelReply(talk.printed.decode())
+    except UnicodeDecodeError:
+        raise BadAnswer("the answer is not UTF-8") from None
