@@ -219,17 +219,17 @@ class ExtractionSettings(SettingsSection):
     @model_validator(mode="after")
     def _check_keys(self) -> ExtractionSettings:
         if self.command and self.url:
-            raise ValueError("extraction.command and extraction.url are both set: set one of them")
+            raise ValueError("may not have both extraction.command and extraction.url")
         if self.command and not self.command[0]:
-            raise ValueError("extraction.command names no program")
+            raise ValueError("must name a program first in extraction.command")
         if bool(self.url) != bool(self.model):
-            raise ValueError("extraction.url and extraction.model belong together: set both of them")
+            raise ValueError("must have both of extraction.url and extraction.model, or neither")
         if self.api_key and self.api_key_file:
-            raise ValueError("extraction.api_key and extraction.api_key_file are both set: set one of them")
+            raise ValueError("may not have both extraction.api_key and extraction.api_key_file")
         if (self.api_key or self.api_key_file) and not self.url:
-            raise ValueError("extraction.api_key and extraction.api_key_file need extraction.url")
+            raise ValueError("may have extraction.api_key or extraction.api_key_file only with extraction.url")
         if self.max_tokens_a_day is not None and self.max_tokens_a_day < self.max_characters // 2:
-            raise ValueError("extraction.max_tokens_a_day must be at least half of extraction.max_characters")
+            raise ValueError("must have an extraction.max_tokens_a_day of at least half of extraction.max_characters")
         return self
 
 

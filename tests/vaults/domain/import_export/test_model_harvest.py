@@ -186,7 +186,9 @@ async def test_a_long_conversation_is_asked_about_in_parts_of_whole_turns(
     assert report.extraction.calls == 1
     report = await day.pass_by(endpoint(completions))
     assert report.extraction.calls == len(completions.prompts) - 1 > 1
-    lines = [json.loads(line) for prompt in completions.prompts for line in prompt.splitlines() if line[:7] == '{"turn"']
+    lines = [
+        json.loads(line) for prompt in completions.prompts for line in prompt.splitlines() if line[:7] == '{"turn"'
+    ]
     assert [line["turn"] for line in lines if "context" not in line] == list(range(8))
     assert all(line["text"].endswith("word") for line in lines if "context" not in line)
     assert any("context" in line for line in lines)
