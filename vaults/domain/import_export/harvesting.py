@@ -17,7 +17,7 @@ from vaults.domain.import_export.row_writer import LineOutcome
 from vaults.domain.import_export.source_import import Push
 from vaults.domain.secrets import redaction
 from vaults.transcripts.document_lines import LineMaker
-from vaults.transcripts.exclusions import HarvestRules
+from vaults.transcripts.exclusions import Exclusions, HarvestRules
 from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 from vaults.transcripts.extraction.kinds import DEFAULT_KINDS
 from vaults.transcripts.harvest import HarvestPass, HarvestTally
@@ -95,7 +95,9 @@ class Harvester:
         waiting = opened.enter_context(WaitingState(self.state / "extraction.db"))
         replaced = replaced_kinds(self.extraction.limits.kinds)
         maker = replace(maker, share_of=waiting.share_of, replaced=replaced)
-        return _OpenHarvest(thread, one, maker, ConversationExtractor(self.extraction, maker, lines, waiting))
+        exclusions = Exclusions(self.home, self.rules)
+        extractor = ConversationExtractor(self.extraction, maker, lines, waiting, exclusions)
+        return _OpenHarvest(thread, one, maker, extractor)
 
 
 @dataclass(frozen=True, slots=True)

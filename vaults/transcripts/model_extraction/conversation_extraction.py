@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from vaults.transcripts.document_lines import LineMaker
+from vaults.transcripts.exclusions import Exclusions
 from vaults.transcripts.model_extraction.answer import CheckedAnswer, answer_schema, check_answer
 from vaults.transcripts.model_extraction.call_budget import CallBudget, estimate_tokens
 from vaults.transcripts.model_extraction.language_model import (
@@ -100,12 +102,13 @@ class WindowCall:
 @dataclass(frozen=True, slots=True)
 class ConversationExtractor:
     """All but ``ask`` block, and belong on one thread. ``maker`` has the memories, ``lines`` shows turns without
-    secrets."""
+    secrets; what ``exclusions`` name is not asked about, also where it was harvested before they did."""
 
     setup: ModelSetup
     maker: MemoryMaker
     lines: LineMaker
     state: WaitingState
+    exclusions: Exclusions
     tally: ExtractionTally = field(default_factory=ExtractionTally)
 
     def note(self, documents: Sequence[Mapping[str, Any]]) -> None:
@@ -175,9 +178,10 @@ class ConversationExtractor:
                 self.state.confirm(transcript, result.share)
 
     def _prepare(self, waiting: WaitingConversation) -> WindowCall | None:
-        conversation = read_conversation(path_of(self.maker.home, waiting.uri), waiting.transcript)
+        path = path_of(self.maker.home, waiting.uri)
+        conversation = read_conversation(path, waiting.transcript)
         share = self.state.share_of(waiting.transcript)
-        if conversation is None or is_own_prompt(conversation.turns):
+        if conversation is None or is_own_prompt(conversation.turns) or self._is_excluded(path, conversation):
             self.state.settle(waiting.transcript, share)
             return None
         share = share.checked(conversation)
@@ -195,6 +199,9 @@ class ConversationExtractor:
         ids = tuple(line["external_id"] for line in known)
         prompt = build_prompt(window, known, self.setup.limits.kinds)
         return WindowCall(waiting.transcript, conversation, share, window, ids, prompt)
+
+    def _is_excluded(self, path: Path, conversation: Conversation) -> bool:
+        return self.exclusions.exclude_file(path) or self.exclusions.exclude_project(conversation.project)
 
     def _known(self, transcript: str) -> list[dict[str, Any]]:
         lines = [line for line in self.maker.state.read(transcript).values() if is_by_model(line)]

@@ -8,14 +8,13 @@ the end of the data or for a word of ours. A model may still be talked into some
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from vaults.transcripts.extraction.extracted_memory import cut
 from vaults.transcripts.model_extraction.answer import MAX_MEMORIES
 from vaults.transcripts.model_extraction.model_kinds import ModelKind
-from vaults.transcripts.model_extraction.turn_window import TurnWindow
+from vaults.transcripts.model_extraction.turn_window import TurnWindow, to_data_line
 from vaults.transcripts.transcript import Turn
 
 MARKER = "strongroom-extraction/1 (a program wrote this; the conversation it begins is not harvested)"
@@ -98,7 +97,7 @@ def is_own_prompt(turns: Iterable[Turn]) -> bool:
 def _to_known_lines(known: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     for number, memory in enumerate(known, 1):
         shown = {"memory": number, "title": memory["title"], "content": cut(memory["content"], _KNOWN_LENGTH)}
-        yield json.dumps(shown, ensure_ascii=False)
+        yield to_data_line(shown)
 
 
 def _make_fence(data: str) -> str:

@@ -79,7 +79,12 @@ def _last_lines(turns: Sequence[Turn], most: int, show: ShowTurn) -> dict[int, s
 
 
 def _to_line(part: dict[str, Any], most: int) -> str:
-    """One line of JSON: no text can end it, or begin another."""
     line = {"turn": part["position"], "who": part["role"], "text": cut_text(part["text"], max(1, most - _FRAME))}
     line |= {name: True for name in ("thinking", "context") if part.get(name)}
-    return json.dumps(line, ensure_ascii=False)
+    return to_data_line(line)
+
+
+def to_data_line(value: dict[str, Any]) -> str:
+    """One line of JSON: no text can end it, or begin another. Nor does it hold what programs that answer prompts take
+    for marks of their own: tags, and names of files behind an @, which some of them read in."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("@", "\\u0040")

@@ -23,6 +23,7 @@ from vaults.domain.actors import Actor
 from vaults.domain.import_export import import_runs, run_undo
 from vaults.domain.import_export.harvesting import Harvester, HarvestReport
 from vaults.domain.import_export.vault_import import open_push
+from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.model_extraction import conversation_extraction
 from vaults.transcripts.model_extraction.call_budget import CallBudget
 from vaults.transcripts.model_extraction.conversation_extraction import ExtractionLimits, ModelSetup
@@ -65,8 +66,8 @@ class HarvestedDay(WorkingDay):
         self.folder, self.vault = folder, vault
         self.now = 1_795_000_000.0
         self.max_calls, self.max_tokens, self.max_characters = 100, None, 60_000
-        self.add("user", "Good morning.")
-        self.path.write_text("")  # made by the first line
+        self.rules = HarvestRules()
+        self.path.touch()
 
     async def pass_by(self, model: LanguageModel, seconds: float = 0.0, most_calls: int | None = None) -> HarvestReport:
         """Time goes by since the last line, and there is a pass."""
@@ -75,7 +76,7 @@ class HarvestedDay(WorkingDay):
         limits = ExtractionLimits(MODEL_KINDS, QUIET_S, self.max_characters)
         budget = CallBudget(self.folder / "spent.db", self.max_calls, self.max_tokens, lambda: self.now)
         setup = ModelSetup(model, budget, limits, lambda: self.now)
-        harvester = Harvester(self.home, self.folder / "state", extraction=setup)
+        harvester = Harvester(self.home, self.folder / "state", self.rules, extraction=setup)
         try:
             async with open_push(self.vault, OWNER, ("harvest", "home")) as push:
                 return await harvester.run(push, most_calls)
@@ -160,6 +161,19 @@ async def test_only_what_is_new_is_asked_about_with_what_was_before_as_context(
     assert [each["title"] for each in await kept(ask)] == ["Opening since May"]
     [gone] = [each for each in await kept(ask, archived=True) if each["title"] == "Opening"]
     assert gone["archived_reason"] == VOID
+
+
+async def test_what_was_taken_back_may_be_so_again(day: HarvestedDay, completions: Completions, ask: Asking) -> None:
+    ten = {"title": "Ten", "content": "It opens at ten."}
+    for said, made in (
+        ("nine", memory()),
+        ("ten", memory(**ten, turns=[1], replaces=[1])),
+        ("nine", memory(turns=[2], replaces=[1])),
+    ):
+        day.add("user", f"It opens at {said}.")
+        completions.say(made)
+        await day.pass_by(endpoint(completions), QUIET_S)
+    assert [each["title"] for each in await kept(ask)] == ["Tides live in SQLite"]
 
 
 async def test_what_is_told_again_is_one_memory_of_all_its_turns(
@@ -309,6 +323,7 @@ async def test_its_own_conversations_are_neither_harvested_nor_asked_about(
     day: HarvestedDay, completions: Completions, ask: Asking
 ) -> None:
     day.add("user", "The harbour opens at nine.")
+    day.say("<command-name>sail</command-name> is a mark of Claude Code, @harbour.md a file.")
     await day.pass_by(endpoint(completions), QUIET_S)
     [prompt] = completions.prompts
     day.path = day.path.with_name("own.jsonl")  # as `claude -p` writes down what it was asked
@@ -319,12 +334,20 @@ async def test_its_own_conversations_are_neither_harvested_nor_asked_about(
     report = await day.pass_by(endpoint(completions), QUIET_S)
     assert (report.seen.own, report.outcomes, len(completions.prompts)) == (1, {}, 1)
     found = await ask("search", query="decided to keep", kinds=["transcript"], workspace="all")
-    assert [hit["title"] for hit in found.content["hits"]] == ["The harbour opens at nine."]
+    assert {hit["title"] for hit in found.content["hits"]} == {"The harbour opens at nine."}
     day.path = day.path.with_name("talk.jsonl")
     day.say(f"This is our prompt:\n{prompt}")
     day.add("user", f"It begins with {MARKER}, I see.")
     report = await day.pass_by(endpoint(completions), QUIET_S)
     assert (report.seen.own, report.extraction.calls) == (0, 1)  # talking about it hides nothing
+
+
+async def test_what_is_left_out_since_is_not_asked_about(day: HarvestedDay, completions: Completions) -> None:
+    day.add("user", PNPM)
+    await day.pass_by(endpoint(completions))
+    day.rules = HarvestRules(patterns=(".claude/projects/-work-harbour/",))
+    await day.pass_by(endpoint(completions), QUIET_S)
+    assert completions.asked == []
 
 
 ECHOING = """

@@ -54,6 +54,7 @@ def test_confidence_ends_at_the_floor_of_the_rules() -> None:
     ("fields", "reason"),
     [
         ({"turns": [4]}, "turns: there are none such"),
+        ({"turns": [0, 4]}, "turns: there are none such"),
         ({"turns": []}, "turns: does not fit"),
         ({"turns": ["0"]}, "turns: does not fit"),
         ({"turns": [True]}, "turns: does not fit"),
