@@ -11,33 +11,24 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from server.services import Services
 from tests.conftest import Asking
+from tests.harvested_day import DAY_S, OWNER, QUIET_S, HarvestedDay, endpoint, kept
 from tests.vaults.transcripts.model_extraction.completions import Completions, failing, memory
-from tests.working_day import WorkingDay
-from vaults.domain.actors import Actor
 from vaults.domain.import_export import import_runs, run_undo
-from vaults.domain.import_export.harvesting import Harvester, HarvestReport
+from vaults.domain.import_export.harvesting import Harvester
 from vaults.domain.import_export.vault_import import open_push
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.model_extraction import conversation_extraction
-from vaults.transcripts.model_extraction.call_budget import CallBudget
-from vaults.transcripts.model_extraction.conversation_extraction import ExtractionLimits, ModelSetup
-from vaults.transcripts.model_extraction.language_model import LanguageModel
 from vaults.transcripts.model_extraction.model_command import ModelCommand
-from vaults.transcripts.model_extraction.model_endpoint import ModelEndpoint
-from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS
 from vaults.transcripts.model_extraction.prompt import MARKER
 from vaults.transcripts.model_extraction.waiting_state import FIRST_PAUSE_S
 from vaults.transcripts.remembering import VOID
 from vaults.vault import Vault
 
-OWNER = Actor("owner", "owner")
-QUIET_S, DAY_S = 900.0, 86_400.0
 PNPM = "Please use pnpm, not npm, in this repository from now on."
 
 
@@ -54,50 +45,11 @@ def completions() -> Iterator[Completions]:
     running.close()
 
 
-async def not_waiting(_: float) -> None:
-    pass
-
-
-class HarvestedDay(WorkingDay):
-    """A day, and the harvest of it: a new one for each pass, as after a restart."""
-
-    def __init__(self, folder: Path, vault: Vault) -> None:
-        super().__init__(folder / "home")
-        self.folder, self.vault = folder, vault
-        self.now = 1_795_000_000.0
-        self.max_calls, self.max_tokens, self.max_characters = 100, None, 60_000
-        self.rules = HarvestRules()
-        self.path.touch()
-
-    async def pass_by(self, model: LanguageModel, seconds: float = 0.0, most_calls: int | None = None) -> HarvestReport:
-        """Time goes by since the last line, and there is a pass."""
-        os.utime(self.path, (self.now, self.now))
-        self.now += seconds
-        limits = ExtractionLimits(MODEL_KINDS, QUIET_S, self.max_characters)
-        budget = CallBudget(self.folder / "spent.db", self.max_calls, self.max_tokens, lambda: self.now)
-        setup = ModelSetup(model, budget, limits, lambda: self.now)
-        harvester = Harvester(self.home, self.folder / "state", self.rules, extraction=setup)
-        try:
-            async with open_push(self.vault, OWNER, ("harvest", "home")) as push:
-                return await harvester.run(push, most_calls)
-        finally:
-            await model.close()
-
-
 @pytest.fixture
 def day(tmp_path: Path, vault: Vault) -> HarvestedDay:
     found = HarvestedDay(tmp_path, vault)
     found.now = found.path.stat().st_mtime + 10 * DAY_S  # the lines' own times are of another day
     return found
-
-
-def endpoint(completions: Completions) -> ModelEndpoint:
-    return ModelEndpoint(completions.base, "small", None, 30.0, wait=not_waiting)
-
-
-async def kept(ask: Asking, *, archived: bool = False) -> list[dict[str, Any]]:
-    found = await ask("memory_list", workspace="all", include_archived=archived, limit=100)
-    return list(found.content["memories"])
 
 
 async def test_a_quiet_day_becomes_memories_that_point_to_their_turns(
@@ -304,6 +256,16 @@ async def test_a_budget_is_one_a_day_and_outlasts_a_restart(
     assert [each["title"] for each in await kept(ask)] == ["Tides live in SQLite"]
     await day.pass_by(model, DAY_S)
     assert {each["title"] for each in await kept(ask)} == {"Tides live in SQLite", "Tuesday"}
+
+
+async def test_tokens_are_counted_as_the_endpoint_counts_them(day: HarvestedDay, completions: Completions) -> None:
+    day.max_tokens, completions.tokens = 100_000, 99_900
+    day.now -= day.now % DAY_S
+    day.add("user", PNPM)
+    assert (await day.pass_by(endpoint(completions), QUIET_S)).extraction.calls == 1
+    day.add("user", "Thank you.")
+    report = await day.pass_by(endpoint(completions), QUIET_S)
+    assert (report.extraction.calls, report.extraction.waiting) == (0, 1)
 
 
 async def test_what_a_budget_never_reaches_is_left_to_the_rules(
