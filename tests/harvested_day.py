@@ -14,7 +14,7 @@ from vaults.domain.import_export.harvesting import Harvester, HarvestReport
 from vaults.domain.import_export.vault_import import open_push
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.model_extraction.call_budget import CallBudget
-from vaults.transcripts.model_extraction.conversation_extraction import ExtractionLimits, ModelSetup
+from vaults.transcripts.model_extraction.extraction_setup import ExtractionLimits, ModelSetup
 from vaults.transcripts.model_extraction.language_model import LanguageModel
 from vaults.transcripts.model_extraction.model_endpoint import ModelEndpoint
 from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS

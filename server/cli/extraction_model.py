@@ -10,7 +10,7 @@ from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from vaults.settings import ExtractionSettings
-    from vaults.transcripts.model_extraction.conversation_extraction import ModelSetup
+    from vaults.transcripts.model_extraction.extraction_setup import ModelSetup
     from vaults.transcripts.model_extraction.language_model import LanguageModel
     from vaults.transcripts.model_extraction.model_kinds import ModelKind
 
@@ -19,7 +19,7 @@ def open_model(settings: ExtractionSettings, folder: Path, kinds: Collection[Mod
     """Who extracts memories of these kinds; None where nobody is set, or nothing asked for. ``folder``: where all
     harvests of a data folder have their state. Raises ``InvalidArgument`` for a key that cannot be read."""
     from vaults.transcripts.model_extraction.call_budget import CallBudget
-    from vaults.transcripts.model_extraction.conversation_extraction import ExtractionLimits, ModelSetup
+    from vaults.transcripts.model_extraction.extraction_setup import ExtractionLimits, ModelSetup
 
     if not settings.is_configured or not kinds:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaults.domain.import_export.harvesting import HarvestReport
-    from vaults.transcripts.model_extraction.conversation_extraction import ExtractionTally
+    from vaults.transcripts.model_extraction.extraction_setup import ExtractionTally
 
 
 @dataclass(slots=True)

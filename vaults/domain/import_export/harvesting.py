@@ -23,12 +23,8 @@ from vaults.transcripts.extraction.kinds import DEFAULT_KINDS
 from vaults.transcripts.harvest import HarvestPass, HarvestTally
 from vaults.transcripts.harvest_state import HarvestState
 from vaults.transcripts.memory_state import MemoryState
-from vaults.transcripts.model_extraction.conversation_extraction import (
-    ConversationExtractor,
-    ExtractionTally,
-    ModelSetup,
-    WindowCall,
-)
+from vaults.transcripts.model_extraction.conversation_extraction import ConversationExtractor, WindowCall
+from vaults.transcripts.model_extraction.extraction_setup import ExtractionTally, ModelSetup
 from vaults.transcripts.model_extraction.model_kinds import replaced_kinds
 from vaults.transcripts.model_extraction.waiting_state import WaitingState
 from vaults.transcripts.remembering import MemoryMaker

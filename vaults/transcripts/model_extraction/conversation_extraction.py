@@ -6,9 +6,7 @@ is killed, no call is free and none is made twice.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,15 +15,9 @@ from typing import Any
 from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import Exclusions
 from vaults.transcripts.model_extraction.answer import CheckedAnswer, answer_schema, check_answer
-from vaults.transcripts.model_extraction.call_budget import CallBudget, estimate_tokens
-from vaults.transcripts.model_extraction.language_model import (
-    BadAnswer,
-    LanguageModel,
-    ModelFailure,
-    ModelReply,
-    ModelUnavailable,
-)
-from vaults.transcripts.model_extraction.model_kinds import ModelKind
+from vaults.transcripts.model_extraction.call_budget import estimate_tokens
+from vaults.transcripts.model_extraction.extraction_setup import ExtractionTally, ModelSetup
+from vaults.transcripts.model_extraction.language_model import BadAnswer, ModelFailure, ModelReply, ModelUnavailable
 from vaults.transcripts.model_extraction.model_memory import model_memory_id
 from vaults.transcripts.model_extraction.model_share import ModelShare, WindowResult, is_by_model
 from vaults.transcripts.model_extraction.prompt import build_prompt, is_own_prompt
@@ -46,40 +38,6 @@ MAX_KNOWN = 30
 
 _LEAVING = ("/exit", "/quit")
 """With what people end a session, where the program writes it down."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionLimits:
-    """What is asked for: ``kinds``, of conversations quiet for ``quiet_s``, at most ``max_characters`` at once."""
-
-    kinds: Collection[ModelKind]
-    quiet_s: float
-    max_characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSetup:
-    """Who extracts, how often and what; ``clock``: seconds of the wall clock."""
-
-    model: LanguageModel
-    budget: CallBudget
-    limits: ExtractionLimits
-    clock: Callable[[], float] = time.time
-
-
-@dataclass(slots=True)
-class ExtractionTally:
-    """What became of calls in a pass. ``failed``: why there was no answer, ``unusable``: answers in whose place the
-    rules stand, ``rejected``: memories left out of answers; ``waiting``: conversations for which today's budget is
-    too small."""
-
-    calls: int = 0
-    memories: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
-    unusable: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[str] = field(default_factory=Counter)
-    left_to_rules: int = 0
-    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

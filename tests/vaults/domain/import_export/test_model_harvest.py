@@ -1,7 +1,8 @@
 """A working day that a configured model reads: asked when the day is quiet, for what is new, and within a budget.
 
 Covers vaults.transcripts.model_extraction.conversation_extraction, vaults.transcripts.model_extraction.model_share,
-vaults.transcripts.model_extraction.model_memory, vaults.transcripts.model_extraction.model_kinds.
+vaults.transcripts.model_extraction.model_memory, vaults.transcripts.model_extraction.model_kinds,
+vaults.transcripts.model_extraction.extraction_setup.
 """
 
 from __future__ import annotations
