@@ -228,6 +228,8 @@ class ExtractionSettings(SettingsSection):
             raise ValueError("may not have both extraction.api_key and extraction.api_key_file")
         if (self.api_key or self.api_key_file) and not self.url:
             raise ValueError("may have extraction.api_key or extraction.api_key_file only with extraction.url")
+        if (self.api_key or self.api_key_file) and not is_safe_for_keys(self.url or ""):
+            raise ValueError("with a key must have an extraction.url that is https, or http on a loopback address")
         if self.max_tokens_a_day is not None and self.max_tokens_a_day < self.max_characters // 2:
             raise ValueError("must have an extraction.max_tokens_a_day of at least half of extraction.max_characters")
         return self
@@ -323,11 +325,15 @@ def _check_over_tls(url: str | None) -> str | None:
     """A key is sent there: over TLS, or not over a network at all."""
     if url is None:
         return None
-    address = urlsplit(url)
-    host = address.hostname or ""
-    if address.scheme != "https" and not _is_this_machine(host):
+    if not is_safe_for_keys(url):
         raise ValueError("must be https, or http on a loopback address")
     return url.rstrip("/")
+
+
+def is_safe_for_keys(url: str) -> bool:
+    """Whether nobody between here and there could read a key that is sent to the address."""
+    address = urlsplit(url)
+    return address.scheme == "https" or _is_this_machine(address.hostname or "")
 
 
 def _is_this_machine(host: str) -> bool:

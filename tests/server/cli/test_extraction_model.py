@@ -56,6 +56,7 @@ def day(tmp_path: Path) -> WorkingDay:
         ({"command": ["a"], "api_key": "k"}, ("extraction.api_key", "extraction.url")),
         ({"url": URL, "model": "m", "api_key": "k", "api_key_file": "f"}, ("extraction.api_key", "api_key_file")),
         ({"url": "ftp://x", "model": "m"}, ("url",)),
+        ({"url": "http://models.example/v1", "model": "m", "api_key": "k"}, ("extraction.url", "https")),
         ({"max_tokens_a_day": 100}, ("extraction.max_tokens_a_day", "extraction.max_characters")),
         ({"command": [""]}, ("extraction.command",)),
     ],
