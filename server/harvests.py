@@ -20,6 +20,7 @@ from auth.principal import Principal
 from server.allowance import StoreQuota
 from server.call import Call
 from server.caller_views import strictest_mode
+from server.extraction_model import open_model
 from server.services import Services
 from server.settings import HarvestSettings
 from vaults.domain.actors import Actor
@@ -30,7 +31,10 @@ from vaults.domain.import_export.source_import import Push
 from vaults.domain.import_export.vault_import import push_of_day
 from vaults.errors import Conflict, StrongroomError
 from vaults.registry import STATE_FOLDER
+from vaults.settings import ExtractionSettings
 from vaults.transcripts.exclusions import HarvestRules
+from vaults.transcripts.extraction.kinds import KINDS
+from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS
 from vaults.vault import Vault
 
 FOLDER = "harvest"
@@ -38,15 +42,23 @@ AFTER_FAILURE_S = 30.0
 _LOOK_S, _LONGEST_PAUSE_S = 0.02, 1.0
 """Seconds between two looks whether calls are still served, and after which a harvest goes on all the same."""
 
+NO_EXTRACTION = ExtractionSettings()
+"""For passes that somebody waits for: a model is asked by those that run beside the calls, or by themselves."""
+
 log = structlog.get_logger("server.harvests")
 
 
-def make_harvester(settings: HarvestSettings, home: Path, data: Path, target: str) -> Harvester:
-    """The harvest of ``home`` into a vault of the data folder, or into the endpoint ``target``. A project's own vault
-    gets the conversations held in the project: what was said elsewhere is none of its business."""
+def make_harvester(
+    settings: HarvestSettings, home: Path, data: Path, target: str, extraction: ExtractionSettings = NO_EXTRACTION
+) -> Harvester:
+    """The harvest of ``home`` into a vault of the data folder, or into the endpoint ``target``; ``close`` it after its
+    last pass. A project's own vault gets the conversations held in the project: what was said elsewhere is none of its
+    business. Raises ``InvalidArgument`` for a model's key that cannot be read."""
     state = data / FOLDER / hashlib.sha256(target.encode()).hexdigest()[:12]
     project = data.parent if data.name == STATE_FOLDER and "://" not in target else None
-    return Harvester(home, state, HarvestRules(patterns=settings.exclude, only=project), settings.remember)
+    rules = HarvestRules(patterns=settings.exclude, only=project)
+    model = open_model(extraction, data / FOLDER, [kind for kind in MODEL_KINDS if kind in settings.remember])
+    return Harvester(home, state, rules, [kind for kind in KINDS if kind in settings.remember], model)
 
 
 def local_push(services: Services, principal: Principal, vault: Vault) -> Push:
@@ -107,12 +119,15 @@ class BackgroundHarvest:
         async with services.pool.lease(entry) as vault:
             if not vault.background.is_ours():
                 return None
-            harvester = make_harvester(services.settings.harvest, self.home, services.data, self.vault)
+            given = services.settings
+            harvester = make_harvester(given.harvest, self.home, services.data, self.vault, given.extraction)
             push = local_push(services, self.principal, vault)
             try:
-                return await harvester.run(push, may_go_on=partial(_wait_for_calls, services))
+                return await harvester.run(push, may_go_on=partial(_wait_for_calls, services), most_calls=1)
             except Conflict:
                 return None
+            finally:
+                await harvester.close()
 
 
 async def _wait_for_calls(services: Services) -> bool:

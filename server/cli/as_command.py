@@ -67,7 +67,7 @@ def run_as(
     """Exit code 1: it answered with an error; 2: wrong usage."""
     from server.cli.output import say, say_on_stderr
     from server.cli.runtime import load_settings, run_async
-    from server.toolsets.registry import find_old_tool
+    from server.toolsets.registry import toolset_of
     from vaults.errors import InvalidArgument
 
     if system not in COMMANDS:
@@ -75,13 +75,15 @@ def run_as(
     if command not in COMMANDS[system]:
         raise InvalidArgument("COMMAND", f"must be one of {', '.join(COMMANDS[system])}")
     known = COMMANDS[system][command]
-    called = find_old_tool(system, known.tool)
-    assert called is not None, known.tool
+    toolset = toolset_of(system)
+    tool = toolset.get(known.tool) if toolset is not None else None
+    assert toolset is not None, system
+    assert tool is not None, known.tool
     try:
-        given = read_arguments(known, called[1], arguments or [])
+        given = read_arguments(known, tool, arguments or [])
     except ValueError as wrong:
         raise UsageError(str(wrong), ctx=ctx) from None
-    outcome = run_async(_call(load_settings(ctx), vault, called, given))
+    outcome = run_async(_call(load_settings(ctx), vault, (toolset, tool), given))
     (say if outcome.ok else say_on_stderr)(outcome.text)
     raise typer.Exit(0 if outcome.ok else 1)
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from server.cli.harvest_reports import ShownReports
 from server.cli.remote_options import TokenFile, Url
 
 if TYPE_CHECKING:
     from server.cli.remote_options import RemoteServer
-    from server.settings import LoadedSettings
-    from vaults.domain.import_export.harvesting import Harvester, HarvestReport
+    from server.settings import LoadedSettings, RememberedKind
+    from vaults.domain.import_export.harvesting import Harvester
     from vaults.domain.import_export.source_import import Push
-    from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 
     OpenPush: TypeAlias = Callable[[], AbstractAsyncContextManager[Push]]
 
@@ -44,7 +44,11 @@ def harvest(
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--remember", help="decision, fix, command, files, preference, open; default: all but open"),
+        typer.Option(
+            "--remember",
+            help="decision, fix, command, files, preference, open, and with a model codebase, pattern, useful;"
+            " default: all but open",
+        ),
     ] = None,
     url: Url = None,
     token_file: TokenFile = None,
@@ -54,6 +58,7 @@ def harvest(
     from server.cli.runtime import load_settings, run_async
     from server.harvests import make_harvester
     from server.remote_vault.endpoint import endpoint_of
+    from vaults.errors import InvalidArgument
 
     loaded, remote = load_settings(ctx), to_remote(url, token_file)
     given = loaded.settings.harvest
@@ -61,26 +66,31 @@ def harvest(
         update={"exclude": (*given.exclude, *(exclude or ())), "remember": _to_kinds(kinds, given.remember)}
     )
     target = endpoint_of(remote.url, vault) if remote is not None else vault
-    harvester = make_harvester(settings, Path.home(), loaded.data, target)
+    harvester = make_harvester(settings, Path.home(), loaded.data, target, loaded.settings.extraction)
+    if kinds and not harvester.kinds and harvester.extraction is None:
+        raise InvalidArgument("--remember", f"{kinds[0]} is made by a model: set extraction.command or extraction.url")
     work = _harvest_once if once else partial(_follow, every=every or given.every_s)
     run_async(work(harvester, partial(_open_push, loaded, vault, remote)))
 
 
-def _to_kinds(names: list[str] | None, default: tuple[ExtractionKind, ...]) -> tuple[ExtractionKind, ...]:
+def _to_kinds(names: list[str] | None, default: tuple[RememberedKind, ...]) -> tuple[RememberedKind, ...]:
+    from server.settings import REMEMBERED_KINDS
     from vaults.errors import InvalidArgument
-    from vaults.transcripts.extraction.kinds import ALL_KINDS
 
     if not names:
         return default
-    kinds = tuple(kind for kind in sorted(ALL_KINDS) if kind in names)
-    if unknown := sorted(set(names) - set(kinds)):
-        raise InvalidArgument("--remember", f"knows no {unknown[0][:40]}; there are {', '.join(sorted(ALL_KINDS))}")
-    return kinds
+    if unknown := sorted(set(names) - set(REMEMBERED_KINDS)):
+        known = ", ".join(sorted(REMEMBERED_KINDS))
+        raise InvalidArgument("--remember", f"knows no {unknown[0][:40]}; there are {known}")
+    return tuple(kind for kind in REMEMBERED_KINDS if kind in names)
 
 
 async def _harvest_once(harvester: Harvester, open_push: OpenPush) -> None:
-    async with open_push() as push:
-        _show(await harvester.run_after_others(push, seconds=PATIENCE_S), quiet=False)
+    try:
+        async with open_push() as push:
+            ShownReports(quiet=False).show(await harvester.run_after_others(push, seconds=PATIENCE_S))
+    finally:
+        await harvester.close()
 
 
 async def _follow(harvester: Harvester, open_push: OpenPush, every: float) -> None:
@@ -91,19 +101,23 @@ async def _follow(harvester: Harvester, open_push: OpenPush, every: float) -> No
     from server.cli.output import say_on_stderr
     from vaults.errors import Conflict, VaultUnavailable
 
-    wait = every
-    while True:
-        try:
-            async with open_push() as push:
-                while True:
-                    with suppress(Conflict):  # a hook is at it, or another program: the next pass has the rest
-                        _show(await harvester.run(push), quiet=True)
-                        wait = every
-                    await asyncio.sleep(every)
-        except VaultUnavailable as failure:
-            say_on_stderr(f"{failure.message}; trying again in {wait:.0f} s")
-        await asyncio.sleep(wait)
-        wait = min(2 * wait, max(every, LONGEST_WAIT_S))
+    wait, shown = every, ShownReports(quiet=True)
+    try:
+        while True:
+            try:
+                async with open_push() as push:
+                    while True:
+                        with suppress(Conflict):  # a hook is at it, or another program: the next pass has the rest
+                            # One question of the model a pass: what is said meanwhile is stored between two answers.
+                            shown.show(await harvester.run(push, most_calls=1))
+                            wait = every
+                        await asyncio.sleep(every)
+            except VaultUnavailable as failure:
+                say_on_stderr(f"{failure.message}; trying again in {wait:.0f} s")
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, max(every, LONGEST_WAIT_S))
+    finally:
+        await harvester.close()
 
 
 @asynccontextmanager
@@ -123,16 +137,3 @@ async def _open_push(loaded: LoadedSettings, vault: str, remote: RemoteServer | 
         local_vault.shared.embedder.loads_for_backfill = True  # there may be no end that could wait for the vectors
         yield local_push(services, owner("cli"), local_vault)
         await local_vault.background.wait()
-
-
-def _show(report: HarvestReport, *, quiet: bool) -> None:
-    from server.cli.output import say, say_on_stderr
-
-    documents, memories = report.count("document"), report.count("memory")
-    if not quiet or documents or memories:
-        turns, files = report.seen.turns, report.seen.files
-        say(f"{turns} new turns in {files} transcripts; {memories} memories stored or changed")
-    for path, reason in report.seen.failed[:10]:
-        say_on_stderr(f"{path}: {reason}")
-    for reason in report.rejected:
-        say_on_stderr(f"not taken: {reason}")

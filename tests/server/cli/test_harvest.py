@@ -36,7 +36,7 @@ def test_one_pass_stores_what_is_new(strongroom: Strongroom, tmp_path: Path) -> 
     assert (ran.code, ran.out) == (0, "1 new turns in 1 transcripts; 1 memories stored or changed\n"), ran.err
     assert strongroom("harvest", "--vault", "nowhere", "--once").code == 1
     wrong = strongroom("harvest", "--vault", "main", "--once", "--remember", "dreams", HOME=str(day.home))
-    assert (wrong.code, "there are command, decision" in wrong.err) == (2, True)
+    assert (wrong.code, "there are codebase, command, decision" in wrong.err) == (2, True)
 
 
 def test_one_pass_waits_for_another_program_and_says_so_in_the_end(
@@ -61,13 +61,17 @@ class Passes:
         self._ends = list(ends)
         self.pushes: list[Push] = []
 
-    async def run(self, push: Push) -> HarvestReport:
+    async def run(self, push: Push, most_calls: int) -> HarvestReport:
+        assert most_calls == 1
         self.pushes.append(push)
         if not self._ends:
             raise asyncio.CancelledError
         if (end := self._ends.pop(0)) is not None:
             raise end
         return HarvestReport(HarvestTally())
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
 
 
 async def followed(passes: Passes) -> list[int]:

@@ -1,6 +1,6 @@
 """A working day nobody saves: the transcript grows line by line, and the vault knows of it.
 
-Covers vaults.transcripts.remembering, vaults.transcripts.memory_state.
+Covers vaults.transcripts.remembering, vaults.transcripts.memory_state, vaults.transcripts.whole_conversation.
 """
 
 from __future__ import annotations
