@@ -15,7 +15,7 @@ from tests.conftest import Asking
 
 
 async def _search(services: Services, query: str) -> list[dict[str, Any]]:
-    called = find_old_tool("local-recall", "episodic_search")
+    called = find_old_tool(services.registry, "local-recall", "episodic_search")
     assert called is not None
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli", preset="local-recall")
 

@@ -322,7 +322,14 @@ def _to_source(actor: Actor, prepared: PreparedMemory, seq: int, position: int |
         entity=fields.entity,
     )
     labels = indexing.to_labels(fields.tags, fields.keywords, fields.entity, prepared.author)
-    return MemorySource(item, fields.title or "", fields.content, labels, fields.tags, fields.metadata)
+    return MemorySource(
+        item=item,
+        title=fields.title or "",
+        content=fields.content,
+        labels=labels,
+        tags=fields.tags,
+        metadata=fields.metadata,
+    )
 
 
 def record_idempotency_key(tx: Writer, actor: Actor, key: str, prepared: PreparedMemory, memory: str) -> None:
