@@ -158,16 +158,14 @@ async def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
 async def _harvest(data: Path, home: Path, flags: dict[str, Any]) -> Readings:
     from vaults.domain.actors import Actor
     from vaults.domain.import_export.harvesting import Harvester
-    from vaults.domain.import_export.vault_import import open_push, preparing_for
+    from vaults.domain.import_export.vault_import import open_push
 
     async with (
         _open(data, flags) as vault,
         open_push(vault, Actor("owner", "owner"), ("harvest", str(home))) as push,
     ):
         before = resident_bytes(os.getpid())
-        report, seconds, cpu = await _timed(
-            lambda: Harvester(home, data / "harvest").run(push, preparing_for(vault, Actor("owner", "owner")))
-        )
+        report, seconds, cpu = await _timed(lambda: Harvester(home, data / "harvest").run(push))
         if report.seen.failed or report.rejected:
             raise RuntimeError(f"not taken: {report.seen.failed[:3]} {report.rejected[:3]}")
         held = resident_bytes(os.getpid())

@@ -23,6 +23,8 @@ class RegistryCache:
         self.archived: frozenset[str] = frozenset()
         """Names of vaults that are kept, but served to nobody."""
         self._task: asyncio.Task[None] | None = None
+        # One reading at a time: of two, the older could end last, and hide what the newer found until the next poll.
+        self._reading = asyncio.Lock()
 
     async def start(self) -> None:
         """Read the registry, then again every ``POLL_S``."""
@@ -46,9 +48,10 @@ class RegistryCache:
 
     async def refresh(self) -> None:
         """Read the registry again."""
-        entries = await self._control.read(registry.list_vaults)
-        self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
-        self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
+        async with self._reading:
+            entries = await self._control.read(registry.list_vaults)
+            self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
+            self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
 
     def names(self) -> Collection[str]:
         """The names of active vaults, quick to search."""

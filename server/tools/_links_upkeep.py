@@ -100,12 +100,21 @@ async def _fix(call: Call, args: LinksArguments, path: str | None) -> LinksRepai
     if not args.dry_run:
         await store_quota(call).check_size()
     to = await _resolve_path(call, args.to)
-    asked = link_repairs.LinkRepairRequest(path, args.target, to, args.cursor, args.dry_run, call.session.id)
+    asked = link_repairs.LinkRepairRequest(
+        path=path, target=args.target, to=to, cursor=args.cursor, dry_run=args.dry_run, session=call.session.id
+    )
     repaired = await link_repairs.repair_links(call.vault, call.actor, asked)
     shown = await token_budget.fit_rows(call.vault, repaired.links, args.max_tokens)
     done, total = repaired.done, len(repaired.links)
     return LinksRepaired(
-        done.paths, done.change, done.diff, shown, total, repaired.cursor, len(shown) < total, done.warnings
+        changed=done.paths,
+        change=done.change,
+        diff=done.diff,
+        links=shown,
+        total=total,
+        cursor=repaired.cursor,
+        truncated=len(shown) < total,
+        warnings=done.warnings,
     )
 
 

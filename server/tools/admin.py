@@ -80,21 +80,21 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         caller.principal.subject, caller.role.label, caller.preset, caller.write_mode, call.actor.workspace
     )
     return StatusResult(
-        vault.vault,
-        version(),
-        you,
-        vault.memories,
-        vault.notes,
-        vault.documents,
-        vault.embedding,
-        vault.index,
-        _rounded_size(vault.storage_bytes, call.role),
-        vault.created_at,
-        now.health,
-        now.sessions,
-        now.claims,
-        now.recent,
-        await allowance.store_quota(call).allowances(),
+        vault=vault.vault,
+        version=version(),
+        you=you,
+        memories=vault.memories,
+        notes=vault.notes,
+        documents=vault.documents,
+        embedding=vault.embedding,
+        index=vault.index,
+        storage_bytes=_rounded_size(vault.storage_bytes, call.role),
+        created_at=vault.created_at,
+        health=now.health,
+        sessions=now.sessions,
+        claims=now.claims,
+        recent=now.recent,
+        limits=await allowance.store_quota(call).allowances(),
     )
 
 
@@ -167,7 +167,12 @@ async def _vault_info(call: Call, name: str) -> VaultSummary:
     async with call.services.pool.lease(entry) as vault:
         found = await vault_status.read_status(vault, call.actor)
     return VaultSummary(
-        name, role.label, entry.state, entry.created_at, found.memories.living, _rounded_size(found.storage_bytes, role)
+        name=name,
+        role=role.label,
+        state=entry.state,
+        created_at=entry.created_at,
+        memories=found.memories.living,
+        storage_bytes=_rounded_size(found.storage_bytes, role),
     )
 
 
@@ -213,7 +218,9 @@ def _advice(call: Call, choice: ToolChoice) -> ToolAdvice:
     purpose = spec.description.split(". ")[0].rstrip(".") + "."
     needs = _missing_grant(call, choice)
     rest = [] if needs else list(spec.hidden_args_in(caller.preset))
-    return ToolAdvice(spec.name, purpose, needs is None, choice.action, needs, rest)
+    return ToolAdvice(
+        name=spec.name, purpose=purpose, available=needs is None, action=choice.action, needs=needs, also_takes=rest
+    )
 
 
 def _missing_grant(call: Call, choice: ToolChoice) -> str | None:

@@ -132,7 +132,9 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
     why it was kept or dropped. Use it when something is missing or odd."""
     packed, warnings = await _explain_pack(call, args) if args.similar_to is None else (None, [])
     if not args.query.strip() and args.similar_to is None:
-        return Explanation([], 0, [], {}, {}, warnings, pack=packed)
+        return Explanation(
+            candidates=[], total=0, returned=[], weights={}, timings_ms={}, warnings=warnings, pack=packed
+        )
     ask, notes = await args.as_ask(call, args.limit)
 
     async def fitting(answer: SearchAnswer) -> int:
@@ -140,9 +142,15 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
 
     found = await explanations.explain(call.vault, ask, args.candidates, fitting)
     return Explanation(
-        found.candidates, found.total, found.returned, found.weights, found.timings_ms, [*notes, *found.warnings],
-        found.query, packed,
-    )  # fmt: skip
+        candidates=found.candidates,
+        total=found.total,
+        returned=found.returned,
+        weights=found.weights,
+        timings_ms=found.timings_ms,
+        warnings=[*notes, *found.warnings],
+        query=found.query,
+        pack=packed,
+    )
 
 
 async def _explain_pack(call: Call, args: ExplainArguments) -> tuple[PackExplanation, list[str]]:

@@ -125,7 +125,9 @@ async def _doctor_result(call: Call, action: str, *, every: bool, repaired: list
 def _shorten_details(check: DoctorCheck) -> DoctorCheck:
     more = len(check.details) - MAX_DETAILS
     details = [*check.details[:MAX_DETAILS], *([f"… and {more:,} more"] if more > 0 else [])]
-    return DoctorCheck(check.name, check.status, check.message, check.todo, details, check.vault)
+    return DoctorCheck(
+        name=check.name, status=check.status, message=check.message, todo=check.todo, details=details, vault=check.vault
+    )
 
 
 async def _stats(call: Call, args: DoctorArguments) -> DoctorResult:
@@ -134,7 +136,15 @@ async def _stats(call: Call, args: DoctorArguments) -> DoctorResult:
     rows = await call.vault.db.read(activity_report.count_rows)
     index, size = found.index, found.storage_bytes
     return DoctorResult(
-        args.action, stats=VaultStats(found.memories, found.notes.notes, index.passages, index.vectors, size, rows)
+        args.action,
+        stats=VaultStats(
+            memories=found.memories,
+            notes=found.notes.notes,
+            passages=index.passages,
+            vectors=index.vectors,
+            storage_bytes=size,
+            rows=rows,
+        ),
     )
 
 

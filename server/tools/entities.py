@@ -146,7 +146,14 @@ async def entities(call: Call, args: EntitiesArguments) -> EntitiesResult:
 
 
 async def _list(call: Call, args: EntitiesArguments) -> EntityPage:
-    wanted = domain.EntityFilter(args.kind, args.category, args.prefix, args.contains, args.has_aliases, args.sort_by)
+    wanted = domain.EntityFilter(
+        kind=args.kind,
+        category=args.category,
+        prefix=args.prefix,
+        contains=args.contains,
+        has_aliases=args.has_aliases,
+        sort_by=args.sort_by,
+    )
     return await domain.list_entities(call.vault, call.actor, wanted, (args.limit, args.max_tokens), args.cursor)
 
 
@@ -175,7 +182,13 @@ async def _merge(call: Call, args: EntitiesArguments) -> EditResult:
         _require(args.into, "into", "the note that stays"),
     )
     asked = note_merges.MergeRequest(
-        gone, into, args.keep_text, args.dry_run, args.etag, args.entity_etag, call.session.id
+        gone=gone,
+        into=into,
+        keep_text=args.keep_text,
+        dry_run=args.dry_run,
+        etag=args.etag,
+        gone_etag=args.entity_etag,
+        session=call.session.id,
     )
     return await note_merges.merge_notes(call.vault, call.actor, asked)
 

@@ -80,9 +80,15 @@ def _fetched_text(fetched: FetchedItems) -> TextAnswer:
 
 def _single_item(fetched: FetchedItems) -> FetchedItem:
     return FetchedItem(
-        fetched.id or "", fetched.title or "", fetched.text or "", fetched.url or "", fetched.metadata or {},
-        fetched.etag or "", fetched.truncated, fetched.next_line,
-    )  # fmt: skip
+        id=fetched.id or "",
+        title=fetched.title or "",
+        text=fetched.text or "",
+        url=fetched.url or "",
+        metadata=fetched.metadata or {},
+        etag=fetched.etag or "",
+        truncated=fetched.truncated,
+        next_line=fetched.next_line,
+    )
 
 
 def _evidence(item: FetchedItem) -> Evidence:

@@ -90,7 +90,15 @@ async def _apply(call: Call, args: LinksArguments) -> LinksSet:
     shown = await token_budget.fit_rows(vault, done.links, args.max_tokens)
     rest = [f"{done.rest} more notes were not looked at: go on by smaller folders"] if done.rest else []
     edit, total = done.done, len(done.links)
-    return LinksSet(shown, edit.paths, edit.change, edit.diff, total, len(shown) < total, [*edit.warnings, *rest])
+    return LinksSet(
+        applied=shown,
+        changed=edit.paths,
+        change=edit.change,
+        diff=edit.diff,
+        total=total,
+        truncated=len(shown) < total,
+        warnings=[*edit.warnings, *rest],
+    )
 
 
 _HANDLERS: Mapping[str, Callable[[Call, LinksArguments], Awaitable[LinksResult]]] = {

@@ -49,7 +49,14 @@ async def note_move(call: Call, args: NoteMoveArguments) -> EditResult:
     """Move or rename a note, and every link to it in the vault with it: use it instead of writing the note anew.
     Headings, block ids and aliases of links stay, and so do links by title. One change, which `history` undoes as a
     whole. Nothing is overwritten."""
-    asked = moves.MoveRequest(args.path, args.to, args.update_backlinks, args.dry_run, args.etag, call.session.id)
+    asked = moves.MoveRequest(
+        path=args.path,
+        to=args.to,
+        update_backlinks=args.update_backlinks,
+        dry_run=args.dry_run,
+        etag=args.etag,
+        session=call.session.id,
+    )
     return await moves.move(call.vault, call.actor, asked)
 
 
@@ -135,6 +142,14 @@ async def history(call: Call, args: NoteHistoryArguments) -> HistoryResult:
     if args.action == "diff":
         return await change_history.diff_change(call.vault, args.ref, path, args.max_tokens)
     governs = call.role >= Role.ADMIN
-    asked = reversals.UndoRequest(args.ref, path, args.version, args.dry_run, args.etag, call.session.id, governs)
+    asked = reversals.UndoRequest(
+        ref=args.ref,
+        path=path,
+        version=args.version,
+        dry_run=args.dry_run,
+        etag=args.etag,
+        session=call.session.id,
+        governs=governs,
+    )
     act = reversals.undo if args.action == "undo" else reversals.restore
     return await act(call.vault, call.actor, asked)

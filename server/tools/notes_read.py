@@ -60,7 +60,12 @@ def _read_text(read: NoteRead) -> TextAnswer:
 async def note_read(call: Call, args: NoteReadArguments) -> NoteRead:
     """Read a Markdown note: its outline, a section, some lines or all. Use it before you edit: edits take its etag."""
     wanted = note_parts.ReadOptions(
-        args.part, args.heading, args.pattern, args.from_line, args.max_lines, args.max_tokens
+        part=args.part,
+        heading=args.heading,
+        pattern=args.pattern,
+        from_line=args.from_line,
+        max_lines=args.max_lines,
+        max_tokens=args.max_tokens,
     )
     found = await note_parts.read_note(call.vault, args.path, wanted)
     for text in (found.text, *(section.text for section in found.sections or ())):

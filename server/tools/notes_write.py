@@ -54,7 +54,9 @@ class NoteTextArguments(NoteChangeArguments):
 def _terms(call: Call, args: NoteChangeArguments, name: str) -> EditOptions:
     wait = isinstance(args, NoteTextArguments) and args.commit
     session = call.session.id
-    return EditOptions(name, args.etag, args.dry_run, args.keep_conflict, wait, session)
+    return EditOptions(
+        tool=name, etag=args.etag, dry_run=args.dry_run, keep_conflict=args.keep_conflict, wait=wait, session=session
+    )
 
 
 Properties = Annotated[dict[str, Any], Field(max_length=100)]
@@ -87,7 +89,13 @@ async def note_write(call: Call, args: NoteWriteArguments) -> EditResult:
     to one of them instead."""
     await store_quota(call).check_size()
     asked = whole_notes.WriteRequest(
-        args.path, args.content, args.frontmatter, args.mode, args.template, args.auto_link, args.suggest_links
+        path=args.path,
+        content=args.content,
+        frontmatter=args.frontmatter,
+        mode=args.mode,
+        template=args.template,
+        auto_link=args.auto_link,
+        suggest_links=args.suggest_links,
     )
     changed = await whole_notes.write_note(call.vault, call.actor, asked, _terms(call, args, "note_write"))
     told = await warn_of_secrets(call, {"content": args.content, "frontmatter": args.frontmatter})

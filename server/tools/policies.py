@@ -109,7 +109,14 @@ def _to_entry(listed: ListedPolicy) -> PolicyEntry:
 
 def _variables_of(policy: Policy) -> list[PolicyVariable]:
     return [
-        PolicyVariable(name, each.type, each.required, each.description, each.default, each.values)
+        PolicyVariable(
+            name=name,
+            type=each.type,
+            required=each.required,
+            description=each.description,
+            default=each.default,
+            values=each.values,
+        )
         for name, each in policy.variables.items()
     ]
 

@@ -58,12 +58,12 @@ async def session_resume(call: Call, args: SessionResumeArguments) -> SessionRes
     found = await sessions.read_resume_context(call.vault, call.recipient, call.session, args.limit)
     told = resume_brief.shorten_to_budget(found, args.max_tokens)
     return SessionResumeResult(
-        told.session,
-        told.sessions,
-        told.concurrent,
-        told.concurrent_total,
-        told.recent_activity,
-        told.handoff,
+        session=told.session,
+        sessions=told.sessions,
+        concurrent=told.concurrent,
+        concurrent_total=told.concurrent_total,
+        recent_activity=told.recent_activity,
+        handoff=told.handoff,
         truncated=told != found,
     )
 

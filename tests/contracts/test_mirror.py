@@ -63,7 +63,6 @@ UNCOVERED_BY_NAME = frozenset(
         "server.tools.admin",
         "server.tools.notes_read",
         "server.vault_admin",
-        "vaults.context",
         "vaults.db.engine",
         "vaults.domain.continuity.activity_report",
         "vaults.domain.graph.links.semantic_guesses",

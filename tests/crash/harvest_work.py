@@ -14,7 +14,7 @@ from tests.crash.notes_work import PR_SET_PTRACER, opened
 from tests.working_day import WorkingDay
 from vaults.domain.actors import Actor
 from vaults.domain.import_export.harvesting import Harvester
-from vaults.domain.import_export.vault_import import open_push, preparing_for
+from vaults.domain.import_export.vault_import import open_push
 from vaults.transcripts import document_lines, harvest
 
 OWNER = Actor("owner", "owner")
@@ -24,7 +24,7 @@ SESSIONS = 4
 def write_sessions(home: Path) -> Path:
     """Days of work: what is decided, what fails and what makes it go; one is longer than a batch."""
     for number in range(SESSIONS):
-        day = WorkingDay(home, f"day{number}")
+        day = WorkingDay(home, name=f"day{number}")
         day.add("user", f"Please use pnpm{number}, not npm, in this repository from now on.")
         day.run(f"pnpm test {number}", f"Error: Cannot find module 'tides{number}'", failed=True)
         day.edit(f"/work/harbour/src/tides{number}.ts", "tides", "./tides")
@@ -58,4 +58,4 @@ async def _work(data: Path, flags: dict[str, Any], pipe: Connection) -> None:
                     pipe.send((len(outcomes), json.dumps([each.outcome for each in outcomes])))
                     return outcomes
 
-                await Harvester(home, data / "harvest").run(told, preparing_for(vault, OWNER))
+                await Harvester(home, data / "harvest").run(told)

@@ -1,6 +1,6 @@
 """Opening, sharing, evicting and quarantining vaults.
 
-Covers vaults.db.lease, vaults.registry_cache, vaults.vault.
+Covers vaults.db.lease, vaults.vault.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _begin(engines: SearchEngines, asked: SearchQuestion, timings: StageTimings)
         asked=asked,
         timings=timings,
         query=query,
-        told=meant.told,
+        embedded_text=meant.embedded_text,
         depth=min(depth, MAX_CANDIDATES),
         words=unread,
     )
@@ -143,8 +143,8 @@ async def _find_by_word_and_embed(run: SearchRun) -> SearchRun:
 
 async def _embed_as_read(run: SearchRun) -> SearchRun:
     """Embed again where the vault's words change what the model is given."""
-    told = run.words.meant.told
-    return run if told == run.told else await _embed(replace(run, told=told))
+    text = run.words.meant.embedded_text
+    return run if text == run.embedded_text else await _embed(replace(run, embedded_text=text))
 
 
 async def _fall_back_to_words(run: SearchRun) -> SearchRun:
@@ -206,11 +206,11 @@ async def _embed(run: SearchRun) -> SearchRun:
         model = embedder.identity
         vector = await run.engines.db.read(lambda tx: embeddings.mean_vector(tx, like, model.key if model else ""))
         return replace(run, vector=vector, warning=NO_VECTOR_WARNING if vector is None else None)
-    if asked.mode == "keyword" or not run.told.strip():
+    if asked.mode == "keyword" or not run.embedded_text.strip():
         return run
     try:
         with run.timings.stage("embed"):
-            return replace(run, vector=await embedder.query(run.told), warning=None)
+            return replace(run, vector=await embedder.query(run.embedded_text), warning=None)
     except (EmbeddingUnavailable, Overloaded) as failure:
         return replace(run, warning=f"semantic search is unavailable ({failure.message}): these are keyword results")
 

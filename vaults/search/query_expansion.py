@@ -87,7 +87,7 @@ class QueryRephraser:
         if mode == "keyword":
             return QueryVariants(tuple(QueryVariant(meant, None) for meant in read))
         try:
-            vectors = [await self.embedder.query(meant.told) for meant in read]
+            vectors = [await self.embedder.query(meant.embedded_text) for meant in read]
         except (EmbeddingUnavailable, Overloaded):
             # The question's own vector fails alike and says why.
             return QueryVariants(

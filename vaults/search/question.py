@@ -41,7 +41,7 @@ class InterpretedQuestion:
     """A question as read with the vault's vocabulary."""
 
     query: Query
-    told: str  # the text the model embeds
+    embedded_text: str
     names: frozenset[str] = frozenset()  # people and things it names
     common: tuple[str, ...] = ()  # words not searched for, because much of a big vault holds them
     passages: int = 0  # shared passages of the vault

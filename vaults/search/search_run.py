@@ -63,7 +63,7 @@ class SearchRun:
     asked: SearchQuestion
     timings: StageTimings
     query: Query  # as typed
-    told: str  # the text the model embeds
+    embedded_text: str
     depth: int  # passages wanted per channel
     words: KeywordPass
     vector: np.ndarray | None = None

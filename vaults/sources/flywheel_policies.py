@@ -141,13 +141,13 @@ def to_yaml(policy: Mapping[str, Any]) -> str:
     """A policy as people write one."""
     import yaml
 
-    class Writer(yaml.SafeDumper):  # type: ignore[misc]
+    class PolicyDumper(yaml.SafeDumper):  # type: ignore[misc]
         """Texts of several lines stay so."""
 
     def write_text(writer: Any, text: str) -> Any:
         return writer.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
-    Writer.add_representer(str, write_text)
-    Writer.ignore_aliases = lambda *_: True
-    written: str = yaml.dump(dict(policy), Dumper=Writer, sort_keys=False, allow_unicode=True, width=120)
+    PolicyDumper.add_representer(str, write_text)
+    PolicyDumper.ignore_aliases = lambda *_: True
+    written: str = yaml.dump(dict(policy), Dumper=PolicyDumper, sort_keys=False, allow_unicode=True, width=120)
     return written

@@ -18,12 +18,15 @@ from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import Exclusions, HarvestRules
 from vaults.transcripts.harvest_state import FileState, HarvestState
 from vaults.transcripts.known import READERS
+from vaults.transcripts.model_extraction.prompt import is_own_prompt
 from vaults.transcripts.transcript import Conversation, TranscriptReader
 
 READ_BYTES = 4 << 20
 """Bytes of a file that are read at once."""
 
-BATCH_CHARACTERS = 1_000_000
+BATCH_CHARACTERS, BATCH_FILES = 1_000_000, 64
+"""What is confirmed at once, at most: a pass that is ended early does not begin anew with all that is left out."""
+
 _DAY_S = 86_400
 
 
@@ -39,11 +42,13 @@ class HarvestBatch:
 
 @dataclass(slots=True)
 class HarvestTally:
-    """What a pass has seen so far. ``failed``: files that could not be read, and why."""
+    """What a pass has seen so far. ``failed``: files that could not be read, and why; ``own``: conversations left
+    out because memories were extracted in them."""
 
     files: int = 0
     unchanged: int = 0
     excluded: int = 0
+    own: int = 0
     too_large: int = 0
     too_old: int = 0
     conversations: int = 0
@@ -65,6 +70,7 @@ class HarvestPass:
         self._state, self._maker, self._readers = state, maker, tuple(readers)
         self._rules = rules or HarvestRules()
         self._exclusions = Exclusions(maker.home, self._rules)
+        self._own = state.own()
         self.tally = HarvestTally()
 
     def batches(self, files: Iterable[tuple[TranscriptReader, Path]] | None = None) -> Iterator[HarvestBatch]:
@@ -87,7 +93,7 @@ class HarvestPass:
                 batch.states[path] = state
                 batch.conversations.update(whole)
                 size += sum(len(part["text"]) for line in lines for part in line["parts"])
-                if size >= BATCH_CHARACTERS:
+                if size >= BATCH_CHARACTERS or len(batch.states) >= BATCH_FILES:
                     yield batch
                     batch, size = HarvestBatch(), 0
         if batch.states:
@@ -145,6 +151,8 @@ class HarvestPass:
                 if self._exclusions.exclude_project(conversation.project):
                     self.tally.excluded += 1
                     left_out.add(str(conversation.project))
+                elif self._is_own(reader, conversation):
+                    self.tally.own += 1
                 else:
                     made = list(self._to_lines(reader, path, conversation))
                     lines += made
@@ -153,6 +161,17 @@ class HarvestPass:
             more = part.more and part.place != place
             place = part.place
             yield lines, FileState("" if more else now, place, tuple(sorted(left_out))), whole
+
+    def _is_own(self, reader: TranscriptReader, conversation: Conversation) -> bool:
+        """Whether it, or the one whose agent started it, is a conversation in which memories were extracted."""
+        own = f"transcript:{reader.name}:{conversation.id}"
+        parent = f"transcript:{reader.name}:{conversation.parent}" if conversation.parent else own
+        if own not in self._own and parent not in self._own and not is_own_prompt(conversation.turns):
+            return False
+        if own not in self._own:
+            self._own.add(own)
+            self._state.note_own(own)
+        return True
 
     def _to_lines(self, reader: TranscriptReader, path: Path, conversation: Conversation) -> Iterator[dict[str, Any]]:
         self.tally.conversations += 1

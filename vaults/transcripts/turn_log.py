@@ -111,7 +111,9 @@ class TurnLog:
         tool: ToolUse | None = None,
         author: str | None = None,
     ) -> None:
-        self.turns.append(Turn(self._next, role, text, at, thinking, tool, author))
+        self.turns.append(
+            Turn(position=self._next, role=role, text=text, at=at, thinking=thinking, tool=tool, author=author)
+        )
         self._next += 1
 
     def _moment(self, at: Any) -> str | None:

@@ -29,7 +29,7 @@ def test_words_that_stand_everywhere_are_kept_from_the_model_not_from_the_index(
         keys=VocabularyWord(0.3),
         the=VocabularyWord(0.9),
     )
-    assert read.told == "Where does the  keep its keys?"
+    assert read.embedded_text == "Where does the  keep its keys?"
     assert read.query.terms == ("project", "keep", "keys")
 
 
@@ -37,14 +37,14 @@ def test_names_are_kept_from_the_model_and_lift() -> None:
     words: dict[str, Any] = {"mary": VocabularyWord(0.01, ("mary jane",)), "ann": VocabularyWord(0.01, ("ann",))}
     read = meant("Which book did Mary lend to ann?", **words)
     assert read.names == {"mary jane", "ann"}
-    assert read.told == "Which book did  lend to ?"
+    assert read.embedded_text == "Which book did  lend to ?"
     assert meant("which book did mary lend?", **words).names == frozenset(), "her first name needs its capital"
     assert meant("Which book has Mary jane?", jane=VocabularyWord(0.01), **words).names == {"mary jane"}
 
 
 @pytest.mark.parametrize("text", ["Project?", "Who is Ann?", "what is the project"])
 def test_a_question_of_nothing_else_is_told_whole(text: str) -> None:
-    assert meant(text, project=VocabularyWord(0.5), ann=VocabularyWord(0.1, ("ann",))).told == text
+    assert meant(text, project=VocabularyWord(0.5), ann=VocabularyWord(0.1, ("ann",))).embedded_text == text
 
 
 def test_the_first_word_is_no_name_for_its_capital() -> None:
@@ -81,7 +81,7 @@ def test_common_words_are_dropped_in_a_big_vault_but_never_all(
 def test_slips_are_corrected_in_the_index_and_said() -> None:
     read = meant("where is the harbuor", harbuor=VocabularyWord(0, meant="harbour"))
     assert read.query.terms == ("harbuor", "harbour")
-    assert read.told == "where is the harbuor"
+    assert read.embedded_text == "where is the harbuor"
     assert '"harbuor"' in read.query.warnings[0]
 
 

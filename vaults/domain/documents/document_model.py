@@ -94,7 +94,16 @@ def to_columns(fields: DocumentFields) -> dict[str, Any]:
 def part_from_row(row: Sequence[Any]) -> DocumentPart:
     """From the values of ``PART_COLUMNS``."""
     position, text, heading, locator, author, role, at, thinking = row
-    return DocumentPart(position, text, heading, locator, author, role, at, bool(thinking))
+    return DocumentPart(
+        position=position,
+        text=text,
+        heading=heading,
+        locator=locator,
+        author=author,
+        role=role,
+        at=at,
+        thinking=bool(thinking),
+    )
 
 
 def hash_document(fields: DocumentFields, parts: Sequence[DocumentPart]) -> str:

@@ -86,7 +86,9 @@ async def store_files(
 def _record(tx: Writer, actor: Actor, run: int, file: ReadyFile, known: ImportedRecord | None, plan: FilePlan) -> None:
     state = etag_of(compute_digest(file.data))
     if known is None:
-        new = ImportedRecord(file.kind, file.external_id, run, (file.path,), file.hash, state)
+        new = ImportedRecord(
+            kind=file.kind, external_id=file.external_id, run=run, key=(file.path,), hash=file.hash, state=state
+        )
         import_runs.record_creations(tx, actor, [new])
     elif plan.change is not None:
         before = (plan.change.before or b"").decode("utf-8", "replace")

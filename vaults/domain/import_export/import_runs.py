@@ -74,7 +74,7 @@ def begin(tx: Writer, actor: Actor, source: str, path: str) -> ImportRun:
         " VALUES (:id, :source, :path, :owner, :who, :now)",
         values,
     )
-    return ImportRun(seq, values["id"], source, path, actor.name, values["now"])
+    return ImportRun(seq=seq, id=values["id"], source=source, path=path, who=actor.name, started_at=values["now"])
 
 
 def begin_of_day(tx: Writer, actor: Actor, source: str) -> ImportRun:
@@ -137,7 +137,17 @@ def list_runs(tx: Reader, actor: Actor, limit: int) -> list[ImportRun]:
 
 def _from_row(row: Sequence[Any]) -> ImportRun:
     seq, run_id, source, path, who, started_at, ended_at, undone_at, counts = row
-    return ImportRun(seq, run_id, source, path, who, started_at, ended_at, undone_at, json.loads(counts))
+    return ImportRun(
+        seq=seq,
+        id=run_id,
+        source=source,
+        path=path,
+        who=who,
+        started_at=started_at,
+        ended_at=ended_at,
+        undone_at=undone_at,
+        counts=json.loads(counts),
+    )
 
 
 _RECORD = "r.kind, r.external_id, r.run, r.item, r.hash, r.state"
@@ -169,7 +179,9 @@ def find_records(tx: Reader, actor: Actor, lines: Iterable[RecordKey]) -> dict[R
 
 def _to_record(row: Sequence[Any]) -> ImportedRecord:
     kind, external_id, run, item, digest, state = row
-    return ImportedRecord(kind, external_id, run, tuple(json.loads(item)), digest, state)
+    return ImportedRecord(
+        kind=kind, external_id=external_id, run=run, key=tuple(json.loads(item)), hash=digest, state=state
+    )
 
 
 def _identify(actor: Actor, kind: str, external_id: str) -> dict[str, Any]:

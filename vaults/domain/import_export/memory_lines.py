@@ -120,7 +120,7 @@ class MemoryInserter:
 
     def insert(self, tx: Writer, one: ReadyMemory) -> tuple[str, str]:
         """Store a memory; returns its id and what it is at."""
-        memory_id, source = storage.insert_row(tx, self.actor, one.prepared)
+        memory_id, source, _ = storage.insert_row(tx, self.actor, one.prepared)
         if one.line.updated_at is not None:
             source = replace(source, item=replace(source.item, modified_at=one.line.updated_at))
         self.new.add(tx, source, one.prepared.passages, self.model)
@@ -134,7 +134,7 @@ class MemoryInserter:
         self.new.index(tx, self.model)
 
 
-_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id"}
+_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id", "key"}
 
 
 def update(

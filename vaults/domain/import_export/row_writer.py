@@ -228,7 +228,9 @@ class RowWriter:
 
     def _add(self, one: ReadyLine, key: tuple[Any, ...], state: str) -> None:
         """Know what a line became."""
-        created = ImportedRecord(one.kind, one.external_id, self._run, key, one.hash, state)
+        created = ImportedRecord(
+            kind=one.kind, external_id=one.external_id, run=self._run, key=key, hash=one.hash, state=state
+        )
         self._records[one.key] = created
         self._created.append(created)
 

@@ -29,15 +29,15 @@ from vaults.errors import StrongroomError
 from vaults.search.filters import SearchFilter
 from vaults.vault import Vault
 
-OPEN_TYPES = ("decision", "plan", "error")
-KNOWN_TYPES = ("learning", "fact", "summary")
-"""Types of memories in a brief, those of ``OPEN_TYPES`` first."""
+FIRST_TYPES = ("decision", "plan", "error")
+THEN_TYPES = ("learning", "fact", "summary")
+"""Types of memories in a brief, those of ``FIRST_TYPES`` first."""
 
 NOISE_TYPES = ("raw", "episodic", "observation", "thinking")
 """Types kept out of a brief, even as titles."""
 
-MAX_OPEN, MAX_KNOWN = 8, 2
-"""Max memories of the open types, and of the known types."""
+MAX_FIRST, MAX_THEN = 8, 2
+"""Max memories of the types told first, and of those told then."""
 
 MAX_CORRECTIONS = 6
 """Max open corrections in a brief."""
@@ -144,7 +144,7 @@ def _field_line(name: str, text: str | None) -> str:
 
 def _read_memories(tx: Reader, only: SearchFilter) -> Iterator[PackCandidate]:
     warm = replace(only, tiers=("hot", "warm"))
-    for types, most in ((OPEN_TYPES, MAX_OPEN), (KNOWN_TYPES, MAX_KNOWN)):
+    for types, most in ((FIRST_TYPES, MAX_FIRST), (THEN_TYPES, MAX_THEN)):
         for row in _read_newest(tx, warm, types, most):
             yield standing_items.to_candidate("memories", 0, *row)
 

@@ -129,7 +129,7 @@ def _interpretation(ranking: SearchRanking, only: SearchFilter) -> QueryInterpre
     meant = ranking.meant
     return QueryInterpretation(
         terms=list(meant.query.terms),
-        model=meant.told if ranking.mode != "keyword" else "",
+        model=meant.embedded_text if ranking.mode != "keyword" else "",
         names=sorted(meant.names),
         mode_used=ranking.mode,
         required=meant.query.must,

@@ -80,7 +80,7 @@ def secret_warnings(fields: Mapping[str, Any], settings: HygieneSettings) -> lis
     return warnings
 
 
-_IDENTIFIERS = frozenset({"external_id", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
+_IDENTIFIERS = frozenset({"external_id", "key", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
 """Fields that are refused, never redacted: most are identifiers, and with a part missing, one could be taken for
 another."""
 

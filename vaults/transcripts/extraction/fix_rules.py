@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vaults.transcripts.extraction.extracted_memory import cut
-from vaults.transcripts.extraction.tool_steps import FileChange
+from vaults.transcripts.extraction.tool_steps import EditedFile
 from vaults.transcripts.extraction.work_steps import WorkStep
 
 
@@ -79,7 +79,7 @@ def find_cause(steps: Sequence[WorkStep]) -> str:
     return ""
 
 
-def describe_change(changes: Sequence[FileChange]) -> str:
+def describe_change(changes: Sequence[EditedFile]) -> str:
     """The first change whose texts are known, shortened."""
     shown = next((each for each in changes if each.before.strip() and each.after.strip()), None)
     return f": `{cut(shown.before, _SNIPPET)}` → `{cut(shown.after, _SNIPPET)}`" if shown else ""

@@ -37,7 +37,7 @@ _FILTERED = re.compile(r"(?:\s*(?:2>&1|2>/dev/null|\|&?\s*(?:tail|head|tee|grep|
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class EditedFile:
     """A change of a file, as the tool was told: texts are empty where it was not."""
 
     path: str
@@ -65,19 +65,19 @@ def read_command(tool: ToolUse) -> str | None:
     return _FILTERED.sub("", _WRAPPED.sub("", line)).strip() or None
 
 
-def read_changes(tool: ToolUse) -> tuple[FileChange, ...]:
+def read_changes(tool: ToolUse) -> tuple[EditedFile, ...]:
     """The files a tool changed."""
     name = _plain_name(tool)
     if name in _PATCHERS:
         patch = next((value for value in tool.arguments.values() if isinstance(value, str)), "")
         if found := _PATCHED.findall(patch[:200_000]):
-            return tuple(FileChange(path.strip()) for path in dict.fromkeys(found) if _is_path(path))
+            return tuple(EditedFile(path.strip()) for path in dict.fromkeys(found) if _is_path(path))
     if name not in _EDITORS or tool.arguments.get("command") in ("view", "undo_edit"):
         return ()
     path = next((tool.arguments[each] for each in _PATH_ARGUMENTS if tool.arguments.get(each)), None)
     if not isinstance(path, str) or not _is_path(path):
         return ()
-    return (FileChange(path.strip(), _first_text(tool.arguments, _BEFORE), _first_text(tool.arguments, _AFTER)),)
+    return (EditedFile(path.strip(), _first_text(tool.arguments, _BEFORE), _first_text(tool.arguments, _AFTER)),)
 
 
 def has_failed(tool: ToolUse) -> bool | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from vaults.transcripts.extraction.failures import find_error
 from vaults.transcripts.extraction.spoken_text import SpokenSentence, read_spoken
-from vaults.transcripts.extraction.tool_steps import FileChange, has_failed, read_changes, read_command, read_outcome
+from vaults.transcripts.extraction.tool_steps import EditedFile, has_failed, read_changes, read_command, read_outcome
 from vaults.transcripts.transcript import Conversation, Turn
 
 
@@ -21,7 +21,7 @@ class WorkStep:
     command: str | None = None
     failed: bool | None = None
     error: str = ""
-    changes: tuple[FileChange, ...] = ()
+    changes: tuple[EditedFile, ...] = ()
     sentences: tuple[SpokenSentence, ...] = ()
 
     @property

@@ -98,7 +98,14 @@ async def _merge_paths(vault: Vault, actor: Actor, gone_path: str, into_path: st
         etag = (await open_note(vault, into.path)).etag
     others = [gone.path, *(each for each in done.paths if each not in (into.path, gone.path))][:MAX_NAMED]
     return EditResult(
-        into.path, etag, done.change is not None, done.warnings, done.change, plan.links, others, diff=done.diff
+        path=into.path,
+        etag=etag,
+        changed=done.change is not None,
+        warnings=done.warnings,
+        change=done.change,
+        links=plan.links,
+        others=others,
+        diff=done.diff,
     )
 
 

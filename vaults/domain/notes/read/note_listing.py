@@ -66,7 +66,7 @@ class NoteFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteLine:
+class ListedNote:
     """A note in a list. ``size`` in bytes; ``frontmatter`` as far as it is short."""
 
     path: str
@@ -83,7 +83,7 @@ class NoteLine:
 class FoundNotes:
     """A page of notes, of ``total`` that pass. ``cursor`` asks for the next."""
 
-    notes: list[NoteLine]
+    notes: list[ListedNote]
     total: int
     truncated: bool = False
     cursor: str | None = None
@@ -217,9 +217,9 @@ def _bind_values(values: Sequence[str], stem: str, params: Params) -> str:
     return ", ".join(f":{stem}_{number}" for number in range(len(values)))
 
 
-def _to_line(note: note_rows.NoteSummary) -> NoteLine:
+def _to_line(note: note_rows.NoteSummary) -> ListedNote:
     shown, _ = limit_fields(note.frontmatter, MAX_FRONTMATTER)
-    return NoteLine(
+    return ListedNote(
         path=note.path,
         title=note.title[:MAX_TITLE],
         modified_at=note.modified_at,
@@ -231,5 +231,5 @@ def _to_line(note: note_rows.NoteSummary) -> NoteLine:
     )
 
 
-def _to_json(line: NoteLine) -> str:
+def _to_json(line: ListedNote) -> str:
     return json.dumps({name: getattr(line, name) for name in line.__slots__}, ensure_ascii=False)
