@@ -75,6 +75,11 @@ class Quotas:
             self._hit(bound, counted)
         return CallSlot(self._running, key)
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether any call is under way."""
+        return bool(self._running)
+
     def calls_in_window(self, bound: PlanBound, principal: Principal, vault: str) -> int:
         """Calls counted towards a plan's bound in the current minute."""
         rates = self._rates or self._load()

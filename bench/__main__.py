@@ -23,6 +23,8 @@ PARTS = {
     "memory": "resident memory",
     "vaults": "1,000 vaults, 64 open",
     "lag": "loop lag beside an import",
+    "imports": "imports of 100,000 memories, and dry runs of a gigabyte",
+    "harvests": "harvests of 1,000 sessions, and second passes",
     "silence": "longest silence of the loop beside long notes",
     "locomo": "four real conversations",
     "notes_index": "first index, restarts and memory of 10,000 notes",

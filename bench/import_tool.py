@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
-from vaults.domain.import_export.imports import import_jsonl
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import ADDS, Arguments, tool
+from server.tool_spec import EDITS, Arguments, tool
+from vaults.domain.import_export.source_import import ImportPlan
+from vaults.domain.import_export.vault_import import import_into_vault
+from vaults.sources.jsonl import SOURCE
 
 
 class ImportArguments(Arguments):
@@ -25,8 +27,8 @@ class ImportResult:
     rejected: int
 
 
-@tool(role=Role.WRITER, effect=ADDS, render=lambda done: f"Stored {done.stored}.")
+@tool(role=Role.WRITER, effect=EDITS, head=lambda done: f"Stored {done.stored}.")
 async def import_file(call: Call, args: ImportArguments) -> ImportResult:
     """Import a file of memories into this vault."""
-    tally = await import_jsonl(call.vault, call.actor, Path(args.path))
+    tally = await import_into_vault(call.vault, call.actor, ImportPlan(SOURCE, Path(args.path)))
     return ImportResult(tally.stored, tally.rejected)

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.call import Caller
@@ -70,19 +70,21 @@ class ActivityRecorder:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
+        entry = (success.activity_entry or ActivityEntry("tool_call", None, name)) if outcome == "ok" else failed
+        tokens_out = _estimate_tokens(success.result) if success.result is not None else 0
+        if outcome == "ok" and (whole := sum(current_call().whole_sizes.values())):
+            entry = replace(entry, saved=estimate_tokens(whole) - tokens_out)
         record = ActivityRecord(
             at=clock.now(),
             session=self.session.id,
             owner=self.session.owner,
             tool=name,
-            activity_entry=(success.activity_entry or ActivityEntry("tool_call", None, name))
-            if outcome == "ok"
-            else failed,
+            activity_entry=entry,
             outcome=outcome,
             ms=round(seconds * 1000, 2),
             tokens_in=_estimate_tokens(self.arguments),
-            tokens_out=_estimate_tokens(success.result) if success.result is not None else 0,
-            context=format_query_context(self.arguments) if self.vault.shared.telemetry.query_context else None,
+            tokens_out=tokens_out,
+            context=format_query_context(self.arguments),
         )
         self.vault.activity_log.record(record)
 

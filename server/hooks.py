@@ -1,5 +1,5 @@
-"""Hooks of an agent's program: a brief at the start, memories that fit a prompt, and where work was left off at the
-end.
+"""Hooks of an agent's program: a brief at the start, memories that fit a prompt, and at the end where work was left off
+and what was said.
 
 A hook never stands in the way: whatever goes wrong, the agent goes on without it. It answers with a context pack,
 fenced as data, and the name of the session.
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.transcript_tail import LastWork, read_last_work
 from vaults.domain.packs import rendering
 from vaults.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from vaults.transcripts.handed_file import HandedFile
 
 INPUT_BYTES = 8 * 1024 * 1024
 CLIENT = "claude-code"
@@ -78,6 +80,16 @@ def parse_input(raw: bytes) -> HookInput:
 
 
 @dataclass(frozen=True, slots=True)
+class HookHarvest:
+    """What becomes of the transcript a hook names. ``last_work``: where the work in it stands, in words that may be
+    stored; ``keep``: harvests it."""
+
+    home: Path
+    last_work: Callable[[HandedFile], Sequence[str]]
+    keep: Callable[[HandedFile], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class HookRun:
     """One run of a hook."""
 
@@ -86,6 +98,7 @@ class HookRun:
     # The agent may continue the hooks' session, so it is given the name. Not where each hook is a process of its own:
     # the session would end with it.
     shared: bool
+    harvest: HookHarvest | None = None
 
     async def start(self) -> str | None:
         """The brief of a session that begins."""
@@ -101,24 +114,34 @@ class HookRun:
         return self._answer("UserPromptSubmit", await self.ask("context", arguments))
 
     async def stop(self) -> str | None:
+        """Save where the session was left off, and keep the conversation. Raises ``InvalidArgument`` for a path that is
+        no transcript; the session is saved all the same."""
+        from vaults.transcripts.handed_file import find_handed_file
+
+        path, harvest = self.said.transcript_path, self.harvest
+        if not path or harvest is None:
+            await self._save_session(())
+            return None
+        try:
+            handed = find_handed_file(harvest.home, Path(path))
+        except InvalidArgument:
+            await self._save_session(())
+            raise
+        await self._save_session(harvest.last_work(handed))
+        await harvest.keep(handed)
+        return None
+
+    async def _save_session(self, work: Sequence[str]) -> None:
         """Save where the session was left off, unless it did so itself. The end of a turn is not the end of the
         session: what it claimed stays claimed, so a session with claims is left alone until it ends."""
         session = (await self.ask("session_resume", {"limit": 1}))["session"]
         turn = self.said.hook_event_name == "Stop"
         if turn and (session.get("summary") or session.get("claims")):
-            return None
-        work = LastWork() if session.get("summary") else self._work()
-        left = {"where_left_off": "; ".join(work.lines)[:_LEFT_OFF_CHARACTERS]} if work.lines else {}
+            return
+        words = "" if session.get("summary") else "; ".join(work)[:_LEFT_OFF_CHARACTERS]
+        left = {"where_left_off": words} if words else {}
         if left or not turn:
             await self.ask("session_save", {"status": "paused", **left})
-        return None
-
-    def _work(self) -> LastWork:
-        return (
-            read_last_work(Path(self.said.transcript_path), self.said.folder)
-            if self.said.transcript_path
-            else LastWork()
-        )
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
         brief = str(pack.get("prompt", ""))

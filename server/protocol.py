@@ -173,7 +173,7 @@ class _Handlers:
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
         """Dispatch a call; its outcome is fit to send. A tool above the caller's role answers as if it did not exist;
         one outside its preset is merely not listed. A tool of the caller's toolset is put into calls of ours."""
-        old = find_old_tool(caller.preset, name)
+        old = find_old_tool(self._services.registry, caller.preset, name)
         if old is None:
             return await self._call_ours(caller, name, arguments)
         outcome = await serve_old_tool(self._services, *old, caller, arguments, self._call_ours)
@@ -195,7 +195,7 @@ class _Handlers:
 
     def may_call(self, caller: Caller, name: str) -> bool:
         """Whether there is such a tool, with at least one action for the caller's role."""
-        old = find_old_tool(caller.preset, name)
+        old = find_old_tool(self._services.registry, caller.preset, name)
         if old is not None:
             return old[1].is_possible(self._services.registry, caller.role)
         spec = self._services.registry.get(name)
@@ -203,7 +203,7 @@ class _Handlers:
 
     def asks(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a person has to agree to this call; of an old tool, whether one may have to."""
-        old = find_old_tool(caller.preset, name)
+        old = find_old_tool(self._services.registry, caller.preset, name)
         if old is not None:
             return old[1].may_ask(self._services.registry, caller.write_mode)
         spec, vaults = self._services.registry.get(name), self._services.registry_cache

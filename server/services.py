@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auth.access_cache import AccessCache
 from auth.daily_usage import DailyUsage
+from auth.keys import KEYS_FOLDER, open_secret
 from auth.licence_file import LicenceFile
 from auth.plans import Plans
 from auth.principal import Principal
@@ -32,6 +34,9 @@ from vaults.domain.maintenance import reindexing, retention
 from vaults.domain.memories import lifecycle
 from vaults.domain.notes.commit import git_commits, recovery
 from vaults.domain.notes.sync import sync_loop
+from vaults.domain.social.endpoint import MoltbookEndpoint
+from vaults.domain.social.moltbook import Moltbook
+from vaults.domain.social.token_cipher import TokenCipher
 from vaults.embed.backend import Embedder
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.cross_encoder_model import CrossEncoderOptions
@@ -48,6 +53,8 @@ if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, an
     from ops.metrics import Metrics
 
 CONTROL_DB = "control.db"
+SOCIAL_KEY = "social.key"
+"""In the folder of keys: what the API keys of vaults are sealed with."""
 BACKGROUND_JOBS = (
     reindexing.REINDEX,
     reindexing.RECHUNK,
@@ -134,6 +141,10 @@ class Services:
     health: HealthRegistry
     recorders: Recorders
     change_listeners: ChangeListeners
+    home: Path | None = None
+    """The home folder of the one person this process serves; None where it serves several."""
+    moltbook: Moltbook | None = None
+    """A social network; None where no operator asked for it."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""
@@ -207,6 +218,7 @@ async def open_services(
             health=HealthRegistry(),
             recorders=recorders,
             change_listeners=listeners,
+            moltbook=_make_moltbook(stack, settings, data),
         )
 
 
@@ -271,6 +283,16 @@ def _make_shared(
         hygiene=settings.hygiene,
         links=_link_settings(settings),
     )
+
+
+def _make_moltbook(stack: AsyncExitStack, settings: Settings, data: Path) -> Moltbook | None:
+    """Nothing is sent before somebody calls: a network that is down keeps no server from starting."""
+    url = settings.social.moltbook.url
+    if url is None:
+        return None
+    endpoint = MoltbookEndpoint(url)
+    stack.push_async_callback(endpoint.close)
+    return Moltbook(endpoint, TokenCipher(partial(open_secret, data / KEYS_FOLDER, SOCIAL_KEY)))
 
 
 def _link_settings(settings: Settings) -> LinkSettings:

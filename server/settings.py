@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import platformdirs
 from pydantic import Field, ValidationError
@@ -25,6 +25,7 @@ from vaults.errors import InvalidArgument
 from vaults.settings import (
     EmbeddingSettings,
     ExpansionSettings,
+    ExtractionSettings,
     HygieneSettings,
     IndexSettings,
     LinkSettings,
@@ -33,14 +34,25 @@ from vaults.settings import (
     SearchSettings,
     SessionSettings,
     SettingsSection,
+    SocialSettings,
     StorageSettings,
     TelemetrySettings,
 )
+from vaults.transcripts.extraction.extracted_memory import ExtractionKind
+from vaults.transcripts.extraction.kinds import DEFAULT_KINDS, KINDS
+from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS, ModelKind
 
 PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
 UNSECTIONED = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
 """Variables without a section: where to look, and the server that ``hook`` and ``stdio`` call."""
+
+
+MOLTBOOK_URL = "social.moltbook.url"
+"""The setting by which an operator has agents speak to Moltbook."""
+
+ENDPOINTS = (MOLTBOOK_URL,)
+"""The settings with the address of another server that are needed for a tool to exist."""
 
 
 class ServerSettings(SettingsSection):
@@ -81,6 +93,26 @@ class ServerSettings(SettingsSection):
     ] = "auto"
 
 
+RememberedKind: TypeAlias = ExtractionKind | ModelKind
+REMEMBERED_KINDS: tuple[RememberedKind, ...] = (*KINDS, *(kind for kind in MODEL_KINDS if kind not in KINDS))
+"""What memories can be made of: by rules, by a model, or by either."""
+
+
+class HarvestSettings(SettingsSection):
+    enabled: Annotated[
+        bool, Field(description="keep conversations with agents of this machine in the vault `strongroom stdio` serves")
+    ] = False
+    every_s: Annotated[float, Field(ge=1, description="seconds between two looks at them")] = 2.0
+    exclude: Annotated[
+        tuple[str, ...],
+        Field(description="transcripts and projects left out, below the home folder, as in .gitignore"),
+    ] = ()
+    remember: Annotated[
+        tuple[RememberedKind, ...],
+        Field(description="what memories are made of; codebase, pattern and useful only where a model extracts"),
+    ] = tuple(kind for kind in REMEMBERED_KINDS if kind in DEFAULT_KINDS or kind in MODEL_KINDS)
+
+
 class Settings(SettingsSection):
     """Everything that can be set, by section."""
 
@@ -95,11 +127,24 @@ class Settings(SettingsSection):
     notes: NotesSettings = NotesSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
+    extraction: ExtractionSettings = ExtractionSettings()
     sessions: SessionSettings = SessionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     hygiene: HygieneSettings = HygieneSettings()
     links: LinkSettings = LinkSettings()
+    harvest: HarvestSettings = HarvestSettings()
+    social: SocialSettings = SocialSettings()
     ops: OpsSettings = OpsSettings()
+
+
+GROUPED = ("social",)
+"""Sections whose settings stand in groups, such as ``social.moltbook.url``."""
+
+
+def configured_endpoints(settings: Settings) -> frozenset[str]:
+    """Those of ``ENDPOINTS`` that are set."""
+    addresses = {MOLTBOOK_URL: settings.social.moltbook.url}
+    return frozenset(name for name in ENDPOINTS if addresses[name] is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +183,7 @@ def load(
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         reason = "is not a setting" if first["type"] == "extra_forbidden" else reword_message(first["msg"])
-        source = sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
+        source = sources.get(key) or sources.get(".".join(str(part) for part in first["loc"][:2]), "settings")
         if source == "flag":  # named as it was typed
             raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
         raise InvalidArgument(key, f"{reason} ({source})") from None
@@ -171,6 +216,15 @@ def export_environment() -> None:
         os.environ.setdefault(name, value)
 
 
+COMMAND_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT")
+"""What a program needs to find itself and its files; our own variables, which may hold tokens, are none of it."""
+
+
+def command_environment(names: Iterable[str]) -> dict[str, str]:
+    """The environment of a command the operator configured: what every program needs, and ``names``."""
+    return {name: os.environ[name] for name in (*COMMAND_ENVIRONMENT, *names) if name in os.environ}
+
+
 def _path(text: str | None) -> Path | None:
     return Path(text) if text else None
 
@@ -198,6 +252,8 @@ def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in UNSECTIONED:
             continue
         name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
+        if name.partition(".")[0] in GROUPED:
+            name = name.replace("__", ".")
         found[name] = _parse_value(name, text)
     return found
 
@@ -227,5 +283,15 @@ def _set(values: dict[str, dict[str, Any]], sources: dict[str, str], name: str, 
     section, _, field = name.partition(".")
     if not field:
         raise InvalidArgument(name, f"is not a setting ({source})")
-    values.setdefault(section, {})[field] = value
+    if section in GROUPED and isinstance(value, dict):
+        for inner, each in value.items():
+            _set(values, sources, f"{name}.{inner}", each, source)
+        return
+    into = values.setdefault(section, {})
+    if section in GROUPED:
+        group, _, field = field.partition(".")
+        if not field:
+            raise InvalidArgument(name, f"is not a setting ({source})")
+        into = into.setdefault(group, {})
+    into[field] = value
     sources[name] = source

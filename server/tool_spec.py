@@ -141,6 +141,8 @@ class ToolSpec:
     connector: Callable[[Any, Any], dict[str, Any] | None] | None = None
     links: Callable[[Any, Any], Sequence[ResourceLink]] = no_links  # resources that show more of a result
     hidden_args: tuple[str, ...] = ()  # taken but not shown in the preset agent
+    # the setting with the address of the server it speaks to: where that is not set, there is no such tool
+    endpoint: str | None = None
     # what the activity log records of a successful call
     activity_entry: Callable[[Any, Any], ActivityEntry | None] = no_activity_entry
 
@@ -247,6 +249,7 @@ class ToolOptions(TypedDict, total=False):
     """Fields of ``ToolSpec`` that few tools set."""
 
     hidden_args: tuple[str, ...]
+    endpoint: str
     activity_entry: Callable[[Any, Any], ActivityEntry | None]
     render: Callable[[Any], str | TextAnswer]
     head: Callable[[Any], str]

@@ -20,7 +20,7 @@ from server import vault_admin
 from server.call import Caller
 from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
-from server.settings import load
+from server.settings import configured_endpoints, load
 from server.tool_json_schema import to_listed_output
 from server.tool_spec import ToolSpec
 from server.tools import discover
@@ -63,7 +63,7 @@ QUIET = {"storage.reserve_mb": 0, "embedding.write_wait_s": 30}
 
 Opening = Callable[..., AbstractAsyncContextManager[Services]]
 
-the_tools = cache(discover)
+the_tools = cache(lambda endpoints: discover(endpoints=endpoints))
 """The same for every server of a process, as what is worked out about a registry is kept by it."""
 
 
@@ -80,7 +80,8 @@ def opening(tmp_path: Path) -> Opening:
     ) -> AsyncIterator[Services]:
         loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
         lay_out(data, vaults)
-        async with open_services(loaded.settings, loaded.data, the_tools(), load_model=load_model) as services:
+        tools = the_tools(configured_endpoints(loaded.settings))
+        async with open_services(loaded.settings, loaded.data, tools, load_model=load_model) as services:
             for name in vaults:
                 if not services.registry_cache.known(name):
                     await vault_admin.create(services, name)

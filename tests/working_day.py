@@ -8,19 +8,20 @@ from typing import Any
 
 
 class WorkingDay:
-    """A transcript of Claude Code that grows."""
+    """A transcript of Claude Code that grows: of the session ``name``, in the folder ``project``."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.path = home / ".claude" / "projects" / "-work-harbour" / "day.jsonl"
-        self.path.parent.mkdir(parents=True)
+    def __init__(self, home: Path, project: str = "/work/harbour", name: str = "day") -> None:
+        self.home, self.project, self.name = home, project, name
+        self.path = home / ".claude" / "projects" / project.replace("/", "-") / f"{name}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._records = 0
 
     def add(self, role: str, content: Any) -> None:
         """One more line."""
         record = {
-            "type": role, "uuid": f"u{self._records}", "sessionId": "day", "cwd": "/work/harbour",
-            "timestamp": f"2026-11-22T10:{self._records:02d}:00.000Z", "message": {"role": role, "content": content},
+            "type": role, "uuid": f"u{self._records}", "sessionId": self.name, "cwd": self.project,
+            "timestamp": f"2026-11-22T{10 + self._records // 60}:{self._records % 60:02d}:00.000Z",
+            "message": {"role": role, "content": content},
         }  # fmt: skip
         self._records += 1
         with self.path.open("a") as file:

@@ -37,6 +37,10 @@ class BackgroundWork:
         """Whether the task that lasts as long as the vault is open runs here."""
         return _is_running(self.lasting_task)
 
+    def is_ours(self) -> bool:
+        """Whether this process has or gets the lease."""
+        return self._lease.try_acquire()
+
     def start(self) -> None:
         """Do what is due, if this process has or gets the lease."""
         self._is_due = True

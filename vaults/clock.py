@@ -16,8 +16,9 @@ def now() -> str:
 
 def to_text(moment: datetime) -> str:
     """``moment`` in the stored form; a moment without a zone counts as UTC."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if moment.tzinfo is not UTC:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    return f"{moment.isoformat(timespec='milliseconds')[:-6]}Z"
 
 
 def to_whole_seconds(stored: str) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -21,12 +21,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """One call. ``deadline`` is a reading of ``time.monotonic()``, in seconds."""
+    """One call. ``deadline`` is a reading of ``time.monotonic()``, in seconds. ``whole_sizes``: characters of the whole
+    texts its answer quotes, by what each is known by."""
 
     principal: str
     vault: str
     deadline: float
     session: str | None = None
+    whole_sizes: dict[str, int] = field(default_factory=dict)
 
 
 _call: contextvars.ContextVar[CallContext] = contextvars.ContextVar("strongroom_call")
@@ -35,6 +37,15 @@ _call: contextvars.ContextVar[CallContext] = contextvars.ContextVar("strongroom_
 def current_call() -> CallContext:
     """The call being served. Raises ``LookupError`` outside of one."""
     return _call.get()
+
+
+def note_whole_sizes(sizes: Mapping[str, int]) -> None:
+    """Say how long the whole texts are that the answer quotes, in place of what was said for an answer that turned out
+    too long; outside of a call nobody asks."""
+    with suppress(LookupError):
+        known = _call.get().whole_sizes
+        known.clear()
+        known.update(sizes)
 
 
 @contextmanager

@@ -14,6 +14,9 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 
+STATE_FOLDER = ".strongroom"
+"""What a folder with a vault of its own holds."""
+
 NAME_PATTERN = re.compile(r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$")
 """A vault's name is a path segment, a URL segment and a label: lower case, no surprises on any system."""
 
@@ -57,7 +60,7 @@ def is_valid_name(name: str) -> bool:
 
 def folder_of(data: Path, name: str, path: Path | None) -> Path:
     """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
-    return path.resolve() / ".strongroom" if path else data / "vaults" / name
+    return path.resolve() / STATE_FOLDER if path else data / "vaults" / name
 
 
 def create(tx: Writer, name: str, path: Path | None = None, vault_id: str | None = None) -> VaultEntry:

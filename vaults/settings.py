@@ -6,9 +6,11 @@ table of ``docs/settings.md`` and the validation at start.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from vaults.durations import parse_duration
 
@@ -174,6 +176,65 @@ class ExpansionSettings(SettingsSection):
     cache: Annotated[int, Field(ge=0, description="answers kept")] = 1024
 
 
+class ExtractionSettings(SettingsSection):
+    """Who makes memories of conversations besides the rules: a command, an endpoint, or nobody."""
+
+    command: Annotated[
+        tuple[str, ...],
+        Field(description="program and arguments that extract memories: prompt on stdin, answer on stdout, no shell"),
+    ] = ()
+    pass_environment: Annotated[
+        tuple[str, ...], Field(description="names of variables the command gets besides PATH, HOME, USER, LANG, TMPDIR")
+    ] = ()
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@#]+$",
+            description="base of an OpenAI-compatible API that extracts memories, such as http://127.0.0.1:11434/v1; "
+            "conversations go there",
+        ),
+    ] = None
+    model: Annotated[str | None, Field(min_length=1, description="the model, as the API names it; with url")] = None
+    api_key: Annotated[str | None, Field(min_length=1, repr=False, description="the API's key; with url")] = None
+    api_key_file: Annotated[str | None, Field(description="file that holds the API's key; with url")] = None
+    timeout_s: Annotated[float, Field(gt=0, le=3600, description="seconds one answer may take")] = 120.0
+    max_calls_a_day: Annotated[
+        int, Field(ge=1, description="answers asked for in a day (UTC), over all harvests of a data folder")
+    ] = 200
+    max_tokens_a_day: Annotated[
+        int | None, Field(ge=1, description="tokens of prompts and answers in a day; default: no limit")
+    ] = None
+    max_characters: Annotated[
+        int, Field(ge=4_000, le=2_000_000, description="characters of a conversation handed over at once; more in turn")
+    ] = 60_000
+    quiet_s: Annotated[
+        float, Field(ge=0, description="seconds without a new turn from which on a conversation is extracted")
+    ] = 900.0
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether anybody extracts besides the rules."""
+        return bool(self.command or self.url)
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> ExtractionSettings:
+        if self.command and self.url:
+            raise ValueError("may not have both extraction.command and extraction.url")
+        if self.command and not self.command[0]:
+            raise ValueError("must name a program first in extraction.command")
+        if bool(self.url) != bool(self.model):
+            raise ValueError("must have both of extraction.url and extraction.model, or neither")
+        if self.api_key and self.api_key_file:
+            raise ValueError("may not have both extraction.api_key and extraction.api_key_file")
+        if (self.api_key or self.api_key_file) and not self.url:
+            raise ValueError("may have extraction.api_key or extraction.api_key_file only with extraction.url")
+        if (self.api_key or self.api_key_file) and not is_safe_for_keys(self.url or ""):
+            raise ValueError("with a key must have an extraction.url that is https, or http on a loopback address")
+        if self.max_tokens_a_day is not None and self.max_tokens_a_day < self.max_characters // 2:
+            raise ValueError("must have an extraction.max_tokens_a_day of at least half of extraction.max_characters")
+        return self
+
+
 class SessionSettings(SettingsSection):
     idle_s: Annotated[
         float, Field(ge=1, description="seconds without a call after which a session over HTTP is paused")
@@ -258,3 +319,43 @@ class LinkSettings(SettingsSection):
         tuple[Literal["proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs"], ...],
         Field(description="how such names may be written"),
     ] = ("proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs")
+
+
+def _check_over_tls(url: str | None) -> str | None:
+    """A key is sent there: over TLS, or not over a network at all."""
+    if url is None:
+        return None
+    if not is_safe_for_keys(url):
+        raise ValueError("must be https, or http on a loopback address")
+    return url.rstrip("/")
+
+
+def is_safe_for_keys(url: str) -> bool:
+    """Whether nobody between here and there could read a key that is sent to the address."""
+    address = urlsplit(url)
+    return address.scheme == "https" or _is_this_machine(address.hostname or "")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class MoltbookSettings(SettingsSection):
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@?#]+$",
+            description="the API of Moltbook, such as https://www.moltbook.com/api/v1: with it there is the tool social"
+            " and the view moltmind has mb_*; what agents post goes there",
+        ),
+        AfterValidator(_check_over_tls),
+    ] = None
+
+
+class SocialSettings(SettingsSection):
+    """Networks that agents may speak to; nothing is contacted whose address is not set."""
+
+    moltbook: MoltbookSettings = MoltbookSettings()

@@ -142,7 +142,9 @@ class Vault:
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
         self.history = VaultHistory(self.notes.root, folder, entry.vault_id, shared.notes.history)
         self.work_repository = WorkRepository(_work_folder(entry, shared.notes))
-        self.activity_log = ActivityLog(self.db, shared.sessions, shared.observer)
+        self.activity_log = ActivityLog(
+            self.db, shared.sessions, shared.observer, keeps_queries=shared.telemetry.query_context
+        )
         self.access_counts: Counter[int] = Counter()
         self.shown_texts = ShownTexts()
         self.engines = SearchEngines(

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench import wire
 from bench.measurements import p50
+from bench.quality.as_transcripts import TurnNames, name_turns
 from bench.quality.sets import JudgedSet
 from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 
@@ -39,13 +40,15 @@ def ask(judged: JudgedSet, port: int, token: str, run: str) -> AnsweredRun:
         for question in judged.questions
     ]
     driven = wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 24))
+    turns = name_turns(judged) if judged.task.as_transcripts else {}
     ranked = {}
     for question, body in zip(judged.questions, driven.bodies, strict=True):
         answer = result_of(body)
         if answer["mode_used"] != MODES[run] or answer.get("truncated"):
             how = "cut short" if answer.get("truncated") else f"answered by {answer['mode_used']}"
             raise RuntimeError(f"question {question.id} of {judged.task.name}, run {run}: {how}")
-        ranked[question.id] = [hit_id(hit, judged) for hit in answer["hits"]]
+        names = (name for hit in answer["hits"] for name in hit_names(hit, judged, turns, question.vault))
+        ranked[question.id] = list(dict.fromkeys(names))[:DEPTH]
     return AnsweredRun(ranked, p50(driven.seconds))
 
 
@@ -60,15 +63,19 @@ def warm(port: int, token: str, vault: str) -> None:
             time.sleep(GLANCE_S)
 
 
-def hit_id(hit: Mapping[str, Any], judged: JudgedSet) -> str:
-    """The id the set knows a hit by."""
-    return str(hit["parent"] if judged.task.by_parent else hit["external_id"])
+def hit_names(hit: Mapping[str, Any], judged: JudgedSet, turns: TurnNames, vault: str) -> list[str]:
+    """The ids the set knows a hit by: one, or those of all turns that it shows."""
+    if judged.task.as_transcripts:
+        return turns[vault, hit["occurred_at"], hit["position"]]
+    return [str(hit["parent"] if judged.task.by_parent else hit["external_id"])]
 
 
 def _arguments(query: str, judged: JudgedSet, run: str) -> dict[str, Any]:
     arguments: dict[str, Any] = {"query": query, "limit": DEPTH, "max_tokens": BUDGET}
     if judged.task.by_parent:
         arguments["group_by"] = "parent"
+    if judged.task.as_transcripts:
+        arguments["kinds"] = ["transcript"]
     if run != "default":
         arguments["mode"] = MODES[run]
     return arguments

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 LEFT_OUT = "adversarial"
 """Questions whose premise is about the wrong person: no headline figure counts them."""
@@ -29,7 +29,8 @@ class Goal:
 @dataclass(frozen=True, slots=True)
 class JudgedTask:
     """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
-    and found by their turns."""
+    and found by their turns. ``as_transcripts``: whole sessions are stored and searched as transcripts, of people by
+    their names, or harvested as if one of them were an agent."""
 
     name: str
     title: str
@@ -38,6 +39,7 @@ class JudgedTask:
     goals: tuple[Goal, ...]
     qrels: str = "qrels.tsv"
     by_parent: bool = False
+    as_transcripts: Literal["people", "agent"] | None = None
 
 
 TASKS = (
@@ -64,6 +66,22 @@ TASKS = (
         by_parent=True,
     ),
     JudgedTask(
+        name="transcripts",
+        title="LoCoMo turns, stored as transcripts",
+        store="transcripts",
+        folder="locomo",
+        goals=(Goal("R@5", 0.71), Goal("R@10", 0.80, 0.82), Goal("MRR", 0.59)),
+        as_transcripts="people",
+    ),
+    JudgedTask(
+        name="harvested",
+        title="LoCoMo turns, harvested as a person's talks with an agent",
+        store="harvested",
+        folder="locomo",
+        goals=(Goal("R@5", 0.68), Goal("R@10", 0.77, 0.79), Goal("MRR", 0.54)),
+        as_transcripts="agent",
+    ),
+    JudgedTask(
         name="pooled",
         title="LoCoMo sessions, all pooled in one vault",
         store="pooled",
@@ -88,7 +106,7 @@ TASKS = (
     ),
 )
 BY_NAME = {task.name: task for task in TASKS}
-IN_GROUPS = {"locomo"}
+IN_GROUPS = {"locomo", "transcripts", "harvested"}
 """Stores that keep each group of documents in a vault of its own; the others keep everything in one."""
 
 

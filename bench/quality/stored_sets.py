@@ -21,7 +21,8 @@ from typing import Any
 
 from bench import data_folders, servers, wire
 from bench.data_folders import DataFolder
-from bench.quality.sets import JudgedDocument, JudgedSet
+from bench.quality.as_transcripts import push_transcripts
+from bench.quality.sets import JudgedDocument, JudgedSet, JudgedTask
 from bench.run import ROOT
 from bench.servers import Server
 from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
@@ -36,6 +37,8 @@ SOURCES = (
     "vaults/domain/memories/*.py",
     "vaults/domain/import_export/*.py",
     "vaults/index/*.py",
+    "vaults/domain/documents/*.py",
+    "vaults/transcripts/*.py",
 )
 READERS = {
     "vaults/domain/import_export": {"exports"},
@@ -127,13 +130,17 @@ def _store(kept: Path, judged: JudgedSet, flags: Mapping[str, Any]) -> None:
 
 def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
-    for start in range(0, count, BATCH):
+    for vault in judged.vaults if judged.task.as_transcripts else ():
+        endpoint = VaultEndpoint(server.port, vault, token)
+        push_transcripts(endpoint, judged.task, [document for document in judged.documents if document.vault == vault])
+    for start in range(0, 0 if judged.task.as_transcripts else count, BATCH):
         some = judged.documents[start : start + BATCH]
         _print_progress(f"{judged.task.store}: storing, {start:,} of {count:,}")
         _remember(server.port, token, some)
     for vault in judged.vaults:
-        stored = _wait_for_vectors(VaultEndpoint(server.port, vault, token))
-        expected = sum(document.vault == vault for document in judged.documents)
+        stored = _wait_for_vectors(VaultEndpoint(server.port, vault, token), judged.task)
+        here = [document for document in judged.documents if document.vault == vault]
+        expected = len({document.parent for document in here} if judged.task.as_transcripts else here)
         if stored != expected:
             raise RuntimeError(f"{vault} holds {stored} of {expected} documents")
     took = time.perf_counter() - began
@@ -151,15 +158,16 @@ def _remember(port: int, token: str, documents: Sequence[JudgedDocument]) -> Non
         result_of(body)
 
 
-def _wait_for_vectors(endpoint: VaultEndpoint) -> int:
-    """Wait until every text has its vector; how many memories there are."""
+def _wait_for_vectors(endpoint: VaultEndpoint, task: JudgedTask) -> int:
+    """Wait until every text has its vector; how many memories, or transcripts, there are."""
     until = time.monotonic() + PATIENCE_S
     with RawConnection(endpoint.port) as line:
         while time.monotonic() < until:
             status = result_of(line.ask(endpoint.call("status", {})))
             pending = status["embedding"]["pending"]
             if pending == 0:
-                return int(status["memories"]["living"])
+                counted = status["documents"]["transcripts"] if task.as_transcripts else status["memories"]["living"]
+                return int(counted)
             _print_progress(f"{endpoint.vault}: {pending:,} texts without a vector yet")
             time.sleep(GLANCE_S)
     raise RuntimeError(f"{endpoint.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")

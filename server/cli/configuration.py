@@ -43,8 +43,11 @@ def show(
 def effective(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
     """Dotted name → value and source."""
     from server.redaction import redact
+    from server.settings import GROUPED
 
     values = loaded.settings.model_dump(mode="json")
+    for section in GROUPED:
+        values |= {f"{section}.{group}": fields for group, fields in values.pop(section).items()}
     return {
         f"{section}.{name}": {
             "value": redact(name, value),

@@ -22,11 +22,14 @@ def init(
         Path, typer.Argument(metavar="DIR", show_default=False, help="the project; default: this folder")
     ] = Path(),
     no_agents: Annotated[bool, typer.Option("--no-agents", help="leave AGENTS.md, CLAUDE.md and skills alone")] = False,
+    harvest: Annotated[
+        bool, typer.Option("--harvest", help="from now on keep conversations with agents held in the project")
+    ] = False,
 ) -> None:
     """Make a vault for a project. It lies in DIR/.strongroom, and AGENTS.md tells agents of it. Safe to run again."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
-    from server.setup import agent_guides
+    from server.setup import agent_guides, project_settings
     from server.setup.client_config import stdio_client_config
     from server.setup.project_vaults import make_state_folder
 
@@ -37,6 +40,8 @@ def init(
     if not no_agents:
         written += agent_guides.write_pointers(folder, agents)
         written.append(agent_guides.write_skill(folder, agents))
+    if harvest:
+        written.append(project_settings.enable_harvest(state))
     for path in written:
         if path is not None:
             say(f"wrote {path}")

@@ -37,20 +37,29 @@ def settings_table() -> str:
 
 
 def _sections(settings: type[BaseModel]) -> Iterator[tuple[str, dict[str, FieldInfo]]]:
-    """Each section's name and fields; for sections that people name themselves, the fields of each."""
+    """Each section's name and fields, and those of the groups in it; for sections that people name themselves, the
+    fields of each."""
+    from vaults.settings import SettingsSection
+
     for section, info in settings.model_fields.items():
         if isinstance(info.annotation, type):
-            yield section, info.annotation.model_fields
+            fields = info.annotation.model_fields
+            groups = {name: each.annotation for name, each in fields.items() if isinstance(each.annotation, type)}
+            nested = {name: kind for name, kind in groups.items() if issubclass(kind, SettingsSection)}
+            yield section, {name: each for name, each in fields.items() if name not in nested}
+            for name, kind in nested.items():
+                yield f"{section}.{name}", kind.model_fields
         else:
             yield f"{section}.<name>", get_args(info.annotation)[1].model_fields
 
 
 def tools_page() -> str:
-    """Every tool with role, preset and arguments, from the registry."""
+    """Every tool with role, preset and arguments, from the registry; those that a setting asks for, too."""
+    from server.settings import ENDPOINTS
     from server.tools import discover
 
     parts = []
-    for spec in sorted(discover(), key=lambda each: (each.group, each.name)):
+    for spec in sorted(discover(endpoints=ENDPOINTS), key=lambda each: (each.group, each.name)):
         parts.append("\n".join(_tool_lines(spec)))
     return "\n\n".join(parts)
 
@@ -104,18 +113,17 @@ def _cost(registry: ToolRegistry, view: View) -> str:
 
 def old_names_page() -> str:
     """Every toolset: what its list costs beside the one the system publishes, its tools, and our call that decides who
-    may use each."""
+    may use each. Numbers are those of a server whose settings ask for nothing more."""
     from server.tools import discover
     from server.toolsets.registry import all_toolsets
 
     registry = discover()
     rows = [
-        f"| [{each.system}](#{_anchor(each.system)}) | `?tools={each.name}` | {len(each.tools)} |"
-        f" {_old_cost(registry, each)} |"
+        f"| [{each.system}](#{_anchor(each.system)}) | `?tools={each.name}` | {_old_cost(registry, each)} |"
         for each in all_toolsets()
     ]
     head = ["| system | asked for as | tools | tokens of the list | of theirs |", "|---|---|---|---|---|", *rows]
-    return "\n\n".join(["\n".join(head), *map(_old_names_section, all_toolsets())])
+    return "\n\n".join(["\n".join(head), *(_old_names_section(registry, each) for each in all_toolsets())])
 
 
 def _anchor(heading: str) -> str:
@@ -132,23 +140,26 @@ def _old_cost(registry: ToolRegistry, toolset: Toolset) -> str:
             "description": each.description,
             "inputSchema": each.input_schema_for(registry, Role.ADMIN, "auto"),
         }
-        for each in toolset.tools
+        for each in toolset.visible(registry, Role.ADMIN, "auto")
     ]
-    return f"{tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False)):,} | {toolset.published_tokens:,}"
+    tokens = tokenizer.count_tokens(json.dumps(shown, ensure_ascii=False))
+    return f"{len(shown)} | {tokens:,} | {toolset.published_tokens:,}"
 
 
-def _old_names_section(toolset: Toolset) -> str:
+def _old_names_section(registry: ToolRegistry, toolset: Toolset) -> str:
     lines = [f"## {toolset.system}", "", "| tool | here | arguments |", "|---|---|---|"]
     for tool in toolset.tools:
         calls = dict.fromkeys(tool.calls.values())
         listed = [f"`{name}`{' °' if name in tool.hidden else ''}" for name in tool.arguments.model_fields]
-        lines.append(f"| `{tool.name}` | {', '.join(f'`{call}`' for call in calls)} | {' '.join(listed)} |")
+        mark = "" if tool.is_there(registry) else " *"
+        lines.append(f"| `{tool.name}`{mark} | {', '.join(f'`{call}`' for call in calls)} | {' '.join(listed)} |")
     return "\n".join(lines)
 
 
 def _tool_lines(spec: ToolSpec) -> Iterator[str]:
     role = ", ".join(f"{name}: {each.role.label}".removeprefix(": ") for name, each in spec.actions.items())
     traits = [f"role {role}", f"preset {spec.preset}", "writes" if spec.writes else "reads"]
+    traits += [f"only where `{spec.endpoint}` is set"] if spec.endpoint else []
     yield f"## `{spec.name}`\n"
     yield f"{spec.description}\n"
     yield f"{spec.group}; {'; '.join(traits)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,17 +71,19 @@ async def open_all(
     load only their tools. ``background``: the background work; by default little, since the process soon ends."""
     from ops.logs import configure
     from server.services import COMMAND_WORK, Recorders, open_services
+    from server.settings import configured_endpoints
     from server.tools import discover, registry_of
 
     ops = loaded.settings.ops
     if "ops.log_level" not in loaded.sources:
         ops = ops.model_copy(update={"log_level": "warning"})
     calls = configure(ops)
-    registry = registry_of(modules) if modules else discover()
+    endpoints = configured_endpoints(loaded.settings)
+    registry = registry_of(modules, endpoints) if modules else discover(endpoints=endpoints)
     async with open_services(
         loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), background=background or COMMAND_WORK
     ) as services:
-        yield services
+        yield replace(services, home=Path.home())
 
 
 @asynccontextmanager

@@ -69,8 +69,11 @@ async def _relay(url: str, vault: str | None, token_file: str, tools: str | None
 
 
 async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
+    import asyncio
+
     from auth.principal import owner
     from server.cli.runtime import open_all
+    from server.harvests import BackgroundHarvest
     from server.services import SERVER_WORK
     from server.stdio import run_stdio
     from vaults.errors import NotFound
@@ -80,14 +83,21 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
         if not services.registry_cache.known(name):
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
         preset, write_mode = view
-        await run_stdio(
-            services,
-            owner("stdio"),
-            name,
-            preset=preset,
-            write_mode=write_mode,
-            workspace=str((project or Path.cwd()).resolve()),
-        )
+        beside = BackgroundHarvest(services, owner("stdio"), name, Path.home(), write_mode)
+        following = asyncio.create_task(beside.follow(), name="harvest") if loaded.settings.harvest.enabled else None
+        try:
+            await run_stdio(
+                services,
+                owner("stdio"),
+                name,
+                preset=preset,
+                write_mode=write_mode,
+                workspace=str((project or Path.cwd()).resolve()),
+            )
+        finally:
+            if following is not None:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
 
 
 async def _vault_name(loaded: LoadedSettings, vault: str | None, project: Path | None) -> str:

@@ -137,17 +137,41 @@ async def _info(loaded: LoadedSettings, name: str) -> dict[str, Any]:
         }
 
 
-def update(ctx: typer.Context, name: Name, write_mode: Mode = None, destructive: Destructive = None) -> None:
-    """Change how writing goes in a vault. Holds on a running server within seconds."""
+def update(
+    ctx: typer.Context,
+    name: Name,
+    write_mode: Mode = None,
+    destructive: Destructive = None,
+    query_context: Annotated[
+        Literal["on", "off", "default"] | None,
+        typer.Option(help="keep what calls ask for; default: as telemetry.query_context"),
+    ] = None,
+) -> None:
+    """Change how writing goes in a vault, and what its log keeps. Holds on a running server within seconds."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
     from vaults.errors import InvalidArgument
     from vaults.registry import VaultRules
 
-    if write_mode is None and destructive is None:
-        raise InvalidArgument("--write-mode", "or --destructive is needed")
-    entry = run_async(_update(load_settings(ctx), name, VaultRules(write_mode, destructive)))
-    say(f"vault {entry.name}: writing {entry.write_mode}; what destroys: {entry.destructive}")
+    if write_mode is None and destructive is None and query_context is None:
+        raise InvalidArgument("--write-mode", "or --destructive or --query-context is needed")
+    loaded = load_settings(ctx)
+    if write_mode is not None or destructive is not None:
+        entry = run_async(_update(loaded, name, VaultRules(write_mode, destructive)))
+        say(f"vault {entry.name}: writing {entry.write_mode}; what destroys: {entry.destructive}")
+    if query_context is not None:
+        kept = run_async(_keep_queries(loaded, name, {"on": True, "off": False}.get(query_context)))
+        say(f"vault {name}: what calls ask for is {'kept' if kept else 'not kept'}")
+
+
+async def _keep_queries(loaded: LoadedSettings, name: str, kept: bool | None) -> bool:
+    from server.cli.runtime import open_vault
+    from vaults.activity_log import query_contexts
+
+    usual = loaded.settings.telemetry.query_context
+    async with open_vault(loaded, name) as vault:
+        await vault.db.write(lambda tx: query_contexts.set_kept(tx, kept=kept))
+        return await vault.db.read(lambda tx: query_contexts.is_kept(tx, usual=usual))
 
 
 async def _update(loaded: LoadedSettings, name: str, rules: VaultRules) -> VaultEntry:

@@ -45,7 +45,7 @@ from server.http.options import Instruments
 from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Context, Extend, Protocol, make_protocol
 from server.services import SERVER_WORK, Recorders, Services, open_services
-from server.settings import LoadedSettings, Settings
+from server.settings import LoadedSettings, Settings, configured_endpoints
 from server.tool_registry import ToolRegistry
 from server.tools import discover
 from server.toolsets.registry import required_role as old_tool_role
@@ -90,7 +90,7 @@ class _Site:
         self._application = application
         self._settings = application.loaded.settings
         self._url = url
-        self._registry = discover(application.extra_tools)
+        self._registry = discover(application.extra_tools, configured_endpoints(self._settings))
         names = [spec.name for spec in self._registry]
         self._metrics = Metrics(instruments.registry, tools=names, version=version())
         self._calls = instruments.calls
@@ -261,5 +261,11 @@ def _drain(services: Services, protocol: Protocol) -> None:
 
 def _log_opened(services: Services) -> None:
     """One line that says what is served, for whoever starts it or looks why it differs from another."""
-    schema = {folder: len(load_migrations(folder)) for folder in ("control", "vault")}
-    log.info("opened", data=str(services.data), schema=schema, text_index="fts5", tools=len(list(services.registry)))
+    log.info(
+        "opened",
+        data=str(services.data),
+        control_schema=len(load_migrations("control")),
+        vault_schema=len(load_migrations("vault")),
+        text_index="fts5",
+        tools=len(list(services.registry)),
+    )

@@ -69,7 +69,7 @@ def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001
             read_only_hint=not writes,
             destructive_hint=writes and spec.effect.destructive,
             idempotent_hint=spec.effect.idempotent or not writes,
-            open_world_hint=False,
+            open_world_hint=spec.endpoint is not None,
         ),
     )
 
@@ -81,5 +81,5 @@ def _wire_old(tool: OldTool, registry: ToolRegistry, role: Role, write_mode: str
         name=tool.name,
         description=tool.description,
         input_schema=tool.input_schema_for(registry, role, write_mode),
-        annotations=ToolAnnotations(read_only_hint=not writes, open_world_hint=False),
+        annotations=ToolAnnotations(read_only_hint=not writes, open_world_hint=tool.reaches_out(registry)),
     )

@@ -1,4 +1,4 @@
-"""Pushes lines to a vault on another server, through its tool ``imports``."""
+"""Pushes lines to a vault on another server, through its tools ``imports`` and ``transcripts``."""
 
 from __future__ import annotations
 
@@ -39,6 +39,19 @@ class LinePush:
         """Say that there is no more."""
         if self.run is not None:
             await self.call("imports", {"action": "end", "run": self.run})
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPush:
+    """What a harvest found, into a remote vault: the caller's run of this day."""
+
+    call: CallTool
+
+    async def push(self, lines: Sequence[NumberedLine]) -> list[LineOutcome]:
+        """Store a batch, or the first lines of it."""
+        numbered = [NumberedLine(number, each.fields) for number, each in enumerate(lines, 1)]
+        arguments = {"action": "push", "lines": [each.fields for each in numbered], "max_tokens": MAX_TOKENS}
+        return _to_outcomes(numbered, await self.call("transcripts", arguments))
 
 
 def _to_outcomes(lines: Sequence[NumberedLine], answer: dict[str, Any]) -> list[LineOutcome]:

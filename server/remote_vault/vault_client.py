@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.remote_vault.endpoint import endpoint_of, token_in
-from server.remote_vault.line_push import LinePush
+from server.remote_vault.line_push import LinePush, TranscriptPush
 from server.rendering.answers import CUT
 from vaults.domain.import_export.exports import ExportFormat, open_stage
 from vaults.domain.import_export.import_runs import ImportRun
@@ -99,6 +99,10 @@ class RemoteVault:
     def open_push(self, source: str, path: str) -> LinePush:
         """What stores lines in the remote vault, as one run."""
         return LinePush(self._call_confirmed, source, path)
+
+    def open_transcript_push(self) -> TranscriptPush:
+        """What stores the lines of a harvest in the remote vault."""
+        return TranscriptPush(self._call_confirmed)
 
     async def list_import_runs(self) -> list[ImportRun]:
         """Imports that whoever has the token made."""

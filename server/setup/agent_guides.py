@@ -16,10 +16,10 @@ from server.call import Caller
 from server.caller_views import first_preset, strictest_mode
 from server.dispatch import dispatch
 from server.services import Services
-from server.setup.project_vaults import STATE_FOLDER
 from vaults.advice import Audience, join_clauses, tool_clause
 from vaults.errors import Conflict, StrongroomError
 from vaults.files.atomic import write_atomic
+from vaults.registry import STATE_FOLDER
 
 GUIDE = "MEMORY.md"
 AGENTS, CLAUDE = "AGENTS.md", "CLAUDE.md"

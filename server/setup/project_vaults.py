@@ -15,9 +15,7 @@ from vaults import registry
 from vaults.db.connection import Database
 from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.files.permissions import make_private_folder
-from vaults.registry import VaultEntry, is_valid_name
-
-STATE_FOLDER = ".strongroom"
+from vaults.registry import STATE_FOLDER, VaultEntry, is_valid_name
 
 
 def find_project(start: Path) -> Path | None:

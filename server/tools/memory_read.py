@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from auth.roles import Role
 from server.call import Call
@@ -14,9 +14,10 @@ from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
 from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MemoryFilterArguments, Mode
-from server.tools._memories import Ids
+from server.tools._memories import Id
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
+from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.memories import lifecycle, listings
 from vaults.domain.memories.lifecycle import MemoryLookup
@@ -55,8 +56,8 @@ def _hit_item(hit: Hit) -> EvidenceItem:
     return EvidenceItem(
         (hit.type, format_author_and_age(hit.author, hit.occurred_at or hit.created_at), hit.vault, hit.id,
          f"score {hit.score:g}", *hit.flags),
-        {"title": hit.title, "superseded by": hit.superseded_by, "archived": hit.archived_at, "tags": hit.tags,
-         "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
+        {"title": hit.title, "key": hit.key, "superseded by": hit.superseded_by, "archived": hit.archived_at,
+         "tags": hit.tags, "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
          "parent": hit.parent},
         sanitize(hit.content or hit.snippet or "", adversarial=False).text,
     )  # fmt: skip
@@ -86,7 +87,10 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
         search_vaults(call, ask, args.vaults) if args.vaults else hybrid_search.search_vault(call.vault, ask)
     )
     hits = [_shorten_hit(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
+    if call.caller.form == "whole":  # for translations, which know figures of their own
+        hits = [replace(hit, signals=each.hit.signals) for hit, each in zip(hits, found.shown, strict=True)]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
+    note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
     return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
 
 
@@ -109,8 +113,15 @@ def _shorten_hit(hit: Hit, vault: str) -> Hit:
 
 
 class MemoryGetArguments(Arguments):
-    ids: Ids
+    ids: Annotated[list[Id], Field(max_length=50, description="ids of memories")] = []
+    keys: Annotated[list[Label], Field(max_length=50, description="or your keys")] = []
     max_tokens: MaxTokens = 20_000
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> MemoryGetArguments:
+        if not self.ids and not self.keys:
+            raise ValueError("must name ids, or keys")
+        return self
 
 
 def _opened_text(opened: MemoryLookup) -> TextAnswer:
@@ -135,8 +146,8 @@ def _memory_item(memory: Memory) -> EvidenceItem:
 
 @tool(role=Role.READER, render=_opened_text, hidden_args=("max_tokens",))
 async def memory_get(call: Call, args: MemoryGetArguments) -> MemoryLookup:
-    """Read memories whole, with metadata, version and links. Use it after recall, for hits that were cut."""
-    return await lifecycle.get(call.vault, call.actor, args.ids)
+    """Read memories whole, with metadata and links. Use it after recall, for hits that were cut."""
+    return await lifecycle.get(call.vault, call.actor, args.ids, args.keys)
 
 
 class MemoryListArguments(MemoryFilterArguments):

@@ -42,9 +42,13 @@ Reason = Annotated[Text | None, Field(max_length=500, description="why, for whoe
 
 class RememberArguments(Arguments, MemoryFields):
     idempotency_key: Annotated[Label | None, Field(description="the same key again stores nothing new")] = None
-    on_duplicate: Annotated[Literal["return", "store", "supersede"], Field(description="if it is known already")] = (
-        "return"
-    )
+    on_duplicate: Annotated[Literal["return", "store", "supersede"], Field(description="if known")] = "return"
+
+    @model_validator(mode="after")
+    def _one_name(self) -> RememberArguments:
+        if self.key is not None and self.external_id is not None:
+            raise ValueError("must have key or external_id, not both")
+        return self
 
 
 def _stored_text(stored: StoreResult) -> TextAnswer:
@@ -53,7 +57,9 @@ def _stored_text(stored: StoreResult) -> TextAnswer:
     merged = [*outline({"added": stored.added}), *outline({"kept as it was": stored.kept})] if known else []
     near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
     against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
-    head = f"Stored {stored.id}: {to_line(stored.title)}{known}{vector}."
+    under = f" under {to_line(stored.key)}" if stored.key else ""
+    done = "Stored" if stored.version is None else f"Changed to version {stored.version}"
+    head = f"{done}{under} {stored.id}: {to_line(stored.title)}{known}{vector}."
     return TextAnswer(head, [*merged, *near, *against], stored.warnings)
 
 
@@ -64,6 +70,8 @@ def _shared_thread(name: str | None, visibility: str) -> tuple[str, ...]:
 
 def _stored_entry(args: RememberArguments, stored: StoreResult) -> ActivityEntry:
     threads = _shared_thread(args.thread, args.visibility)
+    if stored.version is not None:
+        return ActivityEntry("memory_updated", stored.id, "changed a memory", threads)
     if stored.added:
         return ActivityEntry("memory_updated", stored.id, "told a memory again, with more beside its text", threads)
     if stored.duplicate_of == stored.id:
@@ -87,7 +95,8 @@ _HIDDEN_ARGS = (
 async def remember(call: Call, args: RememberArguments) -> StoreResult:
     """Keep what later sessions need: use it when a decision fell, a fix worked, a fact or preference came up. One
     thing per memory, understandable on its own. Names near duplicates, to supersede instead of repeating."""
-    fields = MemoryFields.model_validate(args.model_dump(include=set(MemoryFields.model_fields)))
+    given = args.model_dump(include=set(MemoryFields.model_fields), exclude_unset=True)  # a key changes these alone
+    fields = MemoryFields.model_validate(given)
     return await creation.remember(
         call.vault,
         call.actor,

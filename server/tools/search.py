@@ -18,6 +18,7 @@ from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_
 from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
 from vaults import clock
+from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
 from vaults.domain.retrieval import hybrid_search
@@ -155,6 +156,7 @@ class SearchHit:
     position: int | None = None
     occurred_at: str | None = None
     external_id: str | None = None
+    key: str | None = None
     superseded_by: str | None = None
     section: str | None = None
     place: str | None = None
@@ -239,6 +241,7 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
     after = (
         None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, found.shown[: len(hits)])
     )
+    note_whole_sizes(dict(each.whole for each in found.shown[: len(hits)]))
     return SearchResult(
         hits=hits,
         total=found.total,
@@ -297,6 +300,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         position=hit.position,
         occurred_at=hit.occurred_at,
         external_id=hit.external_id,
+        key=hit.key,
         superseded_by=hit.superseded_by,
         section=hit.section,
         place=shown.place,

@@ -1,7 +1,7 @@
 """Flywheel's tool ``memory``: what is kept under a key, and sessions.
 
-A key is the title and ``metadata.key`` of a memory. Its external id, ``key:<owner>:<key>``, makes it unique in the
-vault for its owner: an agent that names itself, the caller for what is private, else everybody.
+A key there is a key here; one of an agent that names itself has its name before it. What is shared belongs to everybody
+there: where the caller has no memory of a key, another's shared one is read and changed, known by ``metadata.key``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,15 @@ Visibility = Literal["shared", "private"]
 
 _EVERYBODY = "global"
 _PRIVATE = "private"
-_MAX_ID = 200
+_MAX_KEY = 200
 _SUPERSEDED = "superseded"
 _USUAL_BRIEF = 1200
 _MAX_VALUE = 2000
 
 
-def _owner(agent: str | None, visibility: str) -> str:
-    return _EVERYBODY if visibility == "shared" else agent or _PRIVATE
-
-
-def _external_id(owner: str, key: str) -> str:
-    plain = f"key:{owner}:{key}"
-    return plain if len(plain) <= _MAX_ID else f"key:sha256:{hashlib.sha256(plain.encode()).hexdigest()}"
+def _to_key(key: str, agent: str | None = None) -> str:
+    plain = f"{agent}/{key}" if agent else key
+    return plain if len(plain) <= _MAX_KEY else f"sha256:{hashlib.sha256(plain.encode()).hexdigest()}"
 
 
 def _shown(memory: Mapping[str, Any], *more: str) -> Json:
@@ -53,18 +49,20 @@ def _shown(memory: Mapping[str, Any], *more: str) -> Json:
 
 
 async def _find(ask: OurTools, key: str, agent: str | None) -> Json | None:
-    """The living memory of a key: the agent's own, the caller's private one, that of all, one brought by an import."""
+    """The living memory of a key: the agent's own, the caller's, another's that is shared."""
+    own = [_to_key(key, agent), *([_to_key(key)] if agent else [])]
+    opened = (await ask("memory_get", keys=own))["memories"]
+    return next(iter(opened), None) or await _find_shared(ask, key)
+
+
+async def _find_shared(ask: OurTools, key: str) -> Json | None:
     words = " ".join(re.findall(r"\w+", key)).lower()
     if not words:
         return None
     asked = {"query": words, "kinds": ["memory"], "where": {"key": key}, "mode": "keyword"}
     found = await ask("search", limit=50, max_tokens=WHOLE, **asked)
-    whole = list((await read_whole(ask, [hit["id"] for hit in found["hits"]])).values())
-    owners = [owner for owner in (agent, _PRIVATE, _EVERYBODY) if owner]
-    ids = [_external_id(owner, key) for owner in owners]
-    others = [each for each in whole if not str(each.get("external_id", "")).startswith("key:")]
-    own = [each for one in ids for each in whole if each.get("external_id") == one]
-    return next(iter([*own, *others]), None)
+    whole = (await read_whole(ask, [hit["id"] for hit in found["hits"]])).values()
+    return next((each for each in whole if each["visibility"] == "shared"), None)
 
 
 Given = Mapping[str, Any]
@@ -75,7 +73,8 @@ async def _store(ask: OurTools, given: Given) -> Json:
     if len(given["value"]) > _MAX_VALUE:
         raise OldToolRefusal(f"value must be {_MAX_VALUE} chars or less")
     visibility = given["visibility"] or ("private" if agent else "shared")
-    owner = _owner(agent, visibility)
+    is_shared = visibility == "shared"
+    owner = _EVERYBODY if is_shared else agent or _PRIVATE
     fields = {
         "content": given["value"],
         "title": key,
@@ -87,9 +86,11 @@ async def _store(ask: OurTools, given: Given) -> Json:
         "visibility": visibility,
         "metadata": {"key": key, "owner": owner},
     }
-    stored = await ask("remember", external_id=_external_id(owner, key), on_duplicate="store", **fields)
-    if stored.get("duplicate_of"):
-        await ask("memory_update", id=stored["id"], tier="warm", **fields)
+    known = await _find(ask, key, None) if is_shared else None
+    if known is not None and known.get("key") != _to_key(key):
+        stored = await ask("memory_update", id=known["id"], **fields)
+    else:
+        stored = await ask("remember", key=_to_key(key, None if is_shared else agent), **fields)
     memory = (await read_whole(ask, [stored["id"]]))[stored["id"]]
     entity = memory.get("entity")
     told = _shown(memory) | {"entities_detected": [entity] if entity else []}

@@ -52,7 +52,8 @@ async def _search(
     limit, max_tokens = bounds
     most = min(max(int(limit), 1), _MOST_HITS)
     asked = {"query": query, "types": list(types), "applies_to": scope, "limit": most}
-    hits = (await ask("recall", max_tokens=WHOLE, **asked))["hits"]
+    found = await ask("recall", max_tokens=WHOLE, **asked)
+    hits = found["hits"]
     whole = await read_whole(ask, [each["id"] for each in hits])
     results: list[Json] = []
     used = 0
@@ -65,9 +66,15 @@ async def _search(
             break
         body = _body(memory)
         del body["content_hash"]
-        results.append({**body, "similarity": hit["score"]})
+        results.append({**body, "similarity": _similarity(hit, found["mode_used"])})
         used += tokens
     return {"results": results, "total": len(results), "tokens_used": used}
+
+
+def _similarity(hit: Mapping[str, Any], mode: str) -> float:
+    """The cosine, as there: comparable between questions, so that a bound of one's own means something. Without a model
+    there is none, and the score of the words stands in."""
+    return float(hit["score"] if mode == "keyword" else max(0.0, hit["signals"].get("semantic", 0.0)))
 
 
 @old_tool(calls="remember")

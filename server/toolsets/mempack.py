@@ -31,17 +31,19 @@ _STATE_SHOWN = 800
 """Characters of the state an initial context shows."""
 
 
-def _place(repo: str | None, workspace: str | None) -> str | None:
+def join_place(repo: str | None, workspace: str | None) -> str | None:
     """The project a call is about: a repository there is a workspace here."""
     named = next((each.strip() for each in (repo, workspace) if each and each.strip()), None)
     return None if named == _DEFAULT_WORKSPACE else named
 
 
-def _split(names: str | None) -> list[str] | None:
+def split_names(names: str | None) -> list[str] | None:
+    """Names with commas between; None where nothing was said."""
     return None if names is None else [each.strip() for each in names.split(",") if each.strip()]
 
 
-def _require(value: str | None, name: str) -> str:
+def require(value: str | None, name: str) -> str:
+    """An argument that must say something, without blanks around it. Raises ``OldToolRefusal``."""
     if value is None or not value.strip():
         raise OldToolRefusal(f"missing {name}")
     return value.strip()
@@ -51,7 +53,7 @@ def _require(value: str | None, name: str) -> str:
 async def mem_get_initial_context(ask: OurTools, *, repo: Project = None, workspace: str | None = None) -> OldAnswer:
     """Where things stand, in short. Call it once when you begin."""
     now = await ask("status")
-    pack = await ask("context", workspace=_place(repo, workspace))
+    pack = await ask("context", workspace=join_place(repo, workspace))
     threads = [each["name"] for each in (await ask("threads", limit=5))["threads"]]
     memories, chunks = now["memories"]["living"], now["index"]["passages"]
     state = json.dumps(pack["state"], ensure_ascii=False) if pack["state"] else ""
@@ -85,7 +87,7 @@ async def _get_context(
     if budget is not None and budget < 0:
         raise OldToolRefusal("budget must be >= 0")
     total = min(max(int(budget), _LEAST_BUDGET), _MOST_BUDGET) if budget else _DEFAULT_BUDGET
-    asked = {"query": query, "workspace": _place(repo, workspace), "budget_tokens": total}
+    asked = {"query": query, "workspace": join_place(repo, workspace), "budget_tokens": total}
     pack, now = await ask("context", **asked), await ask("status")
     content = await _to_context_pack(ask, pack, now) | {"workspace": workspace or _DEFAULT_WORKSPACE}
     if form == "json":
@@ -175,7 +177,7 @@ async def get_context(
 
 
 async def _explain(ask: OurTools, query: str, repo: str | None, workspace: str | None) -> OldAnswer:
-    told = await ask("explain", query=query, workspace=_place(repo, workspace), candidates=200, max_tokens=100_000)
+    told = await ask("explain", query=query, workspace=join_place(repo, workspace), candidates=200, max_tokens=100_000)
     now, packed = await ask("status"), told["pack"]
     decided = {each["id"]: each["outcome"] for each in packed["decisions"]}
     ranked = [(each["kind"] == "memory", _candidate(each, decided.get(each["id"], ""))) for each in told["candidates"]]
@@ -305,7 +307,7 @@ async def _add_memory(
 
 
 def _labels(tags: str | None, entities: str | None = None) -> Json:
-    labels, names = _split(tags) or [], _split(entities) or []
+    labels, names = split_names(tags) or [], split_names(entities) or []
     return {
         "tags": labels,
         "type": _type_of(labels),
@@ -328,8 +330,8 @@ async def mem_add_memory(
     confirmed: Confirmed = None,  # noqa: ARG001  every call of ours gets it
 ) -> OldAnswer:
     """Keep a decision or a summary, when the user asks for it or the project's rules do."""
-    place, labels = _place(repo, workspace), _labels(tags, entities)
-    saved = await _add_memory(ask, _require(title, "title"), summary, thread, place, labels)
+    place, labels = join_place(repo, workspace), _labels(tags, entities)
+    saved = await _add_memory(ask, require(title, "title"), summary, thread, place, labels)
     defaulted = not (thread and thread.strip())
     content = saved | {"thread_used": saved["thread_id"], "thread_defaulted": defaulted}
     return OldAnswer(content, f"Memory saved: {saved['id']}")
@@ -348,9 +350,9 @@ async def add_memory(
     confirmed: bool | None = None,  # noqa: ARG001
 ) -> OldAnswer:
     """As mem_add_memory."""
-    named, text = _require(thread, "thread"), _require(summary, "summary")
-    place = _place(repo, workspace)
-    saved = await _add_memory(ask, _require(title, "title"), text, named, place, _labels(tags))
+    named, text = require(thread, "thread"), require(summary, "summary")
+    place = join_place(repo, workspace)
+    saved = await _add_memory(ask, require(title, "title"), text, named, place, _labels(tags))
     return OldAnswer(saved, f"Memory saved: {saved['id']}")
 
 
@@ -372,21 +374,23 @@ async def mem_update_memory(
     confirmed: Confirmed = None,  # noqa: ARG001
 ) -> OldAnswer:
     """Change a memory."""
-    memory_id = _require(id, "id")
+    memory_id = require(id, "id")
     given = (title, summary, tags, tags_add, tags_remove, entities, entities_add, entities_remove)
     if all(each is None for each in given):
         raise OldToolRefusal("no update fields provided")
     memory = await one_memory(ask, memory_id, f"update memory error: memory not found: {memory_id}")
-    names = memory["keywords"] if entities is None else _split(entities) or []
-    names = [each for each in names if each not in (_split(entities_remove) or ())] + (_split(entities_add) or [])
+    names = memory["keywords"] if entities is None else split_names(entities) or []
+    names = [each for each in names if each not in (split_names(entities_remove) or ())] + (
+        split_names(entities_add) or []
+    )
     changed = await ask(
         "memory_update",
         id=memory_id,
         title=title,
         content=summary,
-        tags=_split(tags),
-        add_tags=_split(tags_add),
-        remove_tags=_split(tags_remove),
+        tags=split_names(tags),
+        add_tags=split_names(tags_add),
+        remove_tags=split_names(tags_remove),
         keywords=None if names == memory["keywords"] else list(dict.fromkeys(names)),
     )
     content = {
@@ -411,7 +415,7 @@ async def mem_link_memories(
     confirmed: Confirmed = None,  # noqa: ARG001
 ) -> OldAnswer:
     """Say how one memory relates to another: depends_on, evidence_for."""
-    start, relation, end = _require(from_id, "from_id"), _require(rel, "rel"), _require(to_id, "to_id")
+    start, relation, end = require(from_id, "from_id"), require(rel, "rel"), require(to_id, "to_id")
     if start == end:
         raise OldToolRefusal("from_id and to_id must differ")
     for memory_id, which in ((start, "from"), (end, "to")):
@@ -433,7 +437,7 @@ async def mem_link_memories(
 
 
 async def _checkpoint(ask: OurTools, reason: str, state_json: str, thread: str | None, place: str | None) -> Json:
-    said, written = _require(reason, "reason"), _require(state_json, "state_json")
+    said, written = require(reason, "reason"), require(state_json, "state_json")
     try:
         state = json.loads(written)
     except (ValueError, RecursionError):
@@ -462,7 +466,7 @@ async def mem_checkpoint(
     """Keep the state of your work, a JSON object."""
     named = thread.strip() if thread and thread.strip() else None
     used = named or _DEFAULT_THREAD
-    content = await _checkpoint(ask, reason, state_json, used, _place(repo, workspace))
+    content = await _checkpoint(ask, reason, state_json, used, join_place(repo, workspace))
     content |= {"thread_used": used, "thread_defaulted": named is None}
     return OldAnswer(content, f"Checkpoint saved: {content['state_id']}")
 
@@ -480,7 +484,7 @@ async def checkpoint(
 ) -> OldAnswer:
     """As mem_checkpoint."""
     named = thread.strip() if thread and thread.strip() else None
-    content = await _checkpoint(ask, reason, state_json, named, _place(repo, workspace))
+    content = await _checkpoint(ask, reason, state_json, named, join_place(repo, workspace))
     return OldAnswer(content, f"Checkpoint saved: {content['state_id']}")
 
 

@@ -1,4 +1,4 @@
-"""MoltMind's fourteen core tools (0.9.0). Its social tools are not among them."""
+"""MoltMind's set (0.9.0): fourteen core tools, and the social ones where the server has them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from server.toolsets.memories import found_memories, one_memory, tier_of
+from server.toolsets.moltmind_social import SOCIAL_TOOLS
 from server.toolsets.old_tool import NOT_VALID, OldAnswer, OldToolRefusal, OurTools, Toolset, old_tool
 
 Title = Annotated[str, Field(max_length=500)]
@@ -415,7 +416,8 @@ def _to_error(refusal: OldToolRefusal) -> OldAnswer:
     """A failure is a result there, not an error of the protocol."""
     words = _PLAN_WORDS.get(refusal.details.get("what", "")) if refusal.code == "quota_exceeded" else None
     message = words.format(refusal.details["limit"]) if words else refusal.message
-    return OldAnswer({"success": False, "message": message}, is_error=refusal.code == NOT_VALID)
+    wait = {"retry_after": refusal.details["retry_after_s"]} if refusal.code == "rate_limited" else {}
+    return OldAnswer({"success": False, "message": message, **wait}, is_error=refusal.code == NOT_VALID)
 
 
 TOOLSET = Toolset(
@@ -427,6 +429,7 @@ TOOLSET = Toolset(
     tools=(
         mm_store, mm_recall, mm_read, mm_update, mm_delete, mm_status, mm_init, mm_handoff_create, mm_handoff_load,
         mm_feedback, mm_metrics, mm_session_save, mm_session_resume, mm_session_history,
+        *SOCIAL_TOOLS,
     ),
     to_error=_to_error,
 )  # fmt: skip

@@ -94,7 +94,7 @@ def _where(collection: str | None, workspace: str | None) -> Json:
     return {"collection": collection or None, "workspace": workspace or None}
 
 
-def _to_ref(name: str) -> str:
+def to_ref(name: str) -> str:
     """An id as a search names it, or a path."""
     return name.strip().removeprefix("#").removeprefix("memory/")
 
@@ -114,10 +114,10 @@ async def memory_get(
     name, first = id or path, fromLine or start_line or 1
     lines = maxLines or (max(1, end_line - first + 1) if end_line else None)
     missing = OldToolRefusal(f"Document not found: {name}", "not_found")
-    if not _to_ref(name):
+    if not to_ref(name):
         raise missing
     try:
-        found = await ask("fetch", id=_to_ref(name), from_line=first, max_lines=lines, max_bytes=_MOST_BYTES)
+        found = await ask("fetch", id=to_ref(name), from_line=first, max_lines=lines, max_bytes=_MOST_BYTES)
     except OldToolRefusal as refusal:
         raise missing if refusal.code == "not_found" else refusal from None
     if found.get("text") is None and not found.get("items"):
@@ -134,7 +134,7 @@ async def memory_multi_get(
     maxBytes: float = 50_000,
 ) -> OldAnswer:
     """Read several documents."""
-    names = list(dict.fromkeys(ref for each in pattern.split(",") if (ref := _to_ref(each))))
+    names = list(dict.fromkeys(ref for each in pattern.split(",") if (ref := to_ref(each))))
     if not names:
         raise OldToolRefusal("Document not found: ", "not_found")
     room = min(max(int(maxBytes), _LEAST_BYTES), _MOST_BYTES)
@@ -158,7 +158,7 @@ async def memory_write(
 ) -> OldAnswer:
     """Add to the log of the day or to MEMORY.md."""
     if supersedes:
-        stored = await ask("memory_supersede", id=_to_ref(supersedes), content=content, title=title)
+        stored = await ask("memory_supersede", id=to_ref(supersedes), content=content, title=title)
         return _say(f"✅ Written to memory/{stored['id']}")
     if title or tags:
         stored = await ask("remember", content=content, title=title, tags=tags)
@@ -173,7 +173,7 @@ async def memory_write(
 async def memory_delete(ask: OurTools, *, path: Annotated[str, Field(description="#id")]) -> OldAnswer:
     """Take a memory out of every search; an admin can delete it for good."""
     try:
-        await ask("memory_forget", ids=[_to_ref(path)[:64] or "-"])
+        await ask("memory_forget", ids=[to_ref(path)[:64] or "-"])
     except OldToolRefusal as refusal:
         missing = OldToolRefusal(f"Document not found: {path}", "not_found")
         raise missing if refusal.code == "not_found" else refusal from None

@@ -84,25 +84,34 @@ class OldTool:
         }
         return create_model(self.name, __base__=_OldArguments, **fields)
 
+    def is_there(self, registry: ToolRegistry) -> bool:
+        """Whether this server has it: its calls may need a tool of ours that an operator has to ask for."""
+        return bool(self._actions(registry))
+
+    def reaches_out(self, registry: ToolRegistry) -> bool:
+        """Whether a call of it speaks to another server."""
+        ours = (registry.get(call.partition(" ")[0]) for call in self.calls.values())
+        return any(each is not None and each.endpoint is not None for each in ours)
+
     def is_listed(self, registry: ToolRegistry, role: Role, write_mode: str) -> bool:
         """Whether a caller is shown it."""
-        return bool(self._open_calls(registry, role, write_mode))
+        return bool(self._open_actions(registry, role, write_mode))
 
     def is_possible(self, registry: ToolRegistry, role: Role) -> bool:
         """Whether any call of it is open to the role."""
-        return bool(self._open_calls(registry, role, "auto"))
+        return bool(self._open_actions(registry, role, "auto"))
 
     def least_role(self, registry: ToolRegistry) -> Role:
-        """Below it, no call of the tool is possible."""
-        return min(our_action(registry, call).role for call in self.calls.values())
+        """Below it, no call of the tool is possible. Of a tool that is there."""
+        return min(each.role for each in self._actions(registry).values())
 
     def writes_for(self, registry: ToolRegistry, role: Role) -> bool:
         """Whether any call ``role`` may make of it writes."""
-        return any(our_action(registry, call).writes for call in self._open_calls(registry, role, "auto").values())
+        return any(each.writes for each in self._open_actions(registry, role, "auto").values())
 
     def may_ask(self, registry: ToolRegistry, write_mode: str) -> bool:
         """Whether a person may have to agree to a call of it."""
-        actions = [our_action(registry, call) for call in self.calls.values()]
+        actions = self._actions(registry).values()
         return any(each.destroys or (write_mode == "ask" and each.writes) for each in actions)
 
     @cached_property
@@ -116,17 +125,22 @@ class OldTool:
         that says one did."""
         properties = dict(self.input_schema["properties"])
         if UNNAMED not in self.calls:
-            mine = [name for name in self._open_calls(registry, role, write_mode) if name in _values(properties)]
+            mine = [name for name in self._open_actions(registry, role, write_mode) if name in _values(properties)]
             properties["action"] = {**properties["action"], "enum": mine}
         if write_mode == "ask" and self.writes_for(registry, role) and CONFIRMED not in properties:
             properties[CONFIRMED] = {"type": "boolean"}
         return {**self.input_schema, "properties": properties}
 
-    def _open_calls(self, registry: ToolRegistry, role: Role, write_mode: str) -> dict[str, str]:
+    def _open_actions(self, registry: ToolRegistry, role: Role, write_mode: str) -> dict[str, Action]:
         def is_open(action: Action) -> bool:
             return role >= action.role and not (write_mode == "off" and action.writes)
 
-        return {name: call for name, call in self.calls.items() if is_open(our_action(registry, call))}
+        return {name: each for name, each in self._actions(registry).items() if is_open(each)}
+
+    def _actions(self, registry: ToolRegistry) -> dict[str, Action]:
+        """What each call does, of the calls there are."""
+        found = {name: our_action(registry, call) for name, call in self.calls.items()}
+        return {name: action for name, action in found.items() if action is not None}
 
 
 def _values(properties: Mapping[str, Any]) -> list[str]:
@@ -134,12 +148,11 @@ def _values(properties: Mapping[str, Any]) -> list[str]:
     return list(each.get("enum", [each.get("const")]))
 
 
-def our_action(registry: ToolRegistry, call: str) -> Action:
-    """What a call of ours does, named as in ``OldTool.calls``."""
+def our_action(registry: ToolRegistry, call: str) -> Action | None:
+    """What a call of ours does, named as in ``OldTool.calls``; None where this server has no such tool."""
     tool, _, action = call.partition(" ")
     spec = registry.get(tool)
-    assert spec is not None, f"there is no tool {tool}"
-    return spec.actions[action]
+    return None if spec is None else spec.actions[action]
 
 
 def old_tool(

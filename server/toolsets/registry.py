@@ -26,14 +26,14 @@ def all_toolsets() -> list[Toolset]:
     return [found for name in TOOLSETS if (found := toolset_of(name)) is not None]
 
 
-def find_old_tool(preset: str, name: str) -> tuple[Toolset, OldTool] | None:
-    """The tool of that name in a view, if the view is a toolset and has it."""
+def find_old_tool(registry: ToolRegistry, preset: str, name: str) -> tuple[Toolset, OldTool] | None:
+    """The tool of that name in a view, if the view is a toolset and this server has it."""
     toolset = toolset_of(preset)
     tool = None if toolset is None else toolset.get(name)
-    return None if toolset is None or tool is None else (toolset, tool)
+    return None if toolset is None or tool is None or not tool.is_there(registry) else (toolset, tool)
 
 
 def required_role(registry: ToolRegistry, name: str) -> Role | None:
     """The least role for which any toolset has a tool of this name; None: there is none."""
-    roles = [tool.least_role(registry) for each in all_toolsets() if (tool := each.get(name)) is not None]
-    return min(roles, default=None)
+    tools = [tool for each in all_toolsets() if (tool := each.get(name)) is not None and tool.is_there(registry)]
+    return min((tool.least_role(registry) for tool in tools), default=None)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.quality import __main__ as command
-from bench.quality import baselines, queries, runs, scores, sets, stored_sets, table
+from bench.quality import as_transcripts, baselines, queries, runs, scores, sets, stored_sets, table
 from bench.quality.queries import AnsweredRun
 from bench.quality.runs import SetResults
 from bench.quality.scores import RunScores, ScoreScript
@@ -109,6 +109,34 @@ def test_a_quick_run_keeps_what_answers(data: Path, monkeypatch: pytest.MonkeyPa
     pooled = sets.read_set(data, BY_NAME["pooled"], quick=True)
     assert [document.id for document in pooled.documents] == ["Talk-A:0", "Talk-A:1", "Talk-B:2", "Talk-B:3"]
     assert {question.vault for question in sets.read_set(data, BY_NAME["locomo"], quick=True).questions} == {"talk-a"}
+
+
+def test_a_harvested_conversation_has_the_turns_of_the_set_in_their_places(data: Path, tmp_path: Path) -> None:
+    judged = read(data, "harvested")
+    here = [document for document in judged.documents if document.vault == "talk-a"]
+    as_transcripts.write_sessions(tmp_path, here)
+    lines = as_transcripts.read_lines(tmp_path)
+    assert [[part["text"] for part in line["parts"]] for line in lines] == [
+        [f"{text} Talk-A" for text in TALK[:2]],
+        [f"{text} Talk-A" for text in TALK[2:]],
+    ]
+    assert {line["kind"] for line in lines} == {"document"}
+    named = as_transcripts.name_turns(judged)
+    at = lines[0]["parts"][0]["at"]
+    assert [named["talk-a", at, 0], named["talk-b", at, 0]] == [["Talk-A:2", "Talk-A:3"], ["Talk-B:2", "Talk-B:3"]]
+
+
+def test_a_transcript_of_people_says_who_spoke(data: Path) -> None:
+    first, _ = as_transcripts.to_lines(read(data, "transcripts").documents[:4])
+    assert (first["external_id"], [part["author"] for part in first["parts"]]) == ("Talk-A:S0", ["Ann", "Ann"])
+
+
+@pytest.mark.parametrize("name", ["transcripts", "harvested"])
+def test_transcripts_are_searched_as_such_and_a_hit_counts_for_all_it_shows(data: Path, name: str) -> None:
+    judged = read(data, name)
+    assert queries._arguments("When?", judged, "default")["kinds"] == ["transcript"]
+    turns = {("talk-a", "now", 3): ["a", "b"]}
+    assert queries.hit_names({"occurred_at": "now", "position": 3}, judged, turns, "talk-a") == ["a", "b"]
 
 
 @pytest.mark.parametrize("ranked", [baselines.rank_by_scan, baselines.rank_by_plain_bm25])

@@ -53,9 +53,28 @@ ALLOWED_OUTBOUND = {
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
     "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
+    "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
     "vaults/embed/model_source.py",  # looks a model up in the local cache, local_files_only
 }
+
+
+PROCESSES = re.compile(r"\bsubprocess\b|os\.(?:system|popen|spawn|exec|posix_spawn)")
+ALLOWED_PROCESSES = {
+    "server/cli/hand_over.py",  # itself, to read a transcript after the hook has returned
+    "vaults/domain/notes/index/reader_pool.py",  # this very interpreter, to read many notes at once
+    "vaults/transcripts/model_extraction/model_command.py",  # extraction.command, which the operator named
+}
+
+
+def test_no_program_is_started_but_what_the_operator_configured() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if path.parts[len(ROOT.parts)] != "bench" and PROCESSES.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= ALLOWED_PROCESSES, found
 
 
 def test_nothing_reaches_out_but_what_the_operator_configured() -> None:

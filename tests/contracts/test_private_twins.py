@@ -45,7 +45,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"limit": 100}, {"tags": ["port"]}, {"thread": "quay"}, {"order": "parent"},
         {"include_archived": True}, {"limit": 3},
     ),
-    "memory_get": ({"ids": ["{hidden}"]},),
+    "memory_get": ({"ids": ["{hidden}"]}, {"keys": ["hidden-key", "harbour"]}),
     "fetch": ({"id": "{hidden}"}, {"refs": ["{hidden}", "{own}"]}, {"id": "hidden-talk"}, {"id": "hidden-talk#0"}),
     "graph": (
         {"action": "backlinks", "entity": "canary"}, {"action": "neighbors", "path": "Orion.md"},

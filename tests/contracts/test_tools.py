@@ -22,13 +22,14 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
+from server.settings import ENDPOINTS
 from server.tool_json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
 from server.tool_registry import ToolRegistry
 from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolSpec
 from server.tools import discover
 from vaults.search import tokenizer
 
-TOOLS = list(discover())
+TOOLS = list(discover(endpoints=ENDPOINTS))
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "snapshots" / "tools"
 each_tool = pytest.mark.parametrize("spec", TOOLS, ids=lambda spec: spec.name)
 
@@ -118,6 +119,7 @@ def snapshot(spec: ToolSpec) -> dict[str, Any]:
         "description": spec.description,
         "role": spec.role.label,
         "preset": spec.preset,
+        **({"endpoint": spec.endpoint} if spec.endpoint is not None else {}),
         "effect": {"writes": spec.writes, **asdict(spec.effect)},
         "actions": {name: spec.actions[name].role.label for name in spec.actions_for(Role.ADMIN)},
         "input": spec.input_schema,
@@ -219,7 +221,8 @@ def test_two_tools_of_one_name_stop_the_start() -> None:
 @each_tool
 async def test_unknown_arguments_are_refused_by_name(services: Services, spec: ToolSpec) -> None:
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    outcome = await dispatch(services, caller, spec.name, {"no_such_argument": 1})
+    every = replace(services, registry=ToolRegistry(TOOLS))
+    outcome = await dispatch(every, caller, spec.name, {"no_such_argument": 1})
     assert outcome.code == "invalid_argument"
     assert set(outcome.content["error"]["details"]) == {"field"}
 

@@ -43,7 +43,7 @@ PRIVATE: tuple[dict[str, Any], ...] = (
     {"content": "The harbour opens at nine"},
     {"content": "The harbour opens at ten, never at nine", "tags": ["port", "hidden-tag"], "entity": "Harbour"},
     {"content": "Package manager: yarn", "type": "decision", "thread": "quay", "applies_to": "area:build"},
-    {"content": "Package manager: bun", "type": "decision", "thread": "hidden-thread"},
+    {"content": "Package manager: bun", "type": "decision", "thread": "hidden-thread", "key": "hidden-key"},
     {"content": "A private turn of the talk about the ship Orion", "parent": "talk", "position": 2},
     {"content": "Lamp 3 of the pier was mended on day 4", "author": "Xantippe Grey", "tags": ["lamp"]},
     {"content": "我们把港口卖给了大阪", "tags": ["port"]},

@@ -78,7 +78,7 @@ def test_a_session_in_a_project_is_briefed_answered_and_saved(
     known = context_of(hooks.run("UserPromptSubmit", below, prompt=PROMPT), "UserPromptSubmit")
     assert_fenced(known, DECISION["content"])
     assert count_tokens(known) <= 1000
-    hooks.transcript = transcript(tmp_path, asked(f"{PROMPT}\nsecond line"), edited(str(below / "deploy.sh")))
+    hooks.transcript = transcript(hooks.home, asked(f"{PROMPT}\nsecond line", below), *edited(str(below / "deploy.sh")))
     assert silent(hooks.run("SessionEnd", below, reason="other")) == ""
     found = call(strongroom, project, "session_history", {"limit": 5}).json["sessions"]
     (session,) = [each for each in found if each.get("client") == "claude-code"]
@@ -102,7 +102,7 @@ def test_what_the_agent_said_of_its_session_is_not_overwritten(
     ]
     said = {"summary": "moved the deploys", "where_left_off": "tell the crew", "session": handle}
     assert call(strongroom, project, "session_save", said).code == 0
-    hooks.transcript = transcript(tmp_path, asked("and what is next here?"))
+    hooks.transcript = transcript(hooks.home, asked("and what is next here?", project))
     for event in ("Stop", "SessionEnd"):
         assert silent(hooks.run(event, project)) == ""
     sessions = call(strongroom, project, "session_history", {}).json["sessions"]
@@ -114,7 +114,7 @@ def test_where_a_person_is_asked_first_nothing_is_saved_unasked(
     project: Path, bin_folder: Path, tmp_path: Path
 ) -> None:
     hooks = Hooks(bin_folder, tmp_path / "data", STRONGROOM_SERVER__WRITE_MODE="ask")
-    hooks.transcript = transcript(tmp_path, asked("what is to be done here?"))
+    hooks.transcript = transcript(hooks.home, asked("what is to be done here?", project))
     assert "confirmation_required" in silent(hooks.run("SessionEnd", project))
 
 

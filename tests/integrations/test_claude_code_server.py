@@ -66,7 +66,9 @@ async def test_against_a_server_the_agent_may_go_on_in_the_session_of_its_hooks(
         claim = {"action": "claim", "resources": ["deploy.sh"], "session": handle}
         claimed = await agent.call("claims", claim)
         assert not claimed["isError"], claimed
-        hooks.transcript = transcript(tmp_path, asked("please move the deploys"), edited(str(tmp_path / "deploy.sh")))
+        hooks.transcript = transcript(
+            hooks.home, asked("please move the deploys", tmp_path), *edited(str(tmp_path / "deploy.sh"))
+        )
         assert silent(await asyncio.to_thread(hooks.run, "Stop", tmp_path)) == ""
         held = (await agent.call("claims", {"resources": ["deploy.sh"]}))["structuredContent"]
         assert held["total"] == 1, "the end of a turn gives nothing back"
@@ -94,6 +96,20 @@ async def test_a_wrong_token_a_reader_and_another_vault_stop_nobody_and_no_token
             said = silent(await asyncio.to_thread(hooks.run, event, tmp_path, prompt=PROMPT))
             assert said.startswith("strongroom hook: ")
             assert not any(secret in said for secret in (wrong, "two words", *site.tokens.values()))
+
+
+async def test_a_server_that_asks_before_it_writes_is_sent_no_conversation(bin_folder: Path, tmp_path: Path) -> None:
+    async def prepare(ground: Any) -> dict[str, str]:
+        return {"agent": await ground.token("agent", Role.WRITER, "main")}
+
+    async with served(tmp_path / "asking", prepare=prepare, **{"server.write_mode": "ask"}) as asking:
+        hooks = remote(asking, bin_folder, tmp_path)
+        talk = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "alone"}]}}
+        hooks.transcript = transcript(hooks.home, talk)
+        said = silent(await asyncio.to_thread(hooks.run, "Stop", tmp_path))
+        assert "confirmation_required" in said
+        async with raw(asking, "agent") as agent:
+            assert (await agent.call("transcripts", {}))["structuredContent"]["total"] == 0
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ class ActivityEntry:
     summary: str = ""
     threads: tuple[str, ...] = ()
     saved: int = 0
-    """Tokens of its sources that a pack left out."""
+    """Tokens of the whole texts it quotes that an answer left out; below zero where it is longer than they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,4 @@ class ActivityRecord:
     tokens_in: int
     tokens_out: int
     context: str | None = None
+    """What was asked for; written only where the vault keeps it."""

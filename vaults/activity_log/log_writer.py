@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vaults import clock
-from vaults.activity_log import session_rows, stale_sessions
+from vaults.activity_log import query_contexts, session_rows, stale_sessions
 from vaults.activity_log.entries import ActivityRecord
 from vaults.activity_log.session_rows import SessionRows
 from vaults.activity_log.sessions import Session, SessionOwner, begin_session, is_own_handle
@@ -45,10 +45,13 @@ SWEEP_S = 60.0
 class ActivityLog:
     """One per open vault, used on its event loop."""
 
-    def __init__(self, db: Database, settings: SessionSettings, observer: Observer) -> None:
+    def __init__(
+        self, db: Database, settings: SessionSettings, observer: Observer, *, keeps_queries: bool = False
+    ) -> None:
         self._db = db
         self._settings = settings
         self._observer = observer
+        self._keeps_queries = keeps_queries  # where the vault does not say
         self._present: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._touched: dict[str, Session] = {}
         self._records: list[ActivityRecord] = []
@@ -241,6 +244,8 @@ class ActivityLog:
             session_rows.pause_excess(tx, owner, self._settings.max_active)
         known = {handle: seq for handle, (seq, _) in placed.items()}
         rows = {**session_rows.find_row_numbers(tx, {e.session for e in records} - known.keys()), **known}
+        if not query_contexts.is_kept(tx, usual=self._keeps_queries):
+            records = [replace(each, context=None) for each in records]
         session_rows.insert_events(tx, records, rows)
         session_rows.record_threads(tx, records, rows)
         return placed

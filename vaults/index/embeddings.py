@@ -7,6 +7,7 @@ applied and asks for what came after; so a second process, a kill or a lost snap
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,10 +69,13 @@ def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> Non
 
 def enqueue(tx: Writer, passages: Sequence[int]) -> None:
     """Queue passages for the model."""
-    tx.many(
+    if not passages:
+        return
+    # One statement for all: each has a savepoint, at which FTS5 writes down what it gathered so far.
+    tx.run(
         f"INSERT INTO embedding_queue (passage, shelf) SELECT p.seq, {SHELF_COLUMN} FROM passages p"
-        " WHERE p.seq = :passage ON CONFLICT (passage) DO UPDATE SET attempts = 0",
-        [{"passage": passage} for passage in passages],
+        " WHERE p.seq IN (SELECT value FROM json_each(:passages)) ON CONFLICT (passage) DO UPDATE SET attempts = 0",
+        {"passages": json.dumps(list(passages))},
     )
 
 

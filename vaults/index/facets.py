@@ -16,13 +16,22 @@ def store(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping
 
 def add(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
     """Write the tags and fields of an item that has none."""
+    add_all(tx, kind, [(item, tags, fields)])
+
+
+def add_all(tx: Writer, kind: str, items: Sequence[tuple[int, Sequence[str], Mapping[str, object]]]) -> None:
+    """Write the tags and fields of items that have none."""
     tx.many(
         "INSERT INTO item_tags (kind, item, tag) VALUES (:kind, :item, :tag)",
-        [{"kind": kind, "item": item, "tag": tag} for tag in dict.fromkeys(tags)],
+        [{"kind": kind, "item": item, "tag": tag} for item, tags, _ in items for tag in dict.fromkeys(tags)],
     )
     tx.many(
         "INSERT INTO item_fields (kind, item, field, value) VALUES (:kind, :item, :field, :value)",
-        [{"kind": kind, "item": item, "field": field, "value": value} for field, value in to_fields(fields)],
+        [
+            {"kind": kind, "item": item, "field": field, "value": value}
+            for item, _, fields in items
+            for field, value in to_fields(fields)
+        ],
     )
 
 

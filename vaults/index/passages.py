@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 from vaults.db.sql import Reader, Writer
 from vaults.index import embeddings, facets, text_index
@@ -96,6 +97,12 @@ def store_new(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]
     return numbers
 
 
+def to_new_rows(item: SearchItem, cut: Sequence[Passage]) -> list[dict[str, Any]]:
+    """The rows of an item whose passages stand in no sequence."""
+    shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": None, "place": item.position or 0}
+    return [shared | passage.columns() | {"ordinal": ordinal} for ordinal, passage in enumerate(cut)]
+
+
 def _write(tx: Writer, item: SearchItem, cut: Sequence[Passage], stored: dict[int, tuple[int, str]]) -> list[int]:
     """Write passages and return their numbers. ``stored``: those there are, of which the ones written anew are taken
     out."""
@@ -129,8 +136,52 @@ COLUMNS = (
 )  # fmt: skip
 """All columns of a passage's row except its number and its surroundings."""
 
+AROUND = ("before", "after", "near")
+"""Columns of the text around a passage, which may be left out of a row that stands alone."""
+
 INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
+
+
+ROWS_AT_ONCE = (64, 16, 4, 1)
+"""Passages that a statement may write. Few sizes, so that all statements stay compiled."""
+
+_ALONE = {"before": "", "after": "", "near": None}
+
+
+def reserve_numbers(tx: Writer, count: int) -> range:
+    """The numbers of the next ``count`` passages, for ``insert_rows`` in the same transaction."""
+    last = tx.value("SELECT seq FROM sqlite_sequence WHERE name = 'passages'")
+    first = int(last or 0) + 1
+    return range(first, first + count)
+
+
+def insert_rows(tx: Writer, numbers: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write new passages with their reserved numbers, many to a statement.
+
+    A statement for each would cost three times as much: a trigger makes SQLite open a savepoint, and at each savepoint
+    FTS5 writes what it gathered so far as a segment of its own, to be merged later."""
+    numbered = [{"seq": number, **_ALONE, **row} for number, row in zip(numbers, rows, strict=True)]
+    at = 0
+    for size in ROWS_AT_ONCE:
+        while len(numbered) - at >= size:
+            _insert_some(tx, numbered[at : at + size])
+            at += size
+
+
+_ALL_COLUMNS = ("seq", *COLUMNS, *AROUND)
+
+
+def _insert_some(tx: Writer, rows: Sequence[Mapping[str, Any]]) -> None:
+    tx.run(_insert_of(len(rows)), [row[column] for row in rows for column in _ALL_COLUMNS])
+
+
+@cache
+def _insert_of(rows: int) -> str:
+    """The statement that writes so many passages. Its values have no names: SQLite looks a name up in a list, and two
+    thousand of them took longer than the insert."""
+    values = ", ".join([f"({', '.join('?' * len(_ALL_COLUMNS))})"] * rows)
+    return f"INSERT INTO passages ({', '.join(_ALL_COLUMNS)}) VALUES {values}"
 
 
 def update_columns(tx: Writer, item: SearchItem) -> None:

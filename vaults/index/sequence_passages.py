@@ -36,22 +36,34 @@ def replace_tail(tx: Writer, sequence: str, place: int, rows: Sequence[PassageRo
     stored = _read_tail(tx, sequence, place)
     earlier = _read_before(tx, sequence, place)
     line = [*earlier, *(SequenceMember(0, row["body"]) for row in rows)]
-    numbers, new = [member.seq for member in earlier], list[int]()
-    for number, row in enumerate(rows, len(earlier)):
+    known = [stored.pop((row["item"], row["ordinal"]), None) for row in rows]
+    fresh = iter(passages.reserve_numbers(tx, known.count(None)))
+    numbers = [member.seq for member in earlier]
+    numbers += [next(fresh) if each is None else int(each["seq"]) for each in known]
+    added, new = list[tuple[int, PassageRow]](), list[int]()
+    for number, (row, each) in enumerate(zip(rows, known, strict=True), len(earlier)):
         full = row | _text_around(sequence, line, number)
-        known = stored.pop((row["item"], row["ordinal"]), None)
-        numbers.append(_insert(tx, full) if known is None else _update(tx, known, full))
-        if known is None or known["text_hash"] != row["text_hash"]:
-            new.append(numbers[-1])
+        if each is None:
+            added.append((numbers[number], full | {"near": _near(numbers, number)}))
+        else:
+            _update(tx, each, full)
+        if each is None or each["text_hash"] != row["text_hash"]:
+            new.append(numbers[number])
+    _insert(tx, added)
     if stored:
         kind = next(iter(stored.values()))["kind"]
         passages.delete_passages(tx, [each["seq"] for each in stored.values()], shelf_of(kind))
     first = max(0, len(earlier) - REACH)
     for number in range(first, len(earlier)):
         _write_columns(tx, numbers[number], _text_around(sequence, line, number))
+    written = {number for number, _ in added}
     tx.many(
         "UPDATE passages SET near = :near WHERE seq = :seq AND near IS NOT :near",
-        [{"seq": numbers[number], "near": _near(numbers, number)} for number in range(first, len(numbers))],
+        [
+            {"seq": numbers[number], "near": _near(numbers, number)}
+            for number in range(first, len(numbers))
+            if numbers[number] not in written
+        ],
     )
     return new
 
@@ -94,19 +106,14 @@ def _near(numbers: Sequence[int], number: int) -> str | None:
     return None if near == NO_SURROUNDINGS.near else near
 
 
-_INSERT = (
-    f"INSERT INTO passages ({', '.join((*passages.COLUMNS, *_AROUND))})"
-    f" VALUES ({', '.join(f':{name}' for name in (*passages.COLUMNS, *_AROUND))})"
-)
+def _insert(tx: Writer, added: Sequence[tuple[int, PassageRow]]) -> None:
+    """Write new rows under their numbers."""
+    passages.insert_rows(tx, [number for number, _ in added], [row for _, row in added])
+    for number, row in added:
+        _add_pairs(tx, number, row)
 
 
-def _insert(tx: Writer, row: PassageRow) -> int:
-    seq = tx.insert(_INSERT, row)
-    _add_pairs(tx, seq, row)
-    return seq
-
-
-def _update(tx: Writer, known: PassageRow, row: PassageRow) -> int:
+def _update(tx: Writer, known: PassageRow, row: PassageRow) -> None:
     """Write what changed of a row: its words are indexed again only if they did."""
     seq = int(known["seq"])
     changed = {name: value for name, value in row.items() if known[name] != value}
@@ -117,7 +124,6 @@ def _update(tx: Writer, known: PassageRow, row: PassageRow) -> int:
         _add_pairs(tx, seq, row)
     if "text_hash" in changed:
         embeddings.drop(tx, [seq])
-    return seq
 
 
 def _add_pairs(tx: Writer, seq: int, row: PassageRow) -> None:

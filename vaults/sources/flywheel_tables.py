@@ -156,6 +156,7 @@ class _FlywheelState:
                 "subjects": [["mentions", "entity", each] for each in to_tags(entities)],
                 "author": to_label(row["source_agent_id"]),
                 "thread": to_label(row["thread_id"]),
+                "key": self._key(row),
                 "metadata": {"key": row["key"], "session": row["source_session_id"]},
                 "confidence": None if confidence == 1 else confidence,  # 1 is what it is without being given
                 "ttl_days": days if isinstance(days, int | float) and 0 < days <= 36_500 else None,
@@ -172,6 +173,11 @@ class _FlywheelState:
             start = self._memory_id(newer.newer)
             name = require(to_label(f"flywheel:link:{start} supersedes {own}"))
             yield {"kind": "link", "external_id": name, "from": start, "relation": "supersedes", "to": own}
+
+    def _key(self, row: Row) -> str | None:
+        """As the tool ``memory`` of ours keeps it: one of an agent has its name before it."""
+        scope = row["owner_scope"]
+        return to_label(row["key"] if scope in (None, _GLOBAL) else f"{scope}/{row['key']}")
 
     def _memory_id(self, rowid: int) -> str:
         """By the key, with the agent whose own it is. A key was not always unique: later rows of it have a number."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import IO, Any
 
 from vaults.sources.archive_member import UNREADABLE, ArchiveMember, explain
+from vaults.sources.json_array import ArrayReader, BinaryReader, has_half_character, measure_value, to_finite
 
 ENTRY_CHARACTERS = 64 << 20
 """Max characters of an entry. The longest conversations people have exported are a tenth of it."""
@@ -17,7 +19,9 @@ ENTRY_DEPTH = 100
 
 _BUFFER = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-_LARGEST = Decimal("1e308")
+_QUICK = 4
+"""The part of the bound that an entry has to keep to be built at once: values take more room than their text."""
+
 _NODE = 16  # counted for each value besides its characters: a list of a million zeros is large too
 
 
@@ -35,7 +39,22 @@ class JsonEntry:
 def stream_entries(file: IO[bytes]) -> Iterator[JsonEntry]:
     """All entries in order. What is wrong with the text itself is the problem of the last one: nothing after it can be
     read. An entry that is too large or too deep is passed over, and the reading goes on."""
-    yield from _number(_assemble(_read_events(_TextFile(file))))
+    yield from _number(_read_entries(file))
+
+
+def _read_entries(file: IO[bytes]) -> Iterator[tuple[str, Any, str | None]]:
+    """Key, value and problem of each entry: what is sound at the beginning quickly, and the rest event by event."""
+    array = ArrayReader(file, ENTRY_CHARACTERS // _QUICK, 16 * _BUFFER)
+    for value, text in array:
+        count, depth = measure_value(value)
+        if depth > ENTRY_DEPTH or len(text) + _NODE * count > ENTRY_CHARACTERS or has_half_character(value, text):
+            yield from _assemble(_read_events(_TextFile(io.BytesIO(b"[%b]" % text.encode()))))
+        else:
+            yield "", value, None
+    entries = _assemble(_read_events(_TextFile(array.rest())))
+    if array.has_read:
+        next(entries)  # stands for those before
+    yield from entries
 
 
 def stream_members(members: Iterable[ArchiveMember]) -> Iterator[tuple[ArchiveMember, JsonEntry, int]]:
@@ -187,9 +206,7 @@ class _Builder:
 def _to_plain(value: Any) -> Any:
     """A scalar with floats as floats. They are parsed exactly, because a parser of floats ends at the first that is
     too large for one."""
-    if isinstance(value, Decimal):
-        return float(value) if abs(value) < _LARGEST else None
-    return value
+    return to_finite(value) if isinstance(value, Decimal) else value
 
 
 class _EndlessText(Exception):
@@ -200,7 +217,7 @@ class _TextFile:
     """A file from behind its byte order mark, read until too much of it was a single text. ``silent``: bytes read
     since the last event."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: BinaryReader) -> None:
         self._file = file
         self._first = True
         self.silent = 0

@@ -162,7 +162,7 @@ def to_memories(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     own = str(whole["external_id"])
     yield without_empty({**whole, "content": parts[0], "parent": own, "position": 0})
-    shared = {name: value for name, value in whole.items() if name not in ("supersedes", "links", "subjects")}
+    shared = {name: value for name, value in whole.items() if name not in ("key", "supersedes", "links", "subjects")}
     for number, part in enumerate(parts[1:], 2):
         title = cut_text(f"{whole['title']} ({number})", TITLE) if whole["title"] else None
         place = {"parent": own, "position": number - 1, "external_id": to_label(f"{own[: LABEL - 8]}#{number}")}

@@ -32,7 +32,7 @@ class LineMaker:
         parts: list[dict[str, Any]] = []
         size, append = 0, not conversation.whole
         for turn in conversation.turns:
-            part = self._to_part(turn, conversation.agent or reader.program)
+            part = self.to_part(turn, conversation.agent or reader.program)
             if parts and size + len(part["text"]) > MAX_CHARACTERS:
                 yield self._to_line(conversation, reader, path, parts, append=append)
                 parts, size, append = [], 0, True
@@ -59,7 +59,9 @@ class LineMaker:
         }
         return {name: value for name, value in line.items() if value is not None} | {"parts": parts}
 
-    def _to_part(self, turn: Turn, agent: str) -> dict[str, Any]:
+    def to_part(self, turn: Turn, agent: str) -> dict[str, Any]:
+        """A turn as it may be shown: without secrets, and without what came from this server. ``agent``: who speaks
+        where the turn does not say."""
         shown = hide_own_tools(turn, self.servers)
         part = {
             "position": turn.position,

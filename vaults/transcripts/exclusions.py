@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from vaults.errors import InvalidArgument
 from vaults.files.ignore_rules import IGNORE_FILE
+from vaults.registry import STATE_FOLDER
 from vaults.transcripts.grown_lines import open_regular
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ _ROOM = ".transcripts"
 @dataclass(frozen=True, slots=True)
 class HarvestRules:
     """What the settings leave out. ``patterns`` are those of ``.gitignore``, for paths below the home folder, of
-    transcripts and of projects; ``projects`` are folders. Files that are larger, or were not written to for so many
-    days, are left out, too."""
+    transcripts and of projects; ``projects`` are folders. ``only``: all but the conversations held in this folder and
+    below is left out, and so is what was held in a project below that has a vault of its own. Files that are larger,
+    or were not written to for so many days, are left out, too."""
 
     patterns: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
+    only: Path | None = None
     max_bytes: int | None = None
     max_age_days: float | None = None
 
@@ -44,6 +47,7 @@ class Exclusions:
         self._home = home
         self._patterns = _compile(rules.patterns, strict=True)
         self._projects = [_expand(home, project) for project in rules.projects]
+        self._only = rules.only.resolve() if rules.only is not None else None
         self._files: dict[Path, GitIgnoreSpec | None] = {}
         self._known: dict[str, bool] = {}
 
@@ -52,16 +56,25 @@ class Exclusions:
         return self._is_named(path)
 
     def exclude_project(self, project: str | None) -> bool:
-        """Whether conversations held in this folder are left out; they are not, where nobody knows the folder."""
+        """Whether conversations held in this folder are left out. Where nobody knows the folder they are only in a
+        harvest of one folder."""
         if project is None or not Path(project).is_absolute():
-            return False
+            return self._only is not None
         if project not in self._known:
             folder = Path(project)
             known_as = [folder]
             with suppress(OSError, RuntimeError):
                 known_as.append(folder.resolve())
-            self._known[project] = any(self._is_out(each) for each in dict.fromkeys(known_as))
+            self._known[project] = self._is_elsewhere(known_as[-1]) or any(
+                self._is_out(each) for each in dict.fromkeys(known_as)
+            )
         return self._known[project]
+
+    def _is_elsewhere(self, folder: Path) -> bool:
+        if self._only is None:
+            return False
+        owner = next((each for each in (folder, *folder.parents) if each == self._only or _has_memory(each)), None)
+        return owner != self._only
 
     def _is_out(self, folder: Path) -> bool:
         if any(folder == each or each in folder.parents for each in self._projects) or self._is_named(folder):
@@ -91,6 +104,13 @@ class Exclusions:
         if folder not in self._files:
             self._files[folder] = _read(folder / IGNORE_FILE)
         return self._files[folder]
+
+
+def _has_memory(folder: Path) -> bool:
+    """Whether a folder has a vault of its own."""
+    with suppress(OSError):
+        return (folder / STATE_FOLDER).is_dir()
+    return False
 
 
 def _read(path: Path) -> GitIgnoreSpec | None:

@@ -18,30 +18,37 @@ from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import Exclusions, HarvestRules
 from vaults.transcripts.harvest_state import FileState, HarvestState
 from vaults.transcripts.known import READERS
+from vaults.transcripts.model_extraction.prompt import is_own_prompt
 from vaults.transcripts.transcript import Conversation, TranscriptReader
 
 READ_BYTES = 4 << 20
 """Bytes of a file that are read at once."""
 
-BATCH_CHARACTERS = 1_000_000
+BATCH_CHARACTERS, BATCH_FILES = 1_000_000, 64
+"""What is confirmed at once, at most: a pass that is ended early does not begin anew with all that is left out."""
+
 _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestBatch:
-    """Lines to be stored, in order; there may be none. ``states``: how far their files were read."""
+    """Lines to be stored, in order; there may be none. ``states``: how far their files were read; ``conversations``:
+    those that are here whole, by the external id of their lines."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     states: dict[Path, FileState] = field(default_factory=dict)
+    conversations: dict[str, Conversation] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class HarvestTally:
-    """What a pass has seen so far. ``failed``: files that could not be read, and why."""
+    """What a pass has seen so far. ``failed``: files that could not be read, and why; ``own``: conversations left
+    out because memories were extracted in them."""
 
     files: int = 0
     unchanged: int = 0
     excluded: int = 0
+    own: int = 0
     too_large: int = 0
     too_old: int = 0
     conversations: int = 0
@@ -63,6 +70,7 @@ class HarvestPass:
         self._state, self._maker, self._readers = state, maker, tuple(readers)
         self._rules = rules or HarvestRules()
         self._exclusions = Exclusions(maker.home, self._rules)
+        self._own = state.own()
         self.tally = HarvestTally()
 
     def batches(self, files: Iterable[tuple[TranscriptReader, Path]] | None = None) -> Iterator[HarvestBatch]:
@@ -80,11 +88,12 @@ class HarvestPass:
                 continue
             # What is no longer left out is read from the start.
             start = FileState("") if is_back else FileState("", self._state.place_of(path), before)
-            for lines, state in self._read(reader, path, start, now):
+            for lines, state, whole in self._read(reader, path, start, now):
                 batch.lines.extend(lines)
                 batch.states[path] = state
+                batch.conversations.update(whole)
                 size += sum(len(part["text"]) for line in lines for part in line["parts"])
-                if size >= BATCH_CHARACTERS:
+                if size >= BATCH_CHARACTERS or len(batch.states) >= BATCH_FILES:
                     yield batch
                     batch, size = HarvestBatch(), 0
         if batch.states:
@@ -123,8 +132,8 @@ class HarvestPass:
 
     def _read(
         self, reader: TranscriptReader, path: Path, before: FileState, now: str
-    ) -> Iterator[tuple[list[dict[str, Any]], FileState]]:
-        """What is new in a file, part by part, with the state after each."""
+    ) -> Iterator[tuple[list[dict[str, Any]], FileState, dict[str, Conversation]]]:
+        """What is new in a file, part by part, with the state after each, and conversations that are whole."""
         place, left_out = before.place, set(before.excluded)
         more = True
         while more:
@@ -132,21 +141,37 @@ class HarvestPass:
                 part = reader.read(path, place, READ_BYTES)
             except InvalidArgument as failure:  # tried again when it has changed
                 self.tally.failed.append((path, failure.message))
-                yield [], FileState(now, place, tuple(sorted(left_out)))
+                yield [], FileState(now, place, tuple(sorted(left_out))), {}
                 return
             except OSError as failure:
                 self.tally.failed.append((path, failure.strerror or "cannot be read"))
                 return
-            lines: list[dict[str, Any]] = []
+            lines, whole = list[dict[str, Any]](), dict[str, Conversation]()
             for conversation in part.conversations:
                 if self._exclusions.exclude_project(conversation.project):
                     self.tally.excluded += 1
                     left_out.add(str(conversation.project))
+                elif self._is_own(reader, conversation):
+                    self.tally.own += 1
                 else:
-                    lines += self._to_lines(reader, path, conversation)
+                    made = list(self._to_lines(reader, path, conversation))
+                    lines += made
+                    if conversation.whole and not part.more:
+                        whole[made[0]["external_id"]] = conversation
             more = part.more and part.place != place
             place = part.place
-            yield lines, FileState("" if more else now, place, tuple(sorted(left_out)))
+            yield lines, FileState("" if more else now, place, tuple(sorted(left_out))), whole
+
+    def _is_own(self, reader: TranscriptReader, conversation: Conversation) -> bool:
+        """Whether it, or the one whose agent started it, is a conversation in which memories were extracted."""
+        own = f"transcript:{reader.name}:{conversation.id}"
+        parent = f"transcript:{reader.name}:{conversation.parent}" if conversation.parent else own
+        if own not in self._own and parent not in self._own and not is_own_prompt(conversation.turns):
+            return False
+        if own not in self._own:
+            self._own.add(own)
+            self._state.note_own(own)
+        return True
 
     def _to_lines(self, reader: TranscriptReader, path: Path, conversation: Conversation) -> Iterator[dict[str, Any]]:
         self.tally.conversations += 1

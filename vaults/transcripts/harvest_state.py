@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS files (
   excluded TEXT NOT NULL
 ) WITHOUT ROWID
 """
+_OWN_SCHEMA = "CREATE TABLE IF NOT EXISTS own (transcript TEXT PRIMARY KEY) WITHOUT ROWID"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,15 @@ class HarvestState:
         row = self._db.execute(sql, (os.fsencode(path),)).fetchone()
         return ReadPlace(*row) if row else ReadPlace()
 
+    def own(self) -> set[str]:
+        """Conversations in which memories were extracted, as they were noted."""
+        return {transcript for (transcript,) in self._db.execute("SELECT transcript FROM own")}
+
+    def note_own(self, transcript: str) -> None:
+        """Keep that a conversation is one of those: what is added to it later does not show it."""
+        with self._db:
+            self._db.execute("INSERT OR IGNORE INTO own VALUES (:transcript)", {"transcript": transcript})
+
     def store(self, states: Mapping[Path, FileState]) -> None:
         """Keep the states of files, all of them or none."""
         rows = [
@@ -102,6 +112,7 @@ def _open(path: Path) -> sqlite.Connection:
             db.execute("DROP TABLE IF EXISTS files")
         with db:
             db.execute(_SCHEMA)
+            db.execute(_OWN_SCHEMA)
             db.execute(f"PRAGMA user_version = {_VERSION}")
             db.execute("DELETE FROM files WHERE path IS NULL")  # takes the lock
     except BaseException:

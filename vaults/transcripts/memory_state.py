@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ class MemoryState:
     def __init__(self, path: Path) -> None:
         make_private_file(path)
         self._db = sqlite.connect(path, check_same_thread=False)
+        # One harvest at a time has the state of files anyway: locks for every look would take longer than the looks.
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         with self._db:
             self._db.execute(_SCHEMA)
 
@@ -40,11 +42,16 @@ class MemoryState:
         )
         return {external_id: json.loads(line) for external_id, line in rows}
 
-    def store(self, transcript: str, lines: Iterable[dict[str, Any]]) -> None:
-        """Keep what was sent for a transcript, in place of what was before."""
+    def store(self, sent: Mapping[str, Iterable[dict[str, Any]]]) -> None:
+        """Keep what was sent for transcripts, in place of what was before, of all of them or none."""
+        if not sent:
+            return
         rows = [
-            {"transcript": transcript, "external_id": line["external_id"], "line": json.dumps(line)} for line in lines
+            {"transcript": transcript, "external_id": line["external_id"], "line": json.dumps(line)}
+            for transcript, lines in sent.items()
+            for line in lines
         ]
+        gone = [{"transcript": transcript} for transcript in sent]
         with self._db:
-            self._db.execute("DELETE FROM memories WHERE transcript = :transcript", {"transcript": transcript})
+            self._db.executemany("DELETE FROM memories WHERE transcript = :transcript", gone)
             self._db.executemany("INSERT INTO memories VALUES (:transcript, :external_id, :line)", rows)

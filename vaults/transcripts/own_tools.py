@@ -34,6 +34,11 @@ def without_fences(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
+def is_own_command(command: str) -> bool:
+    """Whether a shell was given our own command: what it was asked is nothing to remember."""
+    return _COMMAND.match(command) is not None
+
+
 def _hide(use: ToolUse, servers: Collection[str]) -> ToolUse:
     named = [use.name, use.arguments.get("server"), use.arguments.get("server_name")]
     if any(_is_of(str(name), server) for name in named if name for server in servers):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from vaults import clock
-from vaults.errors import InvalidArgument
 from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 from vaults.transcripts.extraction.extraction import extract
 from vaults.transcripts.extraction.kinds import DEFAULT_KINDS
 from vaults.transcripts.extraction.to_lines import MemoryLineMaker
-from vaults.transcripts.known import READERS
 from vaults.transcripts.memory_state import MemoryState
-from vaults.transcripts.transcript import Conversation, ReadPlace, TranscriptReader
+from vaults.transcripts.model_extraction.model_share import ModelShare, WindowResult, divide
+from vaults.transcripts.transcript import Conversation
+from vaults.transcripts.whole_conversation import path_of, read_conversation, reader_of
 
-MAX_FILE = 64 << 20
-"""Max bytes of a file of which memories are made: it is read whole whenever it grew."""
+NONE_KNOWN: Mapping[str, Conversation] = MappingProxyType({})
 
 VOID = "no longer so in the conversation it was made of"
 
@@ -34,56 +34,53 @@ class ChangedMemories:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMaker:
-    """How memories are made. ``redact`` and ``workspace_of``: as for the documents of a harvest."""
+    """How memories are made. ``redact`` and ``workspace_of``: as for the documents of a harvest. ``share_of``: what a
+    model has read of a transcript, None where there is no model; ``replaced``: kinds it answers instead of the
+    rules."""
 
     home: Path
     state: MemoryState
     redact: Callable[[str], str]
     workspace_of: Callable[[str], str]
     kinds: Collection[ExtractionKind] = DEFAULT_KINDS
+    share_of: Callable[[str], ModelShare] | None = None
+    replaced: frozenset[ExtractionKind] = frozenset()
 
-    def changed_memories(self, documents: Sequence[dict[str, Any]]) -> Iterator[ChangedMemories]:
-        """What becomes of the transcripts that these lines are of. Reads their files whole."""
+    def changed_memories(
+        self, documents: Sequence[dict[str, Any]], known: Mapping[str, Conversation] = NONE_KNOWN
+    ) -> Iterator[ChangedMemories]:
+        """What becomes of the transcripts that these lines are of. Reads their files whole, but for those of ``known``
+        conversations, by external id."""
         wanted = {line["external_id"]: line["uri"] for line in documents if line.get("uri")}
         for transcript, uri in wanted.items():
-            reader_name = transcript.split(":", 2)[1]
-            path = self.home / uri.removeprefix("~/") if uri.startswith("~/") else Path(uri)
-            conversation = _read_conversation(READERS[reader_name], path, transcript)
+            conversation = known.get(transcript) or read_conversation(path_of(self.home, uri), transcript)
             if conversation is not None:
-                changed = self._compare(transcript, reader_name, conversation)
+                changed = self.compare(transcript, conversation)
                 if changed.lines:
                     yield changed
 
-    def confirm(self, changed: ChangedMemories) -> None:
-        """Keep that the lines are stored."""
-        self.state.store(changed.transcript, changed.kept)
-
-    def _compare(self, transcript: str, reader: str, conversation: Conversation) -> ChangedMemories:
+    def compare(
+        self, transcript: str, conversation: Conversation, result: WindowResult | None = None
+    ) -> ChangedMemories:
+        """The memories of a conversation beside those that were sent. ``result``: what a model has just made of it."""
         former = self.state.read(transcript)
-        found = extract(conversation, reader, former, self.kinds)
-        workspace = self.workspace_of(conversation.project) if conversation.project else None
-        maker = MemoryLineMaker(self.redact, workspace=workspace)
-        kept = list(maker.to_lines(conversation, found.memories, transcript))
+        found = extract(conversation, reader_of(transcript), kinds=self.kinds)
+        kept = list(self.to_line_maker(conversation).to_lines(conversation, found.memories, transcript))
+        if self.share_of is not None:
+            share = result.share if result else self.share_of(transcript).checked(conversation)
+            kept = divide(kept, former, share, self.replaced, result)
         lines = [line for line in kept if former.get(line["external_id"]) != line]
-        now = clock.now()
-        lines += [former[name] | {"archived_at": now, "archived_reason": VOID} for name in sorted(found.void)]
+        now, names = clock.now(), {line["external_id"] for line in kept}
+        lines += [
+            former[name] | {"archived_at": now, "archived_reason": VOID} for name in sorted(former) if name not in names
+        ]
         return ChangedMemories(transcript, lines, kept)
 
+    def to_line_maker(self, conversation: Conversation) -> MemoryLineMaker:
+        """What makes lines of memories of this conversation."""
+        workspace = self.workspace_of(conversation.project) if conversation.project else None
+        return MemoryLineMaker(self.redact, workspace=workspace)
 
-def _read_conversation(reader: TranscriptReader, path: Path, transcript: str) -> Conversation | None:
-    """One conversation of a file, with all its turns; None where the file is too large or cannot be read."""
-    found: Conversation | None = None
-    place, more = ReadPlace(), True
-    try:
-        if path.stat().st_size > MAX_FILE:
-            return None
-        while more:
-            part = reader.read(path, place, MAX_FILE)
-            for each in part.conversations:
-                if f"transcript:{reader.name}:{each.id}" == transcript:
-                    grown = found is not None and not each.whole
-                    found = replace(each, turns=(*found.turns, *each.turns)) if found and grown else each
-            place, more = part.place, part.more
-    except (OSError, InvalidArgument):
-        return None  # the pass itself says so
-    return found
+    def confirm(self, changed: Iterable[ChangedMemories]) -> None:
+        """Keep that the lines are stored."""
+        self.state.store({each.transcript: each.kept for each in changed})

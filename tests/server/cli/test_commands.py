@@ -1,7 +1,7 @@
 """What each command prints, and with which code it ends.
 
 Covers server.cli.calls, server.cli.configuration, server.cli.grants, server.cli.tokens, server.cli.vaults,
-server.cli.version, server.redaction, server.version.
+server.cli.version, server.redaction, server.version, vaults.activity_log.query_contexts.
 """
 
 from __future__ import annotations
@@ -217,3 +217,23 @@ def test_an_unknown_source_is_named_with_those_there_are(strongroom: Strongroom)
     assert ran.code == 2
     assert "nosuch" in ran.err
     assert "moltmind" in ran.err
+
+
+def test_what_calls_ask_for_is_kept_vault_by_vault(strongroom: Strongroom) -> None:
+    def logged(vault: str) -> list[str | None]:
+        assert strongroom("call", "recall", '{"query": "ferry times"}', "--vault", vault).code == 0
+        events = strongroom("call", "doctor", '{"action": "log"}', "--vault", vault).json["events"]
+        return [each.get("context") for each in events if each["tool"] == "recall"]
+
+    for name in ("open", "closed"):
+        assert strongroom("vault", "create", name).code == 0
+    assert logged("open") == [None]
+    assert strongroom("vault", "update", "open", "--query-context", "on").out.endswith("is kept\n")
+    assert logged("open") == ["query=ferry times", None]
+    assert logged("closed") == [None]
+    every = {"STRONGROOM_TELEMETRY__QUERY_CONTEXT": "true"}
+    ran = strongroom("vault", "update", "closed", "--query-context", "off", **every)
+    assert ran.out.endswith("is not kept\n")
+    assert strongroom("call", "recall", '{"query": "pier"}', "--vault", "closed", **every).code == 0
+    assert logged("closed") == [None, None, None]
+    assert strongroom("vault", "update", "closed", "--query-context", "default", **every).out.endswith("is kept\n")

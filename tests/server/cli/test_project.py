@@ -1,6 +1,6 @@
 """A project's own vault: made once, found from below, moved with its folder, and polite to the files around it.
 
-Covers server.setup.agent_guides.
+Covers server.setup.agent_guides, server.setup.project_settings.
 """
 
 from __future__ import annotations
@@ -241,3 +241,28 @@ def test_stdout_holds_nothing_but_answers(strongroom: Strongroom) -> None:
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == [1]
     assert done.returncode == 0
+
+
+def test_a_project_keeps_its_conversations_only_if_it_is_told_to(strongroom: Strongroom, project: Path) -> None:
+    state = project / ".strongroom"
+    assert strongroom("init", str(project)).code == 0
+    assert not (state / "strongroom.toml").exists()
+    (state / "strongroom.toml").write_text('[search]\nfusion = "rrf"')
+    assert "strongroom.toml" in strongroom("init", str(project), "--harvest").out
+    shown = strongroom("config", "show", "--json", "--data", str(state)).out
+    assert json.loads(shown)["settings"]["harvest.enabled"]["value"] is True, shown
+    before = (state / "strongroom.toml").read_bytes()
+    assert before.startswith(b'[search]\nfusion = "rrf"\n\n[harvest]\n')
+    again = strongroom("init", str(project), "--harvest")
+    assert (again.code, "strongroom.toml" in again.out) == (0, False)
+    assert (state / "strongroom.toml").read_bytes() == before
+
+
+def test_settings_that_say_otherwise_are_left_alone(strongroom: Strongroom, project: Path) -> None:
+    strongroom("init", str(project))
+    file = project / ".strongroom" / "strongroom.toml"
+    for said in ("[harvest]\nenabled = false\n", "[harvest\n"):
+        file.write_text(said)
+        ran = strongroom("init", str(project), "--harvest")
+        assert (ran.code, file.read_text()) != (0, "")
+        assert file.read_text() == said

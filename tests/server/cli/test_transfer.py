@@ -126,6 +126,8 @@ def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
     _, logged = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     assert b"serving" in logged
+    (opened,) = (line for line in map(json.loads, logged.splitlines()) if line["event"] == "opened")
+    assert min(opened["control_schema"], opened["vault_schema"], opened["tools"]) > 1
     assert token.encode() not in logged
     assert [each["subject"] for each in strongroom("token", "list", "--json").json["tokens"]] == ["owner"]
     again = strongroom.start("serve", "--port", "0", "--metrics-port", "0", stdout=subprocess.PIPE)

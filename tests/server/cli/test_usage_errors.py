@@ -98,7 +98,7 @@ def test_wrong_usage_is_one_line_that_names_it_and_says_where_help_is(
 
 REFUSED = (
     (["vault", "create", "../x"], "name must be"),
-    (["vault", "update", "main"], "--write-mode or --destructive is needed"),
+    (["vault", "update", "main"], "--write-mode or --destructive or --query-context is needed"),
     (["token", "create", "--subject", "a", "--vault", "main", "--role", "reader", "--ttl", "0s"], "--ttl must lie"),
     (["token", "create", "--subject", "", "--vault", "main", "--role", "reader"], "--subject must be a plain name"),
     (["token", "create", "--subject", "a", "--vault", "", "--role", "reader"], "--vault may not be empty"),

@@ -14,6 +14,7 @@ from server.call import Caller
 from server.caller_views import PRESET_NAMES, first_preset
 from server.dispatch import dispatch
 from server.mcp_bridge.catalogue import ToolCatalogue
+from server.settings import ENDPOINTS
 from server.tool_spec import PRESETS, TOOLSETS, UNNAMED
 from server.tools import discover
 from server.toolsets import registry
@@ -24,6 +25,7 @@ from tests.server.toolsets.scripts import call, listing
 from vaults.search import tokenizer
 
 OURS = discover()
+EVERY = discover(endpoints=ENDPOINTS)
 each_toolset = pytest.mark.parametrize("toolset", registry.all_toolsets(), ids=lambda each: each.name)
 on_the_site = pytest.mark.asyncio(loop_scope="session")
 
@@ -50,7 +52,7 @@ def test_every_tool_stands_on_calls_of_ours_that_exist(toolset):
         assert tool.description
         for action in tool.calls.values():
             name, _, argument = action.partition(" ")
-            assert argument in OURS.get(name).actions
+            assert argument in EVERY.get(name).actions
         schema = tool.input_schema["properties"].get("action")
         assert (UNNAMED in tool.calls) == (schema is None)
         assert schema is None or set(schema["enum"]) == set(tool.calls)
@@ -77,7 +79,7 @@ def test_where_a_person_must_agree_writing_tools_take_their_word(toolset):
 @each_toolset
 async def test_a_list_over_http_is_the_toolsets_alone(site, toolset):
     assert [each["name"] for each in await listing(site, toolset.name, "admin")] == [
-        each.name for each in toolset.tools
+        each.name for each in toolset.visible(OURS, Role.ADMIN, "auto")
     ]
     async with raw(site, "admin", toolset.name) as caller:
         greeting = caller.message("server/discover")

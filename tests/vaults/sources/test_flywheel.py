@@ -84,6 +84,7 @@ def test_a_memory_keeps_its_key_and_what_is_known_of_it(tmp_path: Path) -> None:
         "subjects": [["mentions", "entity", "Ann"], ["mentions", "entity", "Tea"]],
         "author": "claude",
         "thread": "T-1",
+        "key": "user.tea",
         "metadata": {"key": "user.tea", "session": "s1"},
         "confidence": 0.9,
         "ttl_days": 30,

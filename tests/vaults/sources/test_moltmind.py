@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,23 @@ def test_what_is_in_the_journal_of_a_running_server_is_read(tmp_path: Path) -> N
         insert(db, {"memories": [memory("m1")]})
         assert [line["external_id"] for line in read_source(SOURCE, path).lines] == ["moltmind:m1"]
     db.close()
+
+
+@pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_its_program_may_hold_a_lock_and_be_writing(tmp_path: Path, begin: str, journal: str) -> None:
+    path = make_database(tmp_path / "memory.db", LATEST, {"memories": [memory("m1")]})
+    with closing(sqlite3.connect(path, isolation_level=None)) as owner:
+        owner.execute(f"PRAGMA journal_mode = {journal}")
+        insert(owner, {"memories": [memory("m2")]})
+        owner.execute(begin)
+        owner.execute("UPDATE memories SET content = 'half said'")
+        found = read_source(SOURCE, path)
+        assert {line["external_id"]: line["content"] for line in found.lines} == {
+            "moltmind:m1": "High water at noon",
+            "moltmind:m2": "High water at noon",
+        }
+        owner.execute("ROLLBACK")
 
 
 def test_one_bad_row_stops_nothing(tmp_path: Path) -> None:

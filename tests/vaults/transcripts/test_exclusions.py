@@ -93,3 +93,29 @@ def test_patterns_from_the_settings(home: Path) -> None:
     assert not exclusions.exclude_file(Path("/elsewhere/a-x.jsonl"))
     with pytest.raises(InvalidArgument):
         Exclusions(home, HarvestRules(patterns=("!",)))
+
+
+def test_a_harvest_of_one_folder_takes_what_was_said_there_and_nothing_else(home: Path) -> None:
+    only = Exclusions(home, HarvestRules(only=home / "work"))
+    assert not only.exclude_project(str(home / "work"))
+    assert not only.exclude_project(str(home / "work" / "secret" / "deep"))
+    assert only.exclude_project(str(home))
+    assert only.exclude_project(str(home / "workshop"))
+    assert only.exclude_project(None)
+    assert only.exclude_project("1a2b3c4d5e6f")
+
+
+def test_a_project_below_with_a_vault_of_its_own_keeps_its_conversations(home: Path) -> None:
+    (home / "work" / "secret" / ".strongroom").mkdir()
+    (home / "work" / ".strongroom").mkdir()
+    only = Exclusions(home, HarvestRules(only=home / "work"))
+    assert only.exclude_project(str(home / "work" / "secret" / "deep"))
+    assert not only.exclude_project(str(home / "work" / "open"))
+
+
+def test_a_link_leads_nothing_into_a_harvest_of_one_folder(home: Path) -> None:
+    (home / "work" / "open" / "link").symlink_to(home)
+    (home / "way").symlink_to(home / "work" / "open")
+    only = Exclusions(home, HarvestRules(only=home / "work" / "open"))
+    assert only.exclude_project(str(home / "work" / "open" / "link"))
+    assert not only.exclude_project(str(home / "way"))

@@ -8,7 +8,7 @@ from vaults import clock
 from vaults.activity_log.stale_sessions import IS_STALE, SessionCutoffs
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
-from vaults.domain.continuity.session_events import VISIBLE_EVENT
+from vaults.domain.continuity.session_events import BASELINE, VISIBLE_EVENT
 from vaults.durations import parse_duration
 from vaults.vault import Vault
 
@@ -22,7 +22,8 @@ OVERDUE_S = 2 * 86_400
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
     """One call. ``resource`` is an id, path or name; of a failure inside the server the reference its log line has.
-    ``context`` is what was asked for, where telemetry.query_context is on."""
+    ``context`` is what was asked for, where telemetry.query_context is on; ``baseline_tokens``: what the texts that
+    the answer quotes would have cost whole."""
 
     at: str
     who: str | None
@@ -34,6 +35,7 @@ class LoggedCall:
     tokens_out: int
     resource: str | None = None
     context: str | None = None
+    baseline_tokens: int | None = None
 
 
 async def list_recent_calls(vault: Vault, actor: Actor, limit: int, *, failed: bool) -> list[LoggedCall]:
@@ -43,7 +45,8 @@ async def list_recent_calls(vault: Vault, actor: Actor, limit: int, *, failed: b
 
     def read(tx: Reader) -> list[LoggedCall]:
         rows = tx.all(
-            "SELECT e.at, s.who, e.tool, e.summary, e.outcome, e.ms, e.tokens_in, e.tokens_out, e.resource, e.context"
+            "SELECT e.at, s.who, e.tool, e.summary, e.outcome, e.ms, e.tokens_in, e.tokens_out, e.resource, e.context,"
+            f" {BASELINE}"
             " FROM (SELECT * FROM events ORDER BY seq DESC LIMIT :looked_at) AS e LEFT JOIN sessions s ON s.seq ="
             f" e.session WHERE {which} AND {VISIBLE_EVENT} ORDER BY e.seq DESC LIMIT :limit",
             {"viewer": actor.identity, "looked_at": MAX_ROWS_READ, "limit": limit},

@@ -30,6 +30,12 @@ _SELECT_EVENTS = (
 IS_CALL_EVENT = "type NOT IN ('claim', 'release')"
 """SQL: true of events that are calls; claim and release events stand for one resource of a call."""
 
+QUOTING = ("search", "recall", "context", "fetch", "note_read")
+"""Tools whose answers quote texts that could have been read whole instead."""
+
+BASELINE = f"CASE WHEN outcome = 'ok' AND tool IN ({', '.join(map(repr, QUOTING))}) THEN tokens_out + saved END"
+"""SQL: what the texts an answer quotes would have cost whole, in tokens; NULL of other calls."""
+
 VISIBLE_EVENT = (
     "(e.owner = :viewer OR CASE WHEN e.type LIKE 'memory%' THEN EXISTS (SELECT 1 FROM memories m WHERE m.id ="
     " e.resource AND (m.visibility = 'shared' OR m.stored_by = :viewer)) ELSE NOT EXISTS (SELECT 1 FROM memories m"

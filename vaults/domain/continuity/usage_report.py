@@ -10,7 +10,7 @@ from math import ceil
 
 from vaults.db.sql import Reader, Row
 from vaults.domain.continuity import feedback
-from vaults.domain.continuity.session_events import IS_CALL_EVENT
+from vaults.domain.continuity.session_events import BASELINE, IS_CALL_EVENT, QUOTING
 from vaults.vault import Vault
 
 MAX_EVENTS = 250_000
@@ -27,7 +27,8 @@ session saves."""
 @dataclass(frozen=True, slots=True)
 class ToolUsage:
     """One tool's calls. Times are to 0.1 ms, above 100 ms to 1 ms; tokens are estimated from lengths. ``right``: how
-    likely it is the right tool, by what callers said of it; None before 15 have."""
+    likely it is the right tool, by what callers said of it; None before 15 have. ``baseline_tokens``: what the
+    notes, memories and documents that its answers quote would have cost whole; None of tools that quote none."""
 
     tool: str
     calls: int
@@ -37,6 +38,7 @@ class ToolUsage:
     tokens_in: int
     tokens_out: int
     right: float | None = None
+    baseline_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def count_usage(tx: Reader, since: str, *, by_caller: bool, owner: str | None = 
         span["since"] = since = max(since, first)
     sessions, resumed, saved = tx.one(
         "SELECT COUNT(DISTINCT session), SUM(CASE WHEN type IN ('session_resumed', 'handoff_read', 'handoff_accepted')"
-        f" THEN 1 ELSE 0 END), SUM(saved) FROM {_SPAN}",
+        f" THEN 1 ELSE 0 END), SUM(CASE tool WHEN 'context' THEN saved ELSE 0 END) FROM {_SPAN}",
         span,
     ) or (0, 0, 0)
     return UsageReport(
@@ -109,7 +111,7 @@ _STEP = "CASE WHEN ms < 100 THEN CAST(ms * 10 AS INTEGER) ELSE CAST(ms AS INTEGE
 def _count_tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUsage]:
     rows = tx.all(
         f"SELECT tool, {_STEP}, COUNT(*), SUM(CASE outcome WHEN 'ok' THEN 0 ELSE 1 END), SUM(tokens_in),"
-        f" SUM(tokens_out) FROM {_SPAN} AND {IS_CALL_EVENT} GROUP BY tool, {_STEP} ORDER BY 1, 2",
+        f" SUM(tokens_out), SUM({BASELINE}) FROM {_SPAN} AND {IS_CALL_EVENT} GROUP BY tool, {_STEP} ORDER BY 1, 2",
         span,
     )
     by_tool: defaultdict[str, list[Row]] = defaultdict(list)
@@ -122,6 +124,7 @@ def _count_tools(tx: Reader, span: Mapping[str, object]) -> list[ToolUsage]:
 
 def _to_tool_usage(tool: str, steps: list[Row], right: float | None) -> ToolUsage:
     calls, errors, tokens_in, tokens_out = (sum(int(step[part]) for step in steps) for part in range(1, 5))
+    baseline = sum(int(step[5] or 0) for step in steps) if tool in QUOTING else None
     p50, p95 = (_quantile(steps, calls, share) for share in (0.50, 0.95))
     return ToolUsage(
         tool=tool,
@@ -132,6 +135,7 @@ def _to_tool_usage(tool: str, steps: list[Row], right: float | None) -> ToolUsag
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         right=right,
+        baseline_tokens=baseline,
     )
 
 

@@ -43,7 +43,7 @@ MemoryLink = tuple[Label, Label, Label]
 
 
 class MemoryLine(MemoryFields):
-    """A memory. ``ttl_days`` counts from ``created_at``."""
+    """A memory. ``ttl_days`` counts from ``created_at``. A ``key`` that is taken stays with the memory that has it."""
 
     # Empty ones are made: pydantic copies a default three times as slowly.
     tags: Tags = Field(default_factory=list)

@@ -51,7 +51,7 @@ def read_page(tx: Reader, after: int) -> tuple[int, list[ExportedMemory]] | None
         "CASE WHEN m.archived_at IS NULL AND m.superseded_by IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM memories s WHERE s.id = m.superseded_by AND s.supersedes = m.id AND s.seq > m.seq)"
         " THEN m.updated_at ELSE m.archived_at END",
-    ).replace("m.external_id", _external_id_sql("m"))
+    ).replace("m.external_id,", f"{_external_id_sql('m')},")
     rows = tx.all(
         f"SELECT m.seq, m.title_derived, {exported_memory_id_sql('o')}, a.times, a.accessed_at, {columns}"
         " FROM memories m LEFT JOIN memories o ON o.id = m.supersedes AND o.superseded_by = m.id"
@@ -112,7 +112,7 @@ def to_fields(one: ExportedMemory) -> dict[str, Any]:
 _COPIED = (
     "type", "tags", "keywords", "metadata", "entity", "author", "workspace", "thread", "applies_to", "parent",
     "position", "confidence", "occurred_at", "visibility", "tier", "archived_at", "archived_reason",
-    "anchor_commit",
+    "anchor_commit", "key",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from vaults.domain.actors import Actor
 from vaults.domain.import_export.lines import LineRejected, MemoryLine
 from vaults.domain.memories import duplicate_merge, indexing, lifecycle, storage
 from vaults.domain.memories.duplicate_merge import KnownMemory
+from vaults.domain.memories.indexing import NewMemories
 from vaults.domain.memories.lifecycle import MemoryChange
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.storage import PreparedMemory
@@ -107,15 +108,33 @@ def merge(vault: Vault, tx: Writer, known: KnownMemory) -> None:
     lifecycle.merge_duplicate(vault, tx, known)
 
 
-def insert(vault: Vault, tx: Writer, actor: Actor, one: ReadyMemory, viewer: str | None) -> tuple[str, str]:
-    """Store a new memory, its vectors queued; returns its id and what it is at."""
-    model = vault.shared.embedder.identity
-    seq, stored = storage.insert(tx, actor, one.prepared, None, model.key if model else None)
-    _write_extras(tx, actor, (seq, stored.id), one.line, viewer)
-    return stored.id, one.line.updated_at or stored.created_at
+@dataclass(frozen=True, slots=True)
+class MemoryInserter:
+    """Stores new memories, their vectors queued. Several are indexed together: whatever else looks at passages calls
+    ``index`` before, and so does whoever ends the transaction. ``viewer``: as in ``find_ids``."""
+
+    actor: Actor
+    viewer: str | None
+    model: str | None
+    new: NewMemories = field(default_factory=NewMemories)
+
+    def insert(self, tx: Writer, one: ReadyMemory) -> tuple[str, str]:
+        """Store a memory; returns its id and what it is at."""
+        memory_id, source, _ = storage.insert_row(tx, self.actor, one.prepared)
+        if one.line.updated_at is not None:
+            source = replace(source, item=replace(source.item, modified_at=one.line.updated_at))
+        self.new.add(tx, source, one.prepared.passages, self.model)
+        if one.line.archived_at is not None or one.line.supersedes is not None:
+            self.index(tx)  # passages change, its own or those of another
+        _write_extras(tx, self.actor, (source.item.number, memory_id), one.line, self.viewer)
+        return memory_id, one.line.updated_at or one.prepared.created_at
+
+    def index(self, tx: Writer) -> None:
+        """Make all that was stored searchable."""
+        self.new.index(tx, self.model)
 
 
-_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id"}
+_REPLACED = set(MemoryFields.model_fields) - {"ttl_days", "external_id", "key"}
 
 
 def update(
@@ -143,6 +162,8 @@ def update(
     is_derived = one.prepared.title_derived if fields["title"] == one.prepared.title else derived
     _change(vault, tx, seq, fields | {"title_derived": int(is_derived)})
     _write_extras(tx, actor, (seq, memory_id), one.line, viewer)
+    if one.line.updated_at is not None:
+        indexing.refresh_passages(tx, seq)
     return before | {"title_derived": derived}
 
 
@@ -182,7 +203,7 @@ def _write_extras(tx: Writer, actor: Actor, memory: tuple[int, str], line: Memor
     seq, _ = memory
     extras = {"archived_at": line.archived_at, "archived_reason": line.archived_reason, "updated_at": line.updated_at}
     _set_columns(tx, seq, {name: value for name, value in extras.items() if value is not None})
-    if line.archived_at is not None or line.updated_at is not None:
+    if line.archived_at is not None:
         indexing.refresh_passages(tx, seq)
     if line.access_count or line.accessed_at is not None:  # some systems know when, but not how often
         accesses = {"memory": seq, "at": line.accessed_at or line.created_at or clock.now(), "times": line.access_count}

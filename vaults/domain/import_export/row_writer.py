@@ -14,7 +14,7 @@ from vaults.domain.import_export import document_lines, import_runs, memory_line
 from vaults.domain.import_export.document_lines import ReadyDocument
 from vaults.domain.import_export.file_lines import ReadyFile
 from vaults.domain.import_export.import_runs import ImportedRecord, ImportRun
-from vaults.domain.import_export.memory_lines import ReadyMemory
+from vaults.domain.import_export.memory_lines import MemoryInserter, ReadyMemory
 from vaults.domain.import_export.record_tables import RecordTable, RowValues
 from vaults.domain.memories.duplicate_merge import KnownMemory
 from vaults.domain.memories.quotas import Quota
@@ -86,6 +86,8 @@ class RowWriter:
         self._records = import_runs.find_records(tx, actor, [each.key for each in rows])
         self._viewer = None if sees_private else actor.identity
         self._memories = memory_lines.find_ids(tx, memories, self._viewer) if memories else set()
+        model = vault.shared.embedder.identity
+        self._inserter = MemoryInserter(actor, self._viewer, model.key if model else None)
         self._created: list[ImportedRecord] = []  # and not written yet
         self._room: int | None = None  # for new memories; None: not asked yet
         self._has_space: bool | None = None  # for everything else; likewise
@@ -109,6 +111,7 @@ class RowWriter:
             if (outcome := self._store_one(self._tx, each, room)) is None:
                 break
             outcomes.append(outcome)
+        self._inserter.index(self._tx)
         self._write_created(self._tx)
         if has_changes(outcomes):  # counting alone would be one more transaction
             import_runs.record_counts(self._tx, self._run, count_outcomes(outcomes))
@@ -144,10 +147,11 @@ class RowWriter:
         existing: Literal[True] | KnownMemory | None,
     ) -> LineOutcome:
         if record is None and existing is None:
-            memory_id, state = memory_lines.insert(self._vault, tx, self._actor, memory, self._viewer)
+            memory_id, state = self._inserter.insert(tx, memory)
             self._memories.add(one.external_id)
             self._add(one, (memory_id,), state)
             return STORED_MEMORY
+        self._inserter.index(tx)  # what follows may change one of this very batch
         if isinstance(existing, KnownMemory):
             memory_lines.merge(self._vault, tx, existing)
             return LineOutcome(one.kind, "merged")

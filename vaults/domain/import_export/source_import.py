@@ -3,10 +3,11 @@ the vault next door as for one on another server."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,15 @@ SAMPLES = 3
 
 Push = Callable[[Sequence[NumberedLine]], Awaitable[list[LineOutcome]]]
 """Stores a batch, here or elsewhere, or the first lines of it: it is called again with the rest."""
+
+
+Prepare = Callable[[Sequence[NumberedLine]], Awaitable[Sequence[NumberedLine]]]
+"""Does what can be done for lines before those ahead of them are stored."""
+
+
+async def leave_as_is(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
+    """Prepare nothing: whoever stores the lines does."""
+    return lines
 
 
 @dataclass(slots=True)
@@ -110,31 +120,48 @@ class OpenSource:
     reading: SourceReading
     batches: Iterator[_SourceBatch]
 
-    async def next_batch(self) -> _SourceBatch | None:
-        """The next records; None at the end."""
-        return await run_in(self.thread, next, self.batches, None)
+    async def read_ahead(self, prepare: Prepare) -> AsyncGenerator[tuple[_SourceBatch, Sequence[NumberedLine]]]:
+        """Batches with their lines. While one is stored, the next is read and prepared."""
+
+        async def read(first: int) -> tuple[_SourceBatch, Sequence[NumberedLine]] | None:
+            batch = await run_in(self.thread, self._next_batch)
+            return None if batch is None else (batch, await prepare(batch.to_numbered(first)))
+
+        first = 1
+        coming = asyncio.create_task(read(first))
+        try:
+            while (found := await coming) is not None:
+                first += len(found[1])
+                coming = asyncio.create_task(read(first))
+                yield found
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+    def _next_batch(self) -> _SourceBatch | None:
+        if (batch := next(self.batches, None)) is not None:
+            batch.left = Counter(self.reading.left)  # the reading goes on while the batch is stored
+        return batch
 
 
-async def import_source(plan: ImportPlan, push: Push, progress: OnBatch = lambda _: None) -> ImportTally:
+async def import_source(
+    plan: ImportPlan, push: Push, progress: OnBatch = lambda _: None, prepare: Prepare = leave_as_is
+) -> ImportTally:
     """Hand every record of a source to ``push``; ``progress`` is called after each batch. What cannot be taken is kept
     in ``<path>.rejected.jsonl`` with its place and the reason. Raises ``InvalidArgument`` for what is no such source,
     and what ``push`` raises: what the last tally counted is stored."""
-    async with _open_source(plan) as source:
+    async with _open_source(plan) as source, aclosing(source.read_ahead(prepare)) as batches:
         with RejectionReport(plan.path) as report:
             tally = ImportTally(source.reading.total)
-            number = 1
-            while (batch := await source.next_batch()) is not None:
+            async for batch, numbered in batches:
                 tally.add_repeated(batch.repeated)
-                entries = batch.entries
+                entries, lines = batch.entries, numbered
                 while entries:
-                    lines = [each for each in entries if isinstance(each, _SourceLine)]
-                    numbered = [NumberedLine(number + at, each.fields) for at, each in enumerate(lines)]
-                    outcomes = await push(numbered) if lines else []
-                    number += len(outcomes)
+                    outcomes = await push(lines) if lines else []
                     done = _count_done(entries, len(outcomes))
                     await run_in(source.thread, report.add, _list_rejected(entries[:done], outcomes))
-                    entries = entries[done:]
-                    tally.add(outcomes, report, source.reading.left)
+                    entries, lines = entries[done:], lines[len(outcomes) :]
+                    tally.add(outcomes, report, batch.left)
                     tally.done = batch.done if not entries else tally.done
                     progress(tally)
     return tally
@@ -207,6 +234,11 @@ class _SourceBatch:
     entries: list[_SourceLine | RejectedRecord] = field(default_factory=list)
     repeated: Counter[str] = field(default_factory=Counter)  # lines with an id that came before, by kind
     done: int = 0
+    left: Counter[str] = field(default_factory=Counter)  # what is not carried over, by kind, so far
+
+    def to_numbered(self, first: int) -> list[NumberedLine]:
+        """The lines, with their numbers from ``first`` on."""
+        return [NumberedLine(number, each.fields) for number, each in enumerate(self.lines, first)]
 
     @property
     def lines(self) -> list[_SourceLine]:
@@ -275,7 +307,7 @@ def _size(item: SourceItem) -> int:
     """Characters of a record, roughly."""
     if not isinstance(item, SourceRecord):
         return len(item.raw or "")
-    return sum([len(each) if type(each) is str else len(str(each)) for each in item.fields.values()])
+    return sum([len(each) if type(each) is str else _measure(each) for each in item.fields.values()])
 
 
 def _measure(value: Any) -> int:

@@ -7,12 +7,16 @@ from contextlib import asynccontextmanager
 
 from vaults.domain.actors import Actor
 from vaults.domain.import_export import import_runs
-from vaults.domain.import_export.line_import import NumberedLine, import_lines
-from vaults.domain.import_export.line_rights import OWNER_RIGHTS
+from vaults.domain.import_export.import_runs import ImportRun
+from vaults.domain.import_export.line_import import NumberedLine, import_lines, prepare_lines
+from vaults.domain.import_export.line_rights import OWNER_RIGHTS, LineRights
 from vaults.domain.import_export.row_writer import LineOutcome
-from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Push, import_source
+from vaults.domain.import_export.source_import import ImportPlan, ImportTally, OnBatch, Prepare, Push, import_source
 from vaults.domain.memories.quotas import UNLIMITED, Quota
 from vaults.vault import Vault
+
+TRANSCRIPT_RUNS = "transcripts"
+"""Name of the runs that transcripts belong to."""
 
 
 async def import_into_vault(
@@ -22,7 +26,16 @@ async def import_into_vault(
     whatever is stored is found by its words. Raises ``InvalidArgument`` for what is no such source, ``StorageFull``,
     and ``QuotaExceeded``: what the last tally counted is in the vault, and the same import goes on from there."""
     async with open_push(vault, actor, (plan.source.name, str(plan.path.absolute())), quota) as push:
-        return await import_source(plan, push, progress)
+        return await import_source(plan, push, progress, preparing_for(vault, actor))
+
+
+def preparing_for(vault: Vault, actor: Actor) -> Prepare:
+    """What prepares lines for ``open_push``."""
+
+    async def prepare(lines: Sequence[NumberedLine]) -> Sequence[NumberedLine]:
+        return await prepare_lines(vault, actor, lines, OWNER_RIGHTS)
+
+    return prepare
 
 
 @asynccontextmanager
@@ -40,3 +53,18 @@ async def open_push(
         await vault.db.write(lambda tx: import_runs.end(tx, run.seq))
     finally:
         vault.start_background_work()
+
+
+async def push_of_day(
+    vault: Vault,
+    actor: Actor,
+    lines: Sequence[NumberedLine],
+    quota: Quota = UNLIMITED,
+    rights: LineRights = OWNER_RIGHTS,
+) -> tuple[ImportRun, list[LineOutcome]]:
+    """Store lines of transcripts, as the actor's run of this day: they come in small pieces all day, from several
+    programs, and a day of them can be taken back."""
+    run = await vault.db.write(lambda tx: import_runs.begin_of_day(tx, actor, TRANSCRIPT_RUNS))
+    outcomes = await import_lines(vault, actor, run, lines, quota, rights) if lines else []
+    vault.start_background_work()
+    return run, outcomes

@@ -8,8 +8,17 @@ from functools import partial
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
-from vaults.domain.memories import commit_anchors, duplicate_merge, lifecycle, storage, store_hints
+from vaults.domain.memories import (
+    commit_anchors,
+    duplicate_merge,
+    keyed_memories,
+    lifecycle,
+    memory_keys,
+    storage,
+    store_hints,
+)
 from vaults.domain.memories.duplicate_merge import KnownMemory
+from vaults.domain.memories.keyed_memories import KeyedMemory
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
@@ -31,11 +40,12 @@ async def remember(
 ) -> StoreResult:
     """Store one memory. When this returns, the text is durable and found by keyword; its vector too, unless the model
     is slow or down (``embedding: pending``). Nothing new is stored (``duplicate_of``) for the same request, by ``key``
-    or external id, for text just shown, and for equal text, which may add to its memory (``added``). ``quota`` may
-    refuse."""
+    or external id, for text just shown, and for equal text, which may add to its memory (``added``). Fields with a key
+    the actor used before change that memory (``version``), whatever says the same. ``quota`` may refuse."""
     vault.check_writable()
     prepared = storage.prepare(vault, actor, fields)
-    read = partial(_find_stored, actor=actor, prepared=prepared, on_duplicate=on_duplicate, key=key)
+    on_duplicate = on_duplicate if fields.key is None else "store"
+    read = partial(_find_stored, actor=actor, given=fields, prepared=prepared, on_duplicate=on_duplicate, key=key)
     existing, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
     if existing is not None and key is None and not _has_additions(existing):
         return _to_result(existing)
@@ -52,8 +62,9 @@ async def remember(
 
     def write(tx: Writer) -> StoreResult:
         current = read(tx)
-        result = lifecycle.merge_duplicate(vault, tx, current) if isinstance(current, KnownMemory) else current
-        if result is None:
+        if current is not None:
+            result = _store_again(vault, tx, actor, current, quota)
+        else:
             model_key = model.key if model else None
             result = _store_new(tx, actor, prepared, vectors, on_duplicate, model=model_key)
             quota.room(tx, 0)
@@ -101,6 +112,14 @@ async def _embed(vault: Vault, prepared: PreparedMemory) -> Sequence[bytes] | No
     return vectors
 
 
+def _store_again(vault: Vault, tx: Writer, actor: Actor, existing: Existing, quota: Quota) -> StoreResult:
+    if isinstance(existing, KnownMemory):
+        return lifecycle.merge_duplicate(vault, tx, existing)
+    if isinstance(existing, KeyedMemory):
+        return keyed_memories.change_keyed(vault, tx, actor, existing, quota)
+    return existing
+
+
 def _store_new(
     tx: Writer,
     actor: Actor,
@@ -110,6 +129,8 @@ def _store_new(
     model: str | None,
 ) -> StoreResult:
     old = storage.find_duplicate(tx, actor, prepared) if on_duplicate == "supersede" else None
+    if prepared.fields.key is not None:
+        memory_keys.release(tx, actor, prepared.fields.key)
     _, stored = storage.insert(tx, actor, prepared, vectors, model)
     if old is None:
         return stored
@@ -117,18 +138,35 @@ def _store_new(
     return replace(stored, duplicate_of=old.id)
 
 
+Existing = StoreResult | KnownMemory | KeyedMemory
+"""What is there already: stored by the same request, saying the same, or under the same key."""
+
+
 def _find_stored(
-    tx: Reader, actor: Actor, prepared: PreparedMemory, on_duplicate: OnDuplicate, key: str | None
-) -> StoreResult | KnownMemory | None:
-    """What this request stored before, by key or external id; else the memory that says the same, with what it would
-    gain."""
+    tx: Reader,
+    actor: Actor,
+    given: MemoryFields,
+    prepared: PreparedMemory,
+    on_duplicate: OnDuplicate,
+    key: str | None,
+) -> Existing | None:
+    """What this request stored before, by idempotency key or external id; else the memory of its key; else the one that
+    says the same, with what it would gain."""
     existing = storage.find_by_request(tx, actor, prepared, key)
-    return existing or (duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None)
+    if existing is not None:
+        return existing
+    if given.key is not None:
+        return keyed_memories.find_keyed(tx, actor, given, prepared)
+    return duplicate_merge.find_known(tx, actor, prepared) if on_duplicate == "return" else None
 
 
-def _has_additions(existing: StoreResult | KnownMemory) -> bool:
+def _has_additions(existing: Existing) -> bool:
+    if isinstance(existing, KeyedMemory):
+        return existing.is_changed
     return isinstance(existing, KnownMemory) and bool(existing.stored.added)
 
 
-def _to_result(existing: StoreResult | KnownMemory) -> StoreResult:
+def _to_result(existing: Existing) -> StoreResult:
+    if isinstance(existing, KeyedMemory):
+        return existing.unchanged
     return existing.stored if isinstance(existing, KnownMemory) else existing

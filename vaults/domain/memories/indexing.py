@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.text.fields import hash_parts
 from vaults.domain.text.titles import derive_title
-from vaults.index import embeddings, facets, passages
+from vaults.index import embeddings, facets, passages, text_index
 from vaults.index.items import SearchItem
 from vaults.index.passages import Passage
 
@@ -136,6 +136,37 @@ def index_new(
     facets.add(tx, KIND, source.item.number, source.tags, source.metadata)
     texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
     return _store_vectors(tx, texts, vectors, model)
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemories:
+    """Memories that a transaction has written, to be indexed together, which costs a third. Whoever looks at passages
+    or changes one calls ``index`` before."""
+
+    waiting: list[tuple[MemorySource, Sequence[Passage]]] = field(default_factory=list)
+
+    def add(self, tx: Writer, source: MemorySource, cut: Sequence[Passage], model: str | None) -> None:
+        """Take a memory that was just written. One with neighbours is indexed at once: it changes theirs."""
+        if source.item.sequence(len(cut)) is None:
+            self.waiting.append((source, cut))
+            return
+        self.index(tx, model)
+        index_new(tx, source, cut, None, model)
+
+    def index(self, tx: Writer, model: str | None) -> None:
+        """Index those that wait."""
+        if not self.waiting:
+            return
+        cut = [passage for _, some in self.waiting for passage in some]
+        numbers = passages.reserve_numbers(tx, len(cut))
+        rows = [row for source, some in self.waiting for row in passages.to_new_rows(source.item, some)]
+        passages.insert_rows(tx, numbers, rows)
+        for number, passage, row in zip(numbers, cut, rows, strict=True):
+            text_index.add_pairs(tx, number, passage.grams, row["owner"])
+        facets.add_all(tx, KIND, [(source.item.number, source.tags, source.metadata) for source, _ in self.waiting])
+        texts = dict(zip(numbers, (passage.text_hash for passage in cut), strict=True))
+        _store_vectors(tx, texts, None, model)
+        self.waiting.clear()
 
 
 def _store_vectors(tx: Writer, texts: dict[int, str], vectors: Sequence[bytes] | None, model: str | None) -> bool:

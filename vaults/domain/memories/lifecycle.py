@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from vaults.domain.memories import (
     corrections,
     duplicate_merge,
     indexing,
+    memory_keys,
     relations,
     storage,
     visibility,
@@ -44,8 +45,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MemoryLookup:
-    """Memories asked for by id: those found, in the order asked, with their links, and the ids of the rest.
-    ``warnings``: open corrections of them."""
+    """Memories asked for by id or key: those found, in the order asked, with their links, and the ids and keys of the
+    rest. ``warnings``: open corrections of them."""
 
     memories: list[Memory]
     links: list[MemoryRelation]
@@ -53,12 +54,15 @@ class MemoryLookup:
     warnings: list[str] = field(default_factory=list)
 
 
-async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
-    """Whole memories by id, including archived and superseded ones. Counts as an access of each."""
+async def get(vault: Vault, actor: Actor, ids: Sequence[str], keys: Sequence[str] = ()) -> MemoryLookup:
+    """Whole memories by id, archived and superseded ones among them, then living ones by the actor's keys. Counts as an
+    access of each."""
+    wanted = list(dict.fromkeys(ids))
 
     def read(tx: Reader) -> tuple[dict[str, tuple[int, Memory]], list[MemoryRelation], list[Correction]]:
         found = {}
-        for memory_id in ids:
+        keyed.update(memory_keys.find_ids(tx, actor, keys))
+        for memory_id in dict.fromkeys([*wanted, *keyed.values()]):
             row = tx.one(
                 f"SELECT {COLUMNS}, m.seq FROM memories m"
                 " WHERE m.id = :id AND (m.visibility = 'shared' OR m.stored_by = :viewer)",
@@ -72,11 +76,15 @@ async def get(vault: Vault, actor: Actor, ids: Sequence[str]) -> MemoryLookup:
         links = relations.find_relations(tx, [seq for seq, _ in faded], actor)
         return dict(zip(found, faded, strict=True)), links, corrections.find_about(tx, actor.identity, list(found))
 
+    keyed: dict[str, str] = {}
     found, links, wrong = await vault.db.read(read)
     vault.access_counts.update(seq for seq, _ in found.values())
     vault.shown_texts.note(actor.identity, ((memory.content, memory.id) for _, memory in found.values()))
-    ordered = [found[memory_id][1] for memory_id in dict.fromkeys(ids) if memory_id in found]
-    missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in found]
+    ordered = [memory for _, memory in found.values()]
+    missing = [
+        *(each for each in wanted if each not in found),
+        *(key for key in dict.fromkeys(keys) if key not in keyed),
+    ]
     return MemoryLookup(ordered, links, missing, list(map(corrections.describe_correction, wrong)))
 
 
@@ -247,10 +255,7 @@ async def update(vault: Vault, actor: Actor, memory_id: str, change: MemoryChang
             raise Conflict(
                 f"the memory is at version {current.version}", hint="read it again", current_version=current.version
             )
-        if change.fields.get("visibility") == "private":
-            _check_own_private(tx, seq, actor)
-        elif change.fields.get("visibility") == "shared":
-            _check_not_duplicate(tx, seq)
+        check_visibility_change(tx, seq, actor, change.fields)
         changed = apply_change(vault, tx, seq, change)
         if set(_IDENTITY_FIELDS) & change.fields.keys() and (same := storage.find_equal(tx, memory_id)):
             changed = replace(changed, warnings=[f"{same} says the same"])
@@ -275,6 +280,14 @@ def _without_secrets(vault: Vault, change: MemoryChange) -> tuple[MemoryChange, 
     except ValidationError:  # the marks are longer than what they stand for
         raise InvalidArgument("content", "has no room for the marks in place of its secrets") from None
     return replace(change, fields=fields, add_tags=tags), guarded.warnings
+
+
+def check_visibility_change(tx: Reader, seq: int, actor: Actor, fields: Mapping[str, Any]) -> None:
+    """Raises ``Forbidden`` or ``AlreadyExists`` where the memory cannot become as visible as ``fields`` say."""
+    if fields.get("visibility") == "private":
+        _check_own_private(tx, seq, actor)
+    elif fields.get("visibility") == "shared":
+        _check_not_duplicate(tx, seq)
 
 
 def _check_own_private(tx: Reader, seq: int, actor: Actor) -> None:
@@ -381,8 +394,9 @@ def _read_current(tx: Reader, seq: int) -> Memory:
 
 def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) -> None:
     """Record that ``new_id`` supersedes ``old_id``, which is then no longer found. A memory that supersedes several
-    names the first of them only: follow a chain by ``superseded_by``."""
+    names the first of them only: follow a chain by ``superseded_by``. A key goes over to the new one."""
     ids = {"old": old_id, "new": new_id}
+    memory_keys.hand_on(tx, old_id, new_id)
     tx.run(
         "UPDATE memories SET superseded_by = :new, archived_reason = :reason, updated_at = :now, version = version + 1"
         " WHERE id = :old",

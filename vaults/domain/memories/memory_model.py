@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from vaults import clock
 from vaults.domain.actors import GLOBAL
+from vaults.domain.memories.memory_keys import KEY_COLUMN, OWNER_LENGTH
 from vaults.domain.text.fields import Filled, Label, Tag, check_json_size, clean
 from vaults.memory_types import MemoryType
 
@@ -37,8 +38,8 @@ def _require_full_commit(text: str) -> str:
 
 
 Content = Annotated[Filled, Field(max_length=51_200, description="what to remember; Markdown welcome")]
-Title = Annotated[Filled, Field(max_length=500, description="one line; cut from the content if absent")]
-Tags = Annotated[list[Tag], Field(max_length=20, description="labels to filter by")]
+Title = Annotated[Filled, Field(max_length=500, description="one line")]
+Tags = Annotated[list[Tag], Field(max_length=20, description="labels")]
 Keywords = Annotated[list[Tag], Field(max_length=20, description="further words it should be found by")]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata), Field(description="JSON kept beside it, ≤ 10 KB")]
 AppliesTo = Annotated[
@@ -49,6 +50,7 @@ Position = Annotated[int, Field(ge=0, le=2**53, description="place in the parent
 Commit = Annotated[
     str, Field(max_length=64, description="full id of the commit it speaks of"), AfterValidator(_require_full_commit)
 ]
+Key = Annotated[Label, Field(description="your name for it; again: changes it")]
 TtlDays = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False, description="days until it expires")]
 
 
@@ -62,10 +64,10 @@ class MemoryFields(BaseModel):
     type: Annotated[MemoryType, Field(description="what kind of memory")] = "raw"
     tags: Tags = []
     metadata: Metadata = {}
-    thread: Annotated[Label | None, Field(description="line of work it belongs to")] = None
+    thread: Annotated[Label | None, Field(description="line of work")] = None
     applies_to: AppliesTo = GLOBAL
     workspace: Annotated[Label | None, Field(description="project; default: the caller's")] = None
-    entity: Annotated[Label | None, Field(description="person or thing it is about")] = None
+    entity: Annotated[Label | None, Field(description="what it is about")] = None
     keywords: Keywords = []
     author: Annotated[Label | None, Field(description="who said it; default: you")] = None
     parent: Annotated[Label | None, Field(description="conversation or document it is part of")] = None
@@ -77,6 +79,7 @@ class MemoryFields(BaseModel):
     tier: Annotated[Tier, Field(description="how close at hand")] = "warm"
     external_id: Annotated[Label | None, Field(description="your own id for it, unique in the vault")] = None
     anchor_commit: Commit | None = None
+    key: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class Memory:
     created_at: str = ""
     updated_at: str = ""
     anchor_commit: str | None = None
+    key: str | None = None
     access_count: int = 0
     accessed_at: str | None = None
     confidence_now: float | None = None
@@ -141,7 +145,7 @@ COLUMNS = (
     "m.id, m.type, m.title, m.content, m.tags, m.keywords, m.metadata, m.entity, m.author, m.workspace, m.thread,"
     " m.applies_to, m.parent, m.position, m.confidence, m.occurred_at, m.expires_at, m.visibility, m.tier,"
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
-    " m.updated_at, m.anchor_commit"
+    f" m.updated_at, m.anchor_commit, SUBSTR(m.{KEY_COLUMN}, {OWNER_LENGTH + 1})"
 )
 """The columns of ``Memory``, in field order, from alias ``m``."""
 

@@ -68,6 +68,6 @@ async def store_within_quota(quota: Quota, store: Callable[[], Awaitable[StoreRe
     except StrongroomError:
         taken.give_back(1)
         raise
-    if stored.duplicate_of == stored.id:
+    if stored.duplicate_of == stored.id or stored.version is not None:
         taken.give_back(1)
     return stored

@@ -14,7 +14,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import GLOBAL, Actor, workspace_key
-from vaults.domain.memories import indexing
+from vaults.domain.memories import indexing, memory_keys
 from vaults.domain.memories.indexing import MemorySource
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.secrets import redaction
@@ -54,13 +54,16 @@ class Contradiction:
 @dataclass(frozen=True, slots=True)
 class StoreResult:
     """What became of a memory. ``duplicate_of`` is set when nothing new was stored, or what was superseded. ``added``:
-    what a memory that was known took on, by field; ``kept``: what it holds where another value was told."""
+    what a memory that was known took on, by field; ``kept``: what it holds where another value was told. ``version``:
+    that of the memory of the same ``key``, which says this from now on."""
 
     id: str
     title: str
     created_at: str
     embedding: Literal["ready", "pending"]
     duplicate_of: str | None = None
+    key: str | None = None
+    version: int | None = None
     added: dict[str, Any] | None = None
     kept: dict[str, Any] | None = None
     similar: list[NearDuplicate] = field(default_factory=list)
@@ -92,7 +95,8 @@ class PreparedMemory:
     @cached_property
     def request_hash(self) -> str:
         """Equal for requests that ask for the same."""
-        return hash_parts(self.fields.model_dump(mode="json"), self.asked_in)
+        asked = self.fields.model_dump(mode="json", exclude={"key"} if self.fields.key is None else None)
+        return hash_parts(asked, self.asked_in)
 
 
 def prepare(vault: Vault, actor: Actor, given: MemoryFields, created_at: str | None = None) -> PreparedMemory:
@@ -260,16 +264,29 @@ def _find_stored(
 def insert(
     tx: Writer, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, model: str | None
 ) -> tuple[int, StoreResult]:
-    """Write one memory with its passages, and its vectors, or queue them for embedding."""
+    """Write one memory with its passages, and its vectors, or queue them for embedding. A key that is taken stays with
+    the memory that has it."""
+    identity, source, key = insert_row(tx, actor, prepared)
+    ready = indexing.index_new(tx, source, prepared.passages, vectors, model)
+    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
+    warnings = list(prepared.warnings)
+    stored = StoreResult(identity, prepared.title, prepared.created_at, embedding, key=key, warnings=warnings)
+    return source.item.number, stored
+
+
+def insert_row(tx: Writer, actor: Actor, prepared: PreparedMemory) -> tuple[str, MemorySource, str | None]:
+    """Write one memory, which nothing finds until it is indexed; returns its id, what to index, and the key it got."""
     fields, identity = prepared.fields, str(uuid7())
+    owner_key = memory_keys.find_free(tx, actor, fields.key)
     position = _position(tx, actor, fields)
     seq = tx.insert(
         "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
         " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
-        " occurred_at, expires_at, visibility, tier, anchor_commit, version, created_at, updated_at) VALUES"
+        f" occurred_at, expires_at, visibility, tier, anchor_commit, {memory_keys.KEY_COLUMN}, version, created_at,"
+        " updated_at) VALUES"
         " (:id, :external_id, :type, :title, :title_derived, :content, :content_hash, :duplicate_key, :tags, :keywords,"
         " :metadata, :entity, :author, :stored_by, :workspace, :thread, :applies_to, :parent, :position, :confidence,"
-        " :occurred_at, :expires_at, :visibility, :tier, :anchor_commit, 1, :created_at, :created_at)",
+        " :occurred_at, :expires_at, :visibility, :tier, :anchor_commit, :owner_key, 1, :created_at, :created_at)",
         {
             "id": identity, "external_id": fields.external_id, "type": fields.type, "title": prepared.title,
             "title_derived": int(prepared.title_derived), "content": fields.content,
@@ -281,12 +298,10 @@ def insert(
             "position": position, "confidence": fields.confidence,
             "occurred_at": prepared.occurred_at, "expires_at": prepared.expires_at,
             "visibility": fields.visibility, "tier": fields.tier,
-            "anchor_commit": prepared.anchor_commit, "created_at": prepared.created_at,
+            "anchor_commit": prepared.anchor_commit, "owner_key": owner_key, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    ready = indexing.index_new(tx, _to_source(actor, prepared, seq, position), prepared.passages, vectors, model)
-    embedding: Literal["ready", "pending"] = "ready" if ready else "pending"
-    return seq, StoreResult(identity, prepared.title, prepared.created_at, embedding, warnings=list(prepared.warnings))
+    return identity, _to_source(actor, prepared, seq, position), fields.key if owner_key is not None else None
 
 
 _encode_words = json.JSONEncoder(ensure_ascii=False).encode

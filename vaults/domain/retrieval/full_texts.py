@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
 
-from vaults.context import run_in
+from vaults.context import note_whole_sizes, run_in
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.documents import indexing, reading
@@ -66,6 +66,7 @@ class FetchResult:
     warnings: list[str] = field(default_factory=list)
     full: bool = False  # ``max_bytes`` cut the last item
     partial: bool = False  # a pattern matches more notes than were read
+    sizes: dict[str, int] = field(default_factory=dict)  # characters of the whole texts, by id
 
     @property
     def cut_by(self) -> Literal["max_bytes", "max_lines"] | None:
@@ -117,7 +118,7 @@ async def fetch_texts(vault: Vault, actor: Actor, refs: Sequence[str], limits: F
         count = len(await token_budget.fit_rows(vault, result.items, limits.max_tokens))
         result.remaining[:0] = [item.id for item in result.items[count:]]
         del result.items[count:]
-    _record_shown(vault, actor, result.items)
+    _record_shown(vault, actor, result)
     return result
 
 
@@ -133,13 +134,14 @@ async def fetch_one(vault: Vault, actor: Actor, ref: str, limits: FetchLimits) -
         if _is_of_note(ref):
             raise
         raise NotFound(f"nothing with the id {ref[:64]}", hint=failure.hint, **failure.details) from None
-    _record_shown(vault, actor, result.items)
+    _record_shown(vault, actor, result)
     return result
 
 
-def _record_shown(vault: Vault, actor: Actor, items: Sequence[FetchedItem]) -> None:
+def _record_shown(vault: Vault, actor: Actor, result: FetchResult) -> None:
     """Remember what was shown, so that storing it again, or a paragraph of a note, is seen as an echo."""
-    for item in items:
+    note_whole_sizes({item.id: result.sizes[item.id] for item in result.items})
+    for item in result.items:
         if item.url.startswith(_MEMORY):
             vault.shown_texts.note(actor.identity, [(item.text, item.id)])
         else:
@@ -245,6 +247,7 @@ def _failure_text(failure: StrongroomError) -> str:
 
 
 def _of_memory(memory: Memory, limits: FetchLimits, left: int, result: FetchResult) -> FetchedItem:
+    result.sizes[memory.id] = len(memory.content)
     whole = memory.content.splitlines(keepends=True)
     chosen = whole[limits.from_line - 1 :]
     if limits.max_lines is not None:
@@ -283,6 +286,7 @@ def _of_document(opened: OpenDocument, limits: FetchLimits, left: int, result: F
         "created_at": fields.created_at, "modified_at": fields.modified_at,
     }  # fmt: skip
     own = document.id if opened.position is None else reading.to_reference(document.id, opened.position)
+    result.sizes[own] = len(whole)
     return FetchedItem(
         id=own,
         title=fields.title,
@@ -296,6 +300,7 @@ def _of_document(opened: OpenDocument, limits: FetchLimits, left: int, result: F
 
 
 def _of_note(note: OpenNote, summary: NoteSummary, limits: FetchLimits, left: int, result: FetchResult) -> FetchedItem:
+    result.sizes[note.path] = len(note.text)
     start, end = line_ranges.line_offsets(note.text, limits.from_line, limits.max_lines)
     stop = start + line_ranges.count_within_bytes(note.text[start:end], left)
     text = note.text[start:stop]

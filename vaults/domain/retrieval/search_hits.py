@@ -44,6 +44,7 @@ class Hit:
     content: str | None = None
     snippet: str | None = None
     external_id: str | None = None
+    key: str | None = None
     thread: str | None = None
     parent: str | None = None
     position: int | None = None
@@ -57,12 +58,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A hit, its item, and the passage that was found. ``place``: where in its document it is, for people."""
+    """A hit, its item, and the passage that was found. ``place``: where in its document it is, for people. ``whole``:
+    what it is a part of, and how many characters that has."""
 
     item: ItemKey
     passage: int
     hit: Hit
     place: str | None = None
+    whole: tuple[str, int] = ("", 0)
 
 
 def read_hits(
@@ -120,6 +123,8 @@ class FoundPart:
     first: DocumentPart
     last: int
 
+    size: int  # characters of the document
+
     @property
     def place(self) -> str:
         return describe_place(self.first, self.last, self.document.fields.kind)
@@ -134,13 +139,13 @@ _LAST_PART = (
 
 
 def _part_from_row(row: Sequence[Any]) -> FoundPart:
-    last, *values = row
+    last, size, *values = row
     document, part = values[: document_model.COLUMN_COUNT], values[document_model.COLUMN_COUNT :]
-    return FoundPart(document_model.from_row(document), document_model.part_from_row(part), int(last))
+    return FoundPart(document_model.from_row(document), document_model.part_from_row(part), int(last), int(size))
 
 
 _OF_PART = (
-    f"{_LAST_PART}, {document_model.COLUMNS}, {document_model.PART_COLUMNS}",
+    f"{_LAST_PART}, d.size, {document_model.COLUMNS}, {document_model.PART_COLUMNS}",
     "document_parts q ON q.seq = p.item JOIN documents d ON d.seq = q.document",
     _part_from_row,
 )
@@ -170,7 +175,18 @@ def _to_ranked_hit(
         snippet=None if hit.content is not None else make_snippet(found.body, terms, most),
         flags=["adversarial"] if facts.adversarial else [],
     )
-    return RankedHit(facts.item, passage, complete, found.of.place if isinstance(found.of, FoundPart) else None)
+    place = found.of.place if isinstance(found.of, FoundPart) else None
+    return RankedHit(facts.item, passage, complete, place, _whole_of(found.of))
+
+
+def _whole_of(source: HitSource) -> tuple[str, int]:
+    match source:
+        case NoteSummary() as note:
+            return note.path, note.size
+        case FoundPart() as part:
+            return part.document.id, part.size
+        case memory:
+            return memory.id, len(memory.content)
 
 
 def _to_hit(found: _FoundPassage) -> Hit:
@@ -216,6 +232,7 @@ def _of_memory(memory: Memory) -> Hit:
         signals={},
         content=memory.content if len(memory.content) <= SNIPPET_LENGTH else None,
         external_id=memory.external_id,
+        key=memory.key,
         thread=memory.thread,
         parent=memory.parent,
         position=memory.position,

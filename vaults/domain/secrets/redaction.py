@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from vaults.domain.secrets.assignments import (
@@ -79,7 +80,7 @@ def secret_warnings(fields: Mapping[str, Any], settings: HygieneSettings) -> lis
     return warnings
 
 
-_IDENTIFIERS = frozenset({"external_id", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
+_IDENTIFIERS = frozenset({"external_id", "key", "parent", "workspace", "thread", "idempotency_key", "archived_reason"})
 """Fields that are refused, never redacted: most are identifiers, and with a part missing, one could be taken for
 another."""
 
@@ -91,10 +92,22 @@ def _redact_value(value: Any, found: list[str]) -> Any:
         found += [f"{_kind(each.kind)} (line {value.count(chr(10), 0, each.start) + 1})" for each in secrets]
         return clean
     if isinstance(value, Mapping):
-        return {_redact_value(key, found): _redact_entry(key, inner, found) for key, inner in value.items()}
+        return dict(_redact_pair(key, inner, found) for key, inner in value.items())
     if isinstance(value, list | tuple):
         return [_redact_value(each, found) for each in value]
     return value
+
+
+def _redact_pair(key: Any, value: Any, found: list[str]) -> tuple[Any, Any]:
+    if isinstance(key, str) and _is_plain_name(key):
+        return key, _redact_value(value, found)
+    return _redact_value(key, found), _redact_entry(key, value, found)
+
+
+@lru_cache(512)
+def _is_plain_name(key: str) -> bool:
+    """Whether a key neither holds a secret nor marks its value as one. The same few come with every line."""
+    return _NAMED.search(key) is None and not find_secrets(key)
 
 
 def _redact_entry(key: Any, value: Any, found: list[str]) -> Any:

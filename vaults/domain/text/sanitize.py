@@ -75,9 +75,9 @@ def escape_hidden(text: str) -> str:
     return _HIDDEN_CHARACTER.sub(_spell_out, text.replace("\r\n", "\n"))
 
 
-def to_visible_json(value: Any) -> str:
+def to_visible_json(value: Any, indent: int | None = None) -> str:
     """A value as JSON, its unseen characters written as escapes."""
-    written = json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False, indent=indent)
     return _HIDDEN_CHARACTER.sub(lambda found: json.dumps(found[0])[1:-1], written)
 
 

@@ -62,13 +62,15 @@ class ExtractedMemory:
 
 def name_prefix(reader: str, conversation: str) -> str:
     """How the external ids of everything made of a conversation begin."""
-    known = conversation if len(conversation) <= _ID_LENGTH and conversation.isprintable() else _digest(conversation)
+    known = (
+        conversation if len(conversation) <= _ID_LENGTH and conversation.isprintable() else digest_text(conversation)
+    )
     return f"transcript:{reader}:{known}:"
 
 
 def external_id(prefix: str, memory: ExtractedMemory) -> str:
     """The name a memory keeps however far its conversation grows."""
-    return f"{prefix}{memory.kind}:{_digest(normalize(memory.anchor))}"
+    return f"{prefix}{memory.kind}:{digest_text(normalize(memory.anchor))}"
 
 
 def normalize(text: str) -> str:
@@ -85,5 +87,6 @@ def cut(text: str, most: int) -> str:
     return kept[: kept.rfind(" ") if kept.rfind(" ") > most // 2 else None].rstrip(" ,;:") + "…"
 
 
-def _digest(text: str) -> str:
+def digest_text(text: str) -> str:
+    """What stands for a text in an external id."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from vaults.transcripts.extraction.extracted_memory import ExtractedMemory
 from vaults.transcripts.transcript import Conversation
 
 NAME_LENGTH = 200
@@ -16,10 +15,36 @@ APPLIES_TO_LENGTH = 500
 """Max characters of ``applies_to``, as a memory takes it."""
 
 
+class MemoryOfTurns(Protocol):
+    """A memory made of turns, by rules or by a model: fields as of ``ExtractedMemory``."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def turns(self) -> tuple[int, ...]: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def at(self) -> str | None: ...
+    @property
+    def by_agent(self) -> bool: ...
+    @property
+    def is_thinking(self) -> bool: ...
+    @property
+    def applies_to(self) -> str | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryLineMaker:
-    """How lines are made. ``redact`` takes secrets out of a text; ``person``: whose words the user's turns are,"
-    " whoever
+    """How lines are made. ``redact`` takes secrets out of a text; ``person``: whose words the user's turns are, whoever
     imports them if None; ``workspace``: where the memories belong, likewise."""
 
     redact: Callable[[str], str]
@@ -27,7 +52,7 @@ class MemoryLineMaker:
     workspace: str | None = None
 
     def to_lines(
-        self, conversation: Conversation, memories: Mapping[str, ExtractedMemory], parent: str
+        self, conversation: Conversation, memories: Mapping[str, MemoryOfTurns], parent: str
     ) -> Iterator[dict[str, Any]]:
         """A line for each memory, by its external id. ``parent``: the external id of the transcript."""
         agent = (conversation.agent or conversation.program)[:NAME_LENGTH]
@@ -50,6 +75,6 @@ class MemoryLineMaker:
             }
             yield {field: value for field, value in line.items() if value is not None}
 
-    def _applies_to(self, memory: ExtractedMemory) -> str | None:
+    def _applies_to(self, memory: MemoryOfTurns) -> str | None:
         named = self.redact(memory.applies_to) if memory.applies_to else None
         return named if named and named == memory.applies_to and len(named) <= APPLIES_TO_LENGTH else None

@@ -8,6 +8,7 @@ from vaults.transcripts.extraction.command_lines import WORTH_KEEPING, rate_comm
 from vaults.transcripts.extraction.extracted_memory import CONTENT_LENGTH, ExtractedMemory, cut
 from vaults.transcripts.extraction.tool_steps import to_project_path
 from vaults.transcripts.extraction.work_steps import WorkStep
+from vaults.transcripts.own_tools import is_own_command
 from vaults.transcripts.transcript import Conversation
 
 MAX_COMMANDS = 30
@@ -27,8 +28,9 @@ def find_commands(conversation: Conversation, steps: Sequence[WorkStep]) -> list
     """Each command that worked and is more than looking around, once, with the turns of all its successful runs."""
     runs: dict[str, list[WorkStep]] = {}
     for step in steps:
-        if step.command and len(step.command) <= _COMMAND_LENGTH and rate_command(step.command):
-            runs.setdefault(step.command, []).append(step)
+        command = step.command
+        if command and len(command) <= _COMMAND_LENGTH and rate_command(command) and not is_own_command(command):
+            runs.setdefault(command, []).append(step)
     where = _place(conversation)
     kept = [each for each in runs.items() if _is_worth_keeping(*each)]
     return [_to_command(line, [run for run in ran if not run.failed], where) for line, ran in kept[:MAX_COMMANDS]]

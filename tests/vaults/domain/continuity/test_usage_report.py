@@ -77,7 +77,7 @@ async def test_calls_are_counted_by_tool_busiest_first(vault: Vault) -> None:
     aside = [Event("claims", type="claim", resource="src/db.ts"), Event("claims", type="release", resource="x")]
     found = await counted(vault, [*failed, *aside, *recalls])
     assert found.tools == [
-        ToolUsage("recall", 100, 0, 50.0, 95.0, 200, 2000),
+        ToolUsage("recall", 100, 0, 50.0, 95.0, 200, 2000, baseline_tokens=2000),
         ToolUsage("remember", 2, 1, 3.2, 250.0, 2, 20),
     ]
     assert not found.truncated

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from vaults.advice import Advice, tool_clause
-from vaults.context import run_in
+from vaults.context import note_whole_sizes, run_in
 from vaults.domain.notes.index import extraction, note_rows
 from vaults.domain.notes.index.note_rows import NoteSummary
 from vaults.domain.notes.read import line_ranges
@@ -106,6 +106,7 @@ async def read_note(vault: Vault, name: str, options: ReadOptions) -> NoteRead:
     ``InvalidArgument``, ``Conflict`` and ``TooLarge`` as ``note_lookup.open_note``."""
     part = _check_options(options)
     note = await _open_said(vault, name)
+    note_whole_sizes({note.path: len(note.text)})
     about = await load_summary(vault, note)
     if len(note.data) <= QUICK_BYTES and tokenizer.is_quick_to_count([note.text]):
         return _read_part(note, about, part, options)

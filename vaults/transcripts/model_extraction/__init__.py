@@ -1,0 +1,1 @@
+"""Memories made of conversations by a model that the operator configured."""
