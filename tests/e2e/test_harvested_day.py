@@ -19,7 +19,7 @@ from mcp import Client
 from auth.roles import Role
 from tests.e2e.test_working_day import asking, sleep_over
 from tests.server.cli.command import Strongroom
-from tests.server.http.serving import Ground, Site, served
+from tests.server.http.serving import Ground, Site, enveloped, raw, served
 from tests.work import PATIENCE_S
 from tests.working_day import WorkingDay
 
@@ -147,6 +147,10 @@ async def revoke_token_of(site: Site, subject: str) -> None:
     first = min(each["id"] for each in listed.json["tokens"] if each["subject"] == subject)
     revoked = await asyncio.to_thread(strongroom.process, "token", "revoke", first)
     assert revoked.code == 0, revoked.err
+    async with raw(site, subject) as http:  # what is said from now on finds the door shut
+        until = time.monotonic() + PATIENCE_S
+        while (await http.post(enveloped("tools/list"))).status_code != 401:
+            assert time.monotonic() < until
 
 
 async def until_refused(harvesting: Harvesting) -> None:
