@@ -17,12 +17,12 @@ from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
 from vaults.domain.continuity import feedback as opinions
-from vaults.domain.continuity import usage_report as spending
+from vaults.domain.continuity import usage_report
 from vaults.domain.continuity.feedback import Feedback, FeedbackType
 from vaults.domain.continuity.usage_report import CallerUsage, Savings, ToolUsage
-from vaults.domain.maintenance import daily_growth as growing
+from vaults.domain.maintenance import daily_growth
 from vaults.domain.maintenance.daily_growth import DayGrowth
-from vaults.domain.memories import cleanup as hygiene
+from vaults.domain.memories import cleanup
 from vaults.domain.memories.cleanup import CleanupFindings
 from vaults.domain.secrets import redaction
 from vaults.domain.text.fields import Filled, Label, Text
@@ -35,7 +35,7 @@ from vaults.search import tokenizer
 class UsageArguments(Arguments):
     action: Annotated[Literal["report", "archive"], Field(description="report, or archive first")] = "report"
     since: Annotated[Text, Field(max_length=40, description="a duration such as 7d, or an RFC 3339 time")] = "30d"
-    kind: Annotated[hygiene.CleanupKind | None, Field(description="archive: which findings of the report")] = None
+    kind: Annotated[cleanup.CleanupKind | None, Field(description="archive: which findings of the report")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,11 @@ async def usage(call: Call, args: UsageArguments) -> UsageResult:
     if args.action == "archive":
         if args.kind is None:
             raise InvalidArgument("kind", "is required to archive: duplicates, never_read or expired")
-        archived = await hygiene.archive(call.vault, call.actor, args.kind)
+        archived = await cleanup.archive(call.vault, call.actor, args.kind)
     admin = call.role == Role.ADMIN
-    found = await spending.read_usage(call.vault, since, by_caller=admin, owner=None if admin else call.actor.identity)
+    found = await usage_report.read_usage(
+        call.vault, since, by_caller=admin, owner=None if admin else call.actor.identity
+    )
     schemas = await run_in(
         call.vault.shared.pool,
         count_schema_tokens,
@@ -110,9 +112,9 @@ async def usage(call: Call, args: UsageArguments) -> UsageResult:
         tokens=TokenUsage(
             schemas, sum(use.tokens_in for use in found.tools), sum(use.tokens_out for use in found.tools)
         ),
-        savings=spending.estimate_savings(found, schemas),
-        growth=await growing.read_daily_growth(call.vault, call.actor),
-        hygiene=await hygiene.find_cleanup(call.vault, call.actor),
+        savings=usage_report.estimate_savings(found, schemas),
+        growth=await daily_growth.read_daily_growth(call.vault, call.actor),
+        hygiene=await cleanup.find_cleanup(call.vault, call.actor),
         callers=found.callers,
         archived=archived,
     )

@@ -59,6 +59,12 @@ ONE_OF_EACH: list[dict[str, Any]] = [
 
 
 @pytest.fixture
+async def services(opening: Opening) -> AsyncIterator[Services]:
+    async with opening({"telemetry.keep": "36500d"}) as opened:  # events of a fixed day are kept, whenever this runs
+        yield opened
+
+
+@pytest.fixture
 async def vault(services: Services) -> AsyncIterator[Vault]:
     async with services.pool.lease(services.registry_cache.entry("main")) as held:
         yield held
