@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.crash.serving_process import Serving, serving
+from tests.work import PATIENCE_S
+from vaults.db.engine import sqlite
 
 AT_ONCE = 24
 
@@ -27,13 +31,35 @@ async def at_once(server: Serving, tool: str, session: str = "", **arguments: An
     return await asyncio.gather(*(asked(server, n, tool, session, **arguments) for n in range(AT_ONCE)))
 
 
+def is_written(path: Path) -> bool:
+    """Whether somebody is in the middle of writing a database."""
+    with closing(sqlite.connect(path, isolation_level=None, timeout=0)) as raw:
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+        except sqlite.OperationalError:
+            return True
+        raw.execute("ROLLBACK")
+        return False
+
+
+def stop_between_writes(worker: int, data: Path) -> None:
+    """Stop a process where it holds no lock of a database: the other would wait for it."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        os.kill(worker, signal.SIGSTOP)
+        if not any(map(is_written, (data / "control.db", data / "vaults" / "main" / "vault.db"))):
+            return
+        os.kill(worker, signal.SIGCONT)
+        assert time.monotonic() < until
+
+
 async def resumed_by_both(server: Serving, session: str) -> list[str]:
     """The sessions callers are in, as each worker answers while the other is stopped: left alone, the kernel may give
     one of them every connection."""
     ticks = server.workers()
     handles = []
     for worker in sorted(ticks, key=lambda each: -ticks[each])[:2]:
-        os.kill(int(worker), signal.SIGSTOP)
+        stop_between_writes(int(worker), server.data)
         try:
             answers = await at_once(server, "session_resume", session)
         finally:
