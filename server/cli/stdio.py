@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from server.services import Services
     from server.settings import LoadedSettings
 
 
@@ -68,12 +71,21 @@ async def _relay(url: str, vault: str | None, token_file: str, tools: str | None
     await relay(f"{endpoint}?tools={tools}" if tools else endpoint, Path(token_file).expanduser(), about)
 
 
+def _follow_conversations(services: Services, vault: str, write_mode: str) -> asyncio.Task[None]:
+    import asyncio
+
+    from auth.principal import owner
+    from server.harvests import BackgroundHarvest
+
+    beside = BackgroundHarvest(services, owner("stdio"), vault, Path.home(), write_mode)
+    return asyncio.create_task(beside.follow(), name="harvest")
+
+
 async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
     import asyncio
 
     from auth.principal import owner
     from server.cli.runtime import open_all
-    from server.harvests import BackgroundHarvest
     from server.services import SERVER_WORK
     from server.stdio import run_stdio
     from vaults.errors import NotFound
@@ -83,8 +95,7 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
         if not services.registry_cache.known(name):
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
         preset, write_mode = view
-        beside = BackgroundHarvest(services, owner("stdio"), name, Path.home(), write_mode)
-        following = asyncio.create_task(beside.follow(), name="harvest") if loaded.settings.harvest.enabled else None
+        following = _follow_conversations(services, name, write_mode) if loaded.settings.harvest.enabled else None
         try:
             await run_stdio(
                 services,
