@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from vaults.domain.import_export import import_runs, run_undo
 from vaults.domain.import_export.import_runs import ImportRun
 from vaults.domain.import_export.line_import import NumberedLine, import_lines
 from vaults.domain.import_export.line_rights import ADMIN_RIGHTS, WRITER_RIGHTS
-from vaults.domain.import_export.row_writer import count_outcomes
+from vaults.domain.import_export.row_writer import LineOutcome, count_outcomes
 from vaults.domain.import_export.run_undo import UndoTally
 from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.plurals import pluralize
@@ -163,6 +164,11 @@ async def _push(call: Call, args: ImportsArguments) -> PushedLines:
     lines = [NumberedLine(args.first + at, fields) for at, fields in enumerate(args.lines)]
     rights = ADMIN_RIGHTS if call.caller.role >= Role.ADMIN else WRITER_RIGHTS
     outcomes = await import_lines(call.vault, call.actor, run, lines, store_quota(call), rights) if lines else []
+    return to_pushed_lines(run, lines, outcomes)
+
+
+def to_pushed_lines(run: ImportRun, lines: Sequence[NumberedLine], outcomes: Sequence[LineOutcome]) -> PushedLines:
+    """What became of a batch: of all its lines, or of the first of them."""
     rejected = [
         RejectedLine(line.number, each.reason or "")
         for line, each in zip(lines, outcomes, strict=False)

@@ -11,14 +11,13 @@ from auth.roles import Role
 from server.allowance import store_quota
 from server.call import Call
 from server.tool_spec import EDITS, LOOKS, Action, Arguments, tool
-from server.tools.imports import MAX_LINES, PushedLines, RejectedLine
+from server.tools.imports import MAX_LINES, PushedLines, to_pushed_lines
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.documents import reading
 from vaults.domain.documents.document_model import TRANSCRIPT
 from vaults.domain.documents.reading import TranscriptTotals
 from vaults.domain.import_export.line_import import NumberedLine
 from vaults.domain.import_export.line_rights import WRITER_RIGHTS
-from vaults.domain.import_export.row_writer import count_outcomes
 from vaults.domain.import_export.vault_import import push_of_day
 from vaults.domain.paging import token_budget
 from vaults.domain.text.plurals import pluralize
@@ -157,12 +156,7 @@ async def _push(call: Call, args: TranscriptsArguments) -> PushedLines:
             raise InvalidArgument(f"lines.{number}.kind", f"must be one of {', '.join(PUSHED_KINDS)}")
     lines = [NumberedLine(number, fields) for number, fields in enumerate(args.lines, 1)]
     run, outcomes = await push_of_day(call.vault, call.actor, lines, store_quota(call), WRITER_RIGHTS)
-    rejected = [
-        RejectedLine(line.number, each.reason or "")
-        for line, each in zip(lines, outcomes, strict=False)
-        if each.outcome == "rejected"
-    ]
-    return PushedLines(run.id, len(outcomes), count_outcomes(outcomes), rejected)
+    return to_pushed_lines(run, lines, outcomes)
 
 
 async def _harvest(call: Call) -> HarvestedNow:

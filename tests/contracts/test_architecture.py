@@ -49,6 +49,7 @@ ALLOWED_ENVIRONMENT = {
 
 OUTBOUND = {"httpx", "httpx2", "requests", "urllib.request", "urllib3", "aiohttp", "http.client", "huggingface_hub"}
 ALLOWED_OUTBOUND = {
+    "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
     "auth/jwks.py",  # keys of an outside issuer the operator configured
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names

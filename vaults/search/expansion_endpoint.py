@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from vaults.endpoint_client import open_client
 
 if TYPE_CHECKING:
     import httpx2
@@ -128,7 +128,7 @@ class QueryExpander:
             if self._closed:
                 raise ExpansionUnavailable("the server is stopping")
             if self._client is None:
-                self._client = await asyncio.to_thread(_open_client, url)
+                self._client = await asyncio.to_thread(open_client, url)
             return self._client
 
     def _remember(self, query: str, found: tuple[str, ...]) -> None:
@@ -153,16 +153,3 @@ def usable_variants(document: object, query: str) -> tuple[str, ...]:
 def _to_one_line(text: str) -> str:
     """One line; a lone surrogate, which neither JSON nor SQLite takes, becomes a question mark."""
     return " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
-
-
-def _open_client(url: str) -> httpx2.AsyncClient:
-    """Blocks: the import and the certificates take tenths of a second."""
-    import httpx2
-
-    if urlsplit(url).scheme == "https":
-        context = ssl.create_default_context()
-    else:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; plain http needs none
-    # trust_env=False: no proxy comes from the environment behind the operator's back. The time-out is the caller's.
-    headers = {"accept": "application/json", "accept-encoding": "identity"}
-    return httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, headers=headers, timeout=None)

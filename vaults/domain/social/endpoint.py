@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from vaults.domain.social.api_answer import ApiAnswer, ApiRequest
+from vaults.endpoint_client import open_client
 from vaults.errors import Overloaded, RateLimited, Timeout
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ class MoltbookEndpoint:
             if self._closed:
                 raise Overloaded("the server is stopping")
             if self._client is None:
-                self._client = await asyncio.to_thread(_open_client, self.url)
+                self._client = await asyncio.to_thread(open_client, self.url)
             return self._client
 
 
@@ -122,16 +121,3 @@ def _from_json(body: bytearray) -> Any:
         return json.loads(bytes(body))
     except (ValueError, RecursionError):
         return None
-
-
-def _open_client(url: str) -> httpx2.AsyncClient:
-    """Blocks: the import and the certificates take tenths of a second."""
-    import httpx2
-
-    if urlsplit(url).scheme == "https":
-        context = ssl.create_default_context()
-    else:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; plain http to loopback needs none
-    # trust_env=False: no proxy comes from the environment behind the operator's back. The time-out is ours.
-    headers = {"accept": "application/json", "accept-encoding": "identity"}
-    return httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, headers=headers, timeout=None)

@@ -10,12 +10,11 @@ import asyncio
 import json
 import math
 import random
-import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from vaults.endpoint_client import open_client
 from vaults.transcripts.model_extraction.language_model import MAX_ANSWER, BadAnswer, ModelReply, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -90,7 +89,8 @@ class ModelEndpoint:
         import httpx2
 
         if self._client is None:
-            self._client = await asyncio.to_thread(_open_client, self.url, self.api_key)
+            headers = {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+            self._client = await asyncio.to_thread(open_client, self.url, headers)
         found = bytearray()
         try:
             async with self._client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=body) as response:
@@ -131,17 +131,3 @@ def _read_completion(data: bytes) -> ModelReply:
         raise BadAnswer("the model gave no text")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     return ModelReply(text, tokens if isinstance(tokens, int) and 0 <= tokens < 2**40 else None)
-
-
-def _open_client(url: str, api_key: str | None) -> httpx2.AsyncClient:
-    """Blocks: the import and the certificates take tenths of a second."""
-    import httpx2
-
-    if urlsplit(url).scheme == "https":
-        context = ssl.create_default_context()
-    else:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; plain http needs none
-    headers = {"accept": "application/json", "accept-encoding": "identity"}
-    if api_key:
-        headers["authorization"] = f"Bearer {api_key}"
-    return httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, headers=headers, timeout=None)

@@ -1,4 +1,7 @@
-"""A real server on loopback that misbehaves: nothing is followed, waited for or read without end."""
+"""A real server on loopback that misbehaves: nothing is followed, waited for or read without end.
+
+Covers vaults.endpoint_client.
+"""
 
 from __future__ import annotations
 
