@@ -27,7 +27,6 @@ from vaults.errors import InvalidArgument
 InsightsAction = Literal["evolution", "staleness", "context", "note_intelligence", "growth"]
 
 AROUND_DAYS, STALE_DAYS = 3, 90
-MEMORY_TERMS = ("memory", "memories")
 
 
 class InsightsArguments(Arguments):

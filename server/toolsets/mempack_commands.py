@@ -7,7 +7,6 @@ from server.toolsets.old_command import CommandLine, OldCommand, OurCommand
 
 _SCOPE = {"--repo": True, "--workspace": True}
 _TABLES = {"--full-paths": False}
-_WATCH = {"--thread": True, "--watch": False}
 _INGEST = "a file is brought in with: strongroom import markdown PATH --vault VAULT"
 _SERVE = "clients start what serves them (as mempack mcp), or all share one server: strongroom serve"
 _INIT_FLAGS = {

@@ -24,6 +24,7 @@ from vaults import pool as pools
 from vaults.context import run_in
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
+from vaults.index.shelves import MAIN
 from vaults.vault import Vault
 
 
@@ -160,7 +161,7 @@ async def test_a_harmed_vector_snapshot_only_costs_time(opening: Opening, tmp_pa
             for n in range(20):
                 assert (await _in(services, "main")("remember", content=f"word{n} and word{n + 1}")).ok
             before = (await _in(services, "main")("recall", query="word7", mode="semantic")).content["hits"]
-        snapshot = tmp_path / "vaults" / "main" / projection.SNAPSHOT
+        snapshot = tmp_path / "vaults" / "main" / MAIN.snapshot
         data = bytearray(snapshot.read_bytes())
         match harm:
             case "truncate":

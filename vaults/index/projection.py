@@ -24,7 +24,6 @@ from vaults.settings import IndexSettings
 if TYPE_CHECKING:
     import numpy as np
 
-SNAPSHOT = MAIN.snapshot
 SNAPSHOT_FROM = 2_000
 """Vectors below which reading the rows is as fast as reading a file."""
 

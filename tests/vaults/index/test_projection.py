@@ -127,7 +127,7 @@ async def test_nothing_of_a_purged_vector_is_in_any_file(opening: Opening, repla
         one = (await asker(services)("remember", content="the purged one alone")).content["id"]
         await stored(asker(services), COUNT)
         assert (await asker(services)("recall", query="pile")).ok
-    saved = tmp_path / "vaults" / "main" / projection.SNAPSHOT
+    saved = tmp_path / "vaults" / "main" / MAIN.snapshot
     async with opening() as services:
         async with main_of(services) as vault:
             held = await vault.db.read(lambda tx: tx.value("SELECT vector FROM embeddings ORDER BY passage LIMIT 1"))
@@ -151,5 +151,5 @@ async def test_an_index_that_has_not_seen_a_purge_yet_is_not_saved_as_it_is(
             first = await vault.db.read(lambda tx: tx.value("SELECT vector FROM embeddings ORDER BY passage LIMIT 1"))
             assert (await asker(other)("memory_forget", ids=[one], purge=True)).ok
             await vault.settle()
-            saved = tmp_path / "vaults" / "main" / projection.SNAPSHOT
+            saved = tmp_path / "vaults" / "main" / MAIN.snapshot
             assert not saved.exists() or first not in saved.read_bytes()

@@ -27,7 +27,7 @@ from vaults.transcripts.document_lines import LineMaker
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.harvest import HarvestBatch, HarvestPass, HarvestTally
 from vaults.transcripts.harvest_state import HarvestState
-from vaults.transcripts.known import find_reader
+from vaults.transcripts.known import READERS
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_one_file_can_be_handed_over(home: Path) -> None:
     make_everything(home)
     other = write_lines(home / "talk.jsonl", [{"role": "user", "content": "Hi"}])
     storage = Storage()
-    run(home, storage, files=[(find_reader("jsonl"), other), (find_reader("jsonl"), home / "gone.jsonl")])
+    run(home, storage, files=[(READERS["jsonl"], other), (READERS["jsonl"], home / "gone.jsonl")])
     assert [list(parts.values()) for parts in storage.documents.values()] == [["Hi"]]
 
 

@@ -56,15 +56,6 @@ def find_document(tx: Reader, actor: Actor, ref: str, *, own: bool = False) -> D
     return from_row(row)
 
 
-def find_own(tx: Reader, actor: Actor, external_id: str) -> Document | None:
-    """The document the actor stored under an external id."""
-    row = tx.one(
-        f"SELECT {COLUMNS} FROM documents d WHERE d.external_id = :id AND d.stored_by = :viewer",
-        {"id": external_id, "viewer": actor.identity},
-    )
-    return None if row is None else from_row(row)
-
-
 def list_documents(tx: Reader, actor: Actor, kind: str, limit: int) -> list[tuple[Document, int]]:
     """The documents of a kind the actor may see, last changed first, each with the number of its parts."""
     rows = tx.all(

@@ -9,7 +9,6 @@ from typing import Any
 from uuid_utils import uuid7
 
 from vaults import clock
-from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.documents import indexing, reading
@@ -42,50 +41,10 @@ def prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart])
     return PreparedDocument(fields, ordered, tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens)))
 
 
-async def store_document(vault: Vault, actor: Actor, fields: DocumentFields, parts: Sequence[DocumentPart]) -> Document:
-    """Store a document, or replace what the caller stored before under its external id. Vectors are made in the
-    background. Raises ``StorageFull``."""
-    vault.check_writable()
-    await vault.adopt_model()
-    prepared = await run_in(vault.shared.pool, prepare, vault, fields, parts)
-
-    def write(tx: Writer) -> Document:
-        known = reading.find_own(tx, actor, fields.external_id) if fields.external_id else None
-        if known is None:
-            return insert(vault, tx, actor, prepared)
-        replace_whole(vault, tx, known, prepared)
-        return indexing.read_document(tx, known.seq)
-
-    stored = await vault.db.write(write)
-    vault.start_background_work()
-    return stored
-
-
-async def append_parts(vault: Vault, actor: Actor, document_id: str, parts: Sequence[DocumentPart]) -> int:
-    """Add the parts that are new to a document of the caller's; returns how many. Raises ``NotFound``,
-    ``StorageFull``."""
-    vault.check_writable()
-    await vault.adopt_model()
-
-    def write(tx: Writer) -> int:
-        document = reading.find_document(tx, actor, document_id, own=True)
-        return append(vault, tx, document, parts)
-
-    added = await vault.db.write(write)
-    vault.start_background_work()
-    return added
-
-
-async def remove_documents(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Delete documents of the caller's for good: rows, passages, vectors, and their bytes in the file. An audit row
-    with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
-    done = await remove_batch(vault, actor, ids, reason)
-    await lifecycle.erase_purged(vault)
-    return done
-
-
 async def remove_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """``remove_documents`` as one of many: their bytes stay until ``lifecycle.erase_purged``."""
+    """Delete documents of the caller's for good: rows, passages and vectors; their bytes in the file stay until
+    ``lifecycle.erase_purged``. An audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there,
+    and then deletes none."""
     await vault.disk.make_room()
 
     def delete(tx: Writer) -> list[str]:

@@ -139,7 +139,7 @@ async def _remove(
         await lifecycle.purge_batch(vault, actor, memories, f"import {run.id} undone")
     documents = [str(each.key[0]) for each in doomed if each.kind == "document"]
     if documents:
-        await storage.remove_documents(vault, actor, documents, f"import {run.id} undone")
+        await storage.remove_batch(vault, actor, documents, f"import {run.id} undone")
 
     def write(tx: Writer) -> None:
         for each in doomed:

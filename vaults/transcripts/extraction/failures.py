@@ -53,11 +53,6 @@ def find_error(outcome: str) -> str:
     return cut(usable[0], _EXCERPT_LENGTH) if 0 < len(usable) <= _SHORT else ""
 
 
-def speaks_to_reader(text: str) -> bool:
-    """Whether a text of a tool's addresses whoever reads it, as no message of a program has to."""
-    return _TO_A_READER.search(text) is not None
-
-
 def signature(error: str) -> str:
     """An error without numbers, addresses and quoted names: equal for the same error of two runs."""
     return _VARYING.sub("", error)

@@ -17,8 +17,9 @@ from tests.conftest import Asking
 from tests.people import person
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
-from vaults.domain.documents import indexing, storage
+from vaults.domain.documents import indexing, reading, storage
 from vaults.domain.documents.document_model import Document, DocumentFields, DocumentPart
+from vaults.domain.import_export import document_lines
 from vaults.domain.maintenance.reindexing import reindex
 from vaults.domain.maintenance.verification import verify
 from vaults.errors import NotFound
@@ -58,9 +59,32 @@ def book(**more: Any) -> DocumentFields:
 async def stored(
     vault: Vault, fields: DocumentFields | None = None, parts: tuple[DocumentPart, ...] = TURNS, actor: Actor = OWNER
 ) -> Document:
-    document = await storage.store_document(vault, actor, fields or talk(), parts)
+    """What is stored, in place of what had its external id, with its vectors."""
+    prepared = storage.prepare(vault, fields or talk(), parts)
+    await vault.adopt_model()
+
+    def write(tx: Writer) -> Document:
+        name = prepared.fields.external_id
+        known = document_lines.find_known(tx, actor, name) if name else None
+        if known is None:
+            return storage.insert(vault, tx, actor, prepared)
+        storage.replace_whole(vault, tx, known, prepared)
+        return indexing.read_document(tx, known.seq)
+
+    document = await vault.db.write(write)
+    vault.start_background_work()
     await vault.background.wait()
     return document
+
+
+async def grow(vault: Vault, document: Document, parts: tuple[DocumentPart, ...]) -> None:
+    """Add parts where there are none yet."""
+
+    def write(tx: Writer) -> None:
+        storage.append(vault, tx, reading.find_document(tx, OWNER, document.id, own=True), parts)
+
+    await vault.db.write(write)
+    vault.start_background_work()
 
 
 async def hits(ask: Asking, query: str, **more: Any) -> list[dict[str, Any]]:
@@ -186,8 +210,8 @@ async def test_made_private_it_leaves_the_shared_index(vault: Vault) -> None:
 async def test_only_who_stored_it_removes_it_and_nothing_is_left(vault: Vault) -> None:
     document = await stored(vault)
     with pytest.raises(NotFound):
-        await storage.remove_documents(vault, Actor("local|eve", "eve"), [document.id], None)
-    assert await storage.remove_documents(vault, OWNER, [document.id], "no use") == [document.id]
+        await storage.remove_batch(vault, Actor("local|eve", "eve"), [document.id], None)
+    assert await storage.remove_batch(vault, OWNER, [document.id], "no use") == [document.id]
     for table in ("documents", "document_parts", "passages", "embeddings", "embedding_queue", "item_fields"):
         assert await vault.db.read(lambda tx, table=table: tx.value(f"SELECT COUNT(*) FROM {table}")) == 0, table  # type: ignore[misc]
     assert (await verify(vault)).findings == []
@@ -206,7 +230,7 @@ async def test_however_it_grew_its_passages_are_those_of_the_whole(vault: Vault,
     place = 3
     while place < len(parts):
         step = pick.randint(1, 6)
-        await storage.append_parts(vault, OWNER, grown.id, parts[max(0, place - 2) : place + step])
+        await grow(vault, grown, parts[max(0, place - 2) : place + step])
         place += step
     await vault.background.wait()
     whole = await stored(vault, talk(external_id="whole"), parts)

@@ -14,7 +14,7 @@ from vaults.domain.maintenance import reindexing
 from vaults.domain.maintenance.reindexing import reindex
 from vaults.domain.maintenance.verification import verify
 from vaults.errors import EmbeddingUnavailable
-from vaults.index.projection import SNAPSHOT
+from vaults.index.shelves import MAIN
 from vaults.index.vector_index import SnapshotStamp, VectorChange
 from vaults.vault import Vault
 
@@ -106,21 +106,21 @@ async def test_a_saved_index_that_holds_something_else_is_found(vault: Vault) ->
     last = await vault.db.read(lambda tx: tx.value("SELECT last FROM vector_clock"))
     index = await vault.projection.current(model, last)
     stamp = SnapshotStamp(vault.entry.vault_id, model.key, model.width, 0)
-    index.save(vault.folder / SNAPSHOT, stamp)
+    index.save(vault.folder / MAIN.snapshot, stamp)
     assert await codes(vault) == set()
     index.apply([VectorChange(1, None)], last)
-    index.save(vault.folder / SNAPSHOT, stamp)
+    index.save(vault.folder / MAIN.snapshot, stamp)
     assert await codes(vault) == {"snapshot_differs"}
     away = await vault.db.read(lambda tx: tx.value("SELECT vector FROM embeddings WHERE passage = 2"))
     index.apply([VectorChange(1, away)], last)  # as many as there should be, but another one
-    index.save(vault.folder / SNAPSHOT, stamp)
+    index.save(vault.folder / MAIN.snapshot, stamp)
     assert await codes(vault) == {"snapshot_differs"}
-    (vault.folder / SNAPSHOT).write_bytes(b"torn")
+    (vault.folder / MAIN.snapshot).write_bytes(b"torn")
     report = await verify(vault)
     assert report.agrees
     assert [found.code for found in report.findings] == ["snapshot_unused"]
     await reindex(vault)
-    assert not (vault.folder / SNAPSHOT).exists()
+    assert not (vault.folder / MAIN.snapshot).exists()
 
 
 async def test_vectors_that_are_owed_are_no_disagreement(opening: Opening) -> None:
