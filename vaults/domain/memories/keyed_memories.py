@@ -14,7 +14,7 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.memories import lifecycle
 from vaults.domain.memories.lifecycle import MemoryChange
-from vaults.domain.memories.memory_keys import KEY_COLUMN, VISIBLE, to_owner_key
+from vaults.domain.memories.memory_keys import VISIBLE, to_owner_key
 from vaults.domain.memories.memory_model import COLUMNS, Memory, MemoryFields, from_row
 from vaults.domain.memories.quotas import Quota
 from vaults.domain.memories.storage import PreparedMemory, StoreResult
@@ -45,7 +45,7 @@ def find_keyed(tx: Reader, actor: Actor, given: MemoryFields, prepared: Prepared
     """The memory of the actor's key, archived or expired ones among them. ``given``: as the caller gave it; what it
     does not name stays as it is."""
     row = tx.one(
-        f"SELECT {COLUMNS}, m.seq FROM memories m WHERE m.{KEY_COLUMN} = :key AND {VISIBLE}",
+        f"SELECT {COLUMNS}, m.seq FROM memories m WHERE m.owner_key = :key AND {VISIBLE}",
         {"key": to_owner_key(actor, given.key or ""), "viewer": actor.identity},
     )
     if row is None:

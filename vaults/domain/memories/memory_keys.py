@@ -9,10 +9,6 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.text.fields import hash_parts
 
-KEY_COLUMN = "external_id_of_vault"
-"""Column of a memory's key, with whose it is: unique in the vault. It held external ids once, and SQLite could not drop
-it; using it saves a migration."""
-
 OWNER_LENGTH = 33
 """Characters before the key proper."""
 
@@ -29,7 +25,7 @@ def find_ids(tx: Reader, actor: Actor, keys: Sequence[str]) -> dict[str, str]:
     found = {}
     for key in dict.fromkeys(keys):
         memory_id = tx.value(
-            f"SELECT m.id FROM memories m WHERE m.{KEY_COLUMN} = :key AND {VISIBLE} AND m.archived_at IS NULL"
+            f"SELECT m.id FROM memories m WHERE m.owner_key = :key AND {VISIBLE} AND m.archived_at IS NULL"
             " AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > :now)",
             {"key": to_owner_key(actor, key), "viewer": actor.identity, "now": clock.now()},
         )
@@ -43,19 +39,19 @@ def find_free(tx: Reader, actor: Actor, key: str | None) -> str | None:
     if key is None:
         return None
     owner_key = to_owner_key(actor, key)
-    return None if tx.one(f"SELECT 1 FROM memories WHERE {KEY_COLUMN} = :key", {"key": owner_key}) else owner_key
+    return None if tx.one("SELECT 1 FROM memories WHERE owner_key = :key", {"key": owner_key}) else owner_key
 
 
 def release(tx: Writer, actor: Actor, key: str) -> None:
     """Free a key whose memory its owner cannot see any more: who superseded it made it private."""
     owner_key = to_owner_key(actor, key)
-    tx.run(f"UPDATE memories SET {KEY_COLUMN} = NULL WHERE {KEY_COLUMN} = :key", {"key": owner_key})
+    tx.run("UPDATE memories SET owner_key = NULL WHERE owner_key = :key", {"key": owner_key})
 
 
 def hand_on(tx: Writer, old_id: str, new_id: str) -> None:
     """Give a memory's key to the one that takes its place, unless that has one."""
     ids = {"old": old_id, "new": new_id}
-    key = tx.value(f"SELECT {KEY_COLUMN} FROM memories WHERE id = :old", ids)
+    key = tx.value("SELECT owner_key FROM memories WHERE id = :old", ids)
     if key is not None:
-        tx.run(f"UPDATE memories SET {KEY_COLUMN} = NULL WHERE id = :old", ids)
-        tx.run(f"UPDATE memories SET {KEY_COLUMN} = COALESCE({KEY_COLUMN}, :key) WHERE id = :new", {**ids, "key": key})
+        tx.run("UPDATE memories SET owner_key = NULL WHERE id = :old", ids)
+        tx.run("UPDATE memories SET owner_key = COALESCE(owner_key, :key) WHERE id = :new", {**ids, "key": key})

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from vaults import clock
 from vaults.domain.actors import GLOBAL
-from vaults.domain.memories.memory_keys import KEY_COLUMN, OWNER_LENGTH
+from vaults.domain.memories.memory_keys import OWNER_LENGTH
 from vaults.domain.text.fields import Filled, Label, Tag, check_json_size, clean
 from vaults.memory_types import MemoryType
 
@@ -145,7 +145,7 @@ COLUMNS = (
     "m.id, m.type, m.title, m.content, m.tags, m.keywords, m.metadata, m.entity, m.author, m.workspace, m.thread,"
     " m.applies_to, m.parent, m.position, m.confidence, m.occurred_at, m.expires_at, m.visibility, m.tier,"
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
-    f" m.updated_at, m.anchor_commit, SUBSTR(m.{KEY_COLUMN}, {OWNER_LENGTH + 1})"
+    f" m.updated_at, m.anchor_commit, SUBSTR(m.owner_key, {OWNER_LENGTH + 1})"
 )
 """The columns of ``Memory``, in field order, from alias ``m``."""
 

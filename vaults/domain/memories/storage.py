@@ -282,7 +282,7 @@ def insert_row(tx: Writer, actor: Actor, prepared: PreparedMemory) -> tuple[str,
     seq = tx.insert(
         "INSERT INTO memories (id, external_id, type, title, title_derived, content, content_hash, duplicate_key, tags,"
         " keywords, metadata, entity, author, stored_by, workspace, thread, applies_to, parent, position, confidence,"
-        f" occurred_at, expires_at, visibility, tier, anchor_commit, {memory_keys.KEY_COLUMN}, version, created_at,"
+        " occurred_at, expires_at, visibility, tier, anchor_commit, owner_key, version, created_at,"
         " updated_at) VALUES"
         " (:id, :external_id, :type, :title, :title_derived, :content, :content_hash, :duplicate_key, :tags, :keywords,"
         " :metadata, :entity, :author, :stored_by, :workspace, :thread, :applies_to, :parent, :position, :confidence,"
