@@ -57,9 +57,11 @@ def _stored_text(stored: StoreResult) -> TextAnswer:
     merged = [*outline({"added": stored.added}), *outline({"kept as it was": stored.kept})] if known else []
     near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
     against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
-    under = f" under {to_line(stored.key)}" if stored.key else ""
+    under = f" under the key {to_line(stored.key)}" if stored.key else ""
     done = "Stored" if stored.version is None else f"Changed to version {stored.version}"
-    head = f"{done}{under} {stored.id}: {to_line(stored.title)}{known}{vector}."
+    title = to_line(stored.title)
+    end = "" if title.endswith((".", "!", "?", "…")) else "."
+    head = f"{done}{under}{known}{vector}: {stored.id}, {title}{end}"
     return TextAnswer(head, [*merged, *near, *against], stored.warnings)
 
 
