@@ -21,13 +21,16 @@ class ShownReports:
     def show(self, report: HarvestReport) -> None:
         """One pass."""
         from server.cli.output import say, say_on_stderr
+        from vaults.domain.text.plurals import pluralize
 
         documents, memories, model = report.count("document"), report.count("memory"), report.extraction
         if not self.quiet or documents or memories:
             turns, files = report.seen.turns, report.seen.files
-            say(f"{turns} new turns in {files} transcripts; {memories} memories stored or changed")
+            seen = f"{pluralize(turns, 'new turn')} in {pluralize(files, 'transcript')}"
+            say(f"{seen}; {pluralize(memories, 'memory', 'memories')} stored or changed")
         if model.calls:
-            say(f"the model was asked {model.calls} times and made {model.memories} memories")
+            made = pluralize(model.memories, "memory", "memories")
+            say(f"the model was asked {pluralize(model.calls, 'time')} and made {made}")
         for path, reason in report.seen.failed[:10]:
             say_on_stderr(f"{path}: {reason}")
         for reason in report.rejected:

@@ -120,8 +120,8 @@ def test_a_harvest_asks_the_endpoint(strongroom: Strongroom, day: WorkingDay, co
     assert (ran.code, ran.out.splitlines()) == (
         0,
         [
-            "1 new turns in 1 transcripts; 1 memories stored or changed",
-            "the model was asked 1 times and made 1 memories",
+            "1 new turn in 1 transcript; 1 memory stored or changed",
+            "the model was asked 1 time and made 1 memory",
         ],
     )
     assert ran.err == "left out of an answer of the model: turns: there are none such (1)\n"
@@ -135,7 +135,7 @@ def test_a_harvest_asks_the_command(strongroom: Strongroom, day: WorkingDay) -> 
     command = json.dumps([sys.executable, "-c", f"print({answer!r})"])
     ran = strongroom("harvest", "--vault", "main", "--once", HOME=str(day.home), STRONGROOM_EXTRACTION__COMMAND=command)
     assert (ran.code, ran.err) == (0, "")
-    assert "made 1 memories" in ran.out
+    assert "made 1 memory" in ran.out
     failing = json.dumps([sys.executable, "-c", "print('chat')"])
     day.say("We keep tide tables in SQLite.")
     os.utime(day.path, (1, 1))

@@ -112,7 +112,7 @@ def test_a_later_whole_pass_adds_nothing(strongroom: Strongroom, day: WorkingDay
     assert strongroom("hook", "stop", "--wait", stdin=told(day), HOME=str(day.home)).err == ""
     assert kept(strongroom) == 1
     again = strongroom("harvest", "--once", HOME=str(day.home))
-    assert again.out == "0 new turns in 1 transcripts; 0 memories stored or changed\n"
+    assert again.out == "0 new turns in 1 transcript; 0 memories stored or changed\n"
 
 
 @pytest.mark.parametrize("stdin", ["", "[]", '{"a":', "[" * 100_000, "x" * (hand_over.INPUT_BYTES + 1)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from uuid_utils import uuid7
@@ -78,14 +78,19 @@ def begin(tx: Writer, actor: Actor, source: str, path: str) -> ImportRun:
 
 
 def begin_of_day(tx: Writer, actor: Actor, source: str) -> ImportRun:
-    """The actor's run of a source that began today, or a new one: for what comes in small pieces all day."""
+    """The actor's run of a source that began today, or a new one: for what comes in small pieces all day. Each piece is
+    whole, so the run counts as ended from the start."""
     today = clock.now()[:10]
     row = tx.one(
         f"SELECT {_COLUMNS} FROM import_runs WHERE owner = :owner AND source = :source AND undone_at IS NULL"
         " AND substr(started_at, 1, 10) = :today ORDER BY seq DESC LIMIT 1",
         {"owner": actor.identity, "source": source, "today": today},
     )
-    return begin(tx, actor, source, today) if row is None else _from_row(row)
+    if row is not None:
+        return _from_row(row)
+    run = begin(tx, actor, source, today)
+    tx.run("UPDATE import_runs SET ended_at = started_at WHERE seq = :run", {"run": run.seq})
+    return replace(run, ended_at=run.started_at)
 
 
 def record_counts(tx: Writer, run: int, counts: dict[str, dict[str, int]]) -> None:
