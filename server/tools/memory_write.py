@@ -52,16 +52,16 @@ class RememberArguments(Arguments, MemoryFields):
 
 
 def _stored_text(stored: StoreResult) -> TextAnswer:
-    known = f", known already as {stored.duplicate_of}" if stored.duplicate_of == stored.id else ""
-    vector = ", its vector is still to come" if stored.embedding == "pending" else ""
+    known = " It was known already." if stored.duplicate_of == stored.id else ""
+    vector = " Its vector is still to come." if stored.embedding == "pending" else ""
     merged = [*outline({"added": stored.added}), *outline({"kept as it was": stored.kept})] if known else []
     near = [f"similar: {near.id}, {near.score:g}, {near.title}" for near in stored.similar]
     against = [f"contradicts {other.id}, {other.title}: {other.why}" for other in stored.contradicts]
     under = f" under the key {to_line(stored.key)}" if stored.key else ""
-    done = "Stored" if stored.version is None else f"Changed to version {stored.version}"
+    done = f"Stored {stored.id}" if stored.version is None else f"Changed {stored.id} to version {stored.version}"
     title = to_line(stored.title)
     end = "" if title.endswith((".", "!", "?", "…")) else "."
-    head = f"{done}{under}{known}{vector}: {stored.id}, {title}{end}"
+    head = f"{done}{under}: {title}{end}{known}{vector}"
     return TextAnswer(head, [*merged, *near, *against], stored.warnings)
 
 

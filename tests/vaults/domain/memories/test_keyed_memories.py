@@ -151,6 +151,6 @@ async def test_a_key_survives_an_export(ask: Asking, services: Services, tmp_pat
 
 async def test_what_was_stored_is_said_in_one_sentence(ask: Asking) -> None:
     first = await ask("remember", content="Deploys run on Monday.", key="deploys")
-    assert first.text.splitlines()[0] == f"Stored under the key deploys: {first.content['id']}, Deploys run on Monday."
+    assert first.text.splitlines()[0] == f"Stored {first.content['id']} under the key deploys: Deploys run on Monday."
     plain = await ask("remember", content="The harbour opens at nine", title="Harbour")
-    assert plain.text.splitlines()[0] == f"Stored: {plain.content['id']}, Harbour."
+    assert plain.text.splitlines()[0] == f"Stored {plain.content['id']}: Harbour."
