@@ -25,7 +25,7 @@ async def said(site, tool, **arguments):
     return answer["isError"], text
 
 
-@pytest_asyncio.fixture(loop_scope="session", scope="module", autouse=True)
+@pytest_asyncio.fixture(loop_scope="session", scope="session", autouse=True)
 async def notes(site):
     async with raw(site, "writer", "nano-brain") as caller:
         for path, content in NOTES.items():
