@@ -10,8 +10,8 @@ from typing import Any, Literal
 from vaults.domain.actors import GLOBAL
 from vaults.domain.text.fields import hash_parts
 
-DocumentKind = Literal["document", "transcript"]
-KINDS: tuple[DocumentKind, ...] = ("document", "transcript")
+DocumentKind = Literal["document", "transcript", "code"]
+KINDS: tuple[DocumentKind, ...] = ("document", "transcript", "code")
 TRANSCRIPT = "transcript"
 """The kind, and the format, of a conversation."""
 
@@ -47,6 +47,8 @@ class DocumentFields:
     thread: str | None = None
     author: str | None = None
     visibility: Literal["shared", "private"] = "shared"
+    mime: str | None = None
+    source_hash: str | None = None  # SHA-256 of the bytes it was read from
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -63,7 +65,7 @@ class Document:
 
 FIELD_COLUMNS = (
     "kind", "format", "title", "created_at", "modified_at", "external_id", "uri", "workspace", "collection", "thread",
-    "author", "visibility", "metadata",
+    "author", "visibility", "mime", "source_hash", "metadata",
 )  # fmt: skip
 """The columns of ``DocumentFields``, in its order."""
 

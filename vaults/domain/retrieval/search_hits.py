@@ -155,6 +155,7 @@ _KINDS: dict[str, tuple[str, str, Callable[[Any], HitSource]]] = {
     "note": (note_rows.COLUMNS, "notes n ON n.seq = p.item", note_rows.from_row),
     "document": _OF_PART,
     "transcript": _OF_PART,
+    "code": _OF_PART,
 }
 """For each kind of item: its columns, its table, and how to read the columns' values."""
 

@@ -1,0 +1,1 @@
+"""Source code as symbols: cut, named and related. Pure; knows no vault."""

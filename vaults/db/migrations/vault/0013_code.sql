@@ -1,0 +1,1 @@
+-- Symbols of source code, and where they are named.

@@ -1,0 +1,1 @@
+-- What was let go to keep a limit, and why.

@@ -1,0 +1,1 @@
+"""Collections: folders of files that a vault reads besides its notes."""
