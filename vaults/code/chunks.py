@@ -1,4 +1,7 @@
-"""From a file's lines and symbols to chunks that cover it: a symbol each, long ones cut, small neighbours joined. Pure."""
+"""From a file's lines and symbols to chunks that cover it: a symbol each, long ones cut, small neighbours joined.
+
+Pure.
+"""
 
 from __future__ import annotations
 

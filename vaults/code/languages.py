@@ -128,7 +128,9 @@ LANGUAGES = (
     ),
     SourceLanguage("kotlin", (".kt", ".kts"), ("tree_sitter_kotlin", "language"), members=True),
     SourceLanguage("scala", (".scala", ".sc"), ("tree_sitter_scala", "language"), names=_TYPED, members=True),
-    SourceLanguage("swift", (".swift",), ("tree_sitter_swift", "language"), names=("simple_identifier", "type_identifier")),
+    SourceLanguage(
+        "swift", (".swift",), ("tree_sitter_swift", "language"), names=("simple_identifier", "type_identifier")
+    ),
     SourceLanguage("lua", (".lua",), ("tree_sitter_lua", "language"), comments=("--",), attributes=(), index=("init",)),
 )  # fmt: skip
 
