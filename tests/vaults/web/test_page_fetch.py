@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from vaults.web.listed_hosts import ListedHosts
+from vaults.listed_hosts import ListedHosts
 from vaults.web.page_fetch import PageFailed, PageFetcher, PageLimits, PageVersion
 from vaults.web.robots import KEPT_S, RobotsCache
 
@@ -220,7 +220,7 @@ async def test_what_is_gone_broken_or_silent_is_said(site: Site) -> None:
 
 
 def test_rules_of_a_site_are_read_again_after_a_while() -> None:
-    from vaults.web.listed_hosts import parse_address
+    from vaults.listed_hosts import parse_address
 
     now = 0.0
     cache, address = RobotsCache(lambda: now), parse_address("https://docs.example.org/x")
