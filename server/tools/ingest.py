@@ -181,7 +181,7 @@ async def _ingest_place(call: Call, args: IngestArguments, quota: StoreQuota) ->
 def _locate(call: Call, uri: str) -> tuple[FolderPlace, bool]:
     """Where a file or folder is, and whether that is below the vault's own folder, served in place to one person.
     Raises ``InvalidArgument`` for what is nowhere the operator allows."""
-    roots = [Path(each) for each in call.vault.shared.ingest.roots]
+    roots = [each for each in map(Path, call.vault.shared.ingest.roots) if not _holds(each, call.services.data)]
     own = call.vault.entry.path if call.caller.transport != "http" else None
     path = _to_path(uri)
     if own is not None:
@@ -190,6 +190,13 @@ def _locate(call: Call, uri: str) -> tuple[FolderPlace, bool]:
             path = str(own / path)
     place = locate(path, roots)
     return place, place.root == own
+
+
+def _holds(root: Path, data: Path) -> bool:
+    """Whether a folder holds the server's own files, its keys among them, or is among these. An operator who lists one
+    did not mean that."""
+    where, kept = root.resolve(), data.resolve()
+    return where.is_relative_to(kept) or kept.is_relative_to(where)
 
 
 def _to_path(uri: str) -> str:

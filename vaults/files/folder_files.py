@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from vaults.clock import to_text
-from vaults.errors import InvalidArgument, StrongroomError
+from vaults.errors import InvalidArgument, NotFound, StrongroomError
 from vaults.files.failures import translate_os_errors
 from vaults.files.file_content import read_file
 from vaults.files.folders import VaultRoot, open_subfolder, path_segments
@@ -59,7 +59,7 @@ class ReadFile:
     """A file's bytes, and when it was last changed."""
 
     data: bytes
-    modified_at: str
+    modified_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,23 @@ def locate(path: str, roots: Sequence[Path]) -> FolderPlace:
     for root in roots:
         for start in dict.fromkeys((root, root.resolve())):
             if asked.is_relative_to(start):
-                return FolderPlace(root, asked.relative_to(start).parts)
+                return _visible(FolderPlace(root, asked.relative_to(start).parts))
     raise InvalidArgument(
         "uri", "is in no folder from which files may be read", hint="the operator lists them: setting ingest.roots"
     )
 
 
+def _visible(place: FolderPlace) -> FolderPlace:
+    """The place, unless a hidden name leads there: what programs keep to themselves, such as keys, is theirs."""
+    if any(map(is_left_out, place.names)):
+        raise InvalidArgument("uri", "leads through a hidden name, or a folder that programs keep")
+    return place
+
+
 def is_folder(place: FolderPlace) -> bool:
     """Whether it is a folder. Raises ``NotFound`` and ``InvalidArgument`` for a link on the way."""
+    if not place.root.is_dir():
+        raise NotFound("the folder from which files may be read is not there")
     with translate_os_errors(place.path or "."):
         if not place.names:
             return True
@@ -107,7 +116,14 @@ def read_whole(place: FolderPlace, limit: int) -> ReadFile:
         raise InvalidArgument("uri", "is a folder")
     with translate_os_errors(place.path), VaultRoot(place.root).folder(place.names[:-1]) as above:
         content = read_file(above, place.names[-1], place.path, limit)
-    return ReadFile(content.data, to_text(datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC)))
+    return ReadFile(content.data, _to_time(content.stamp.mtime_ns))
+
+
+def _to_time(nanoseconds: int) -> str | None:
+    """A file's time; None for one that is in no year people know."""
+    with suppress(ValueError, OverflowError, OSError):
+        return to_text(datetime.fromtimestamp(nanoseconds / 1e9, UTC))
+    return None
 
 
 def find_files(place: FolderPlace) -> FolderFiles:
