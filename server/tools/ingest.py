@@ -155,8 +155,8 @@ async def _ingest_one(call: Call, args: IngestArguments, quota: StoreQuota) -> S
     if args.content is not None:
         return await take_in_text(call.vault, call.actor, args.content, source, quota)
     if args.data is not None:
-        given = GivenFile(_decode(args.data, call.vault.shared.ingest.max_bytes), source, args.mime)
-        return await take_in(call.vault, call.actor, given, quota)
+        data = await run_in(call.vault.shared.pool, _decode, args.data, call.vault.shared.ingest.max_bytes)
+        return await take_in(call.vault, call.actor, GivenFile(data, source, args.mime), quota)
     return await take_in_page(call.vault, call.actor, source, quota)
 
 
