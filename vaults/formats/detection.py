@@ -8,6 +8,7 @@ import zipfile
 from pathlib import PurePosixPath
 
 from vaults.formats.known import BY_MIME, BY_NAME, BY_SUFFIX, TEXT, FileFormat
+from vaults.formats.packed_file import DAMAGED
 from vaults.formats.parsed_document import ParseFailed
 from vaults.formats.text_encoding import has_bom
 
@@ -79,8 +80,8 @@ def _find_in_zip(data: bytes) -> FileFormat:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             names = set(packed.namelist())
-            kind = packed.read("mimetype")[:100].decode("ascii", "replace").strip() if "mimetype" in names else ""
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError):
+            kind = _read_kind(packed) if "mimetype" in names else ""
+    except DAMAGED:
         raise ParseFailed("damaged", "the file is damaged or incomplete") from None
     if kind in BY_MIME:
         return BY_MIME[kind]
@@ -92,6 +93,11 @@ def _find_in_zip(data: bytes) -> FileFormat:
     raise ParseFailed(
         "unsupported", "the file is an archive, or a document of a kind that is not read: unpack it first"
     )
+
+
+def _read_kind(packed: zipfile.ZipFile) -> str:
+    with packed.open("mimetype") as member:
+        return member.read(100).decode("ascii", "replace").strip()
 
 
 def _find_text(data: bytes, named: FileFormat | None, mime: str | None) -> FileFormat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from vaults.formats.office_package import (
@@ -25,6 +26,13 @@ from vaults.formats.table_text import to_table
 MIME = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING = re.compile(r"heading\s*([1-9])\Z", re.IGNORECASE)
+_LIST = re.compile(r"list (?:bullet|number)\s*([1-9])?\Z", re.IGNORECASE)
+MAX_BASED = 10
+"""How many styles one may be based on, one on another."""
+
+MAX_HEADING = 500
+"""Characters above which a paragraph is no heading, whatever its style."""
+
 _NEVER_READ = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "pPr", "rPr", "footnoteRef"})
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _CONTAINERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag", "AlternateContent", "Choice"})
@@ -36,7 +44,7 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     main = find_main_member(packed)
     relations = read_relations(packed, main)
     related = {each.kind: each.target for each in relations.values() if not each.external}
-    reader = _BodyReader(_read_levels(packed, related.get("styles")), relations)
+    reader = _BodyReader(_read_styles(packed, related.get("styles")), relations)
     body = find_child(packed.read_xml(main), "body")
     reader.read(body if body is not None else ())
     for kind in ("footnotes", "endnotes"):
@@ -59,48 +67,74 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     )
 
 
-def _read_levels(packed: PackedFile, member: str | None) -> dict[str, int]:
-    """The level of each style that makes a heading, by its id; 0 for the title's."""
+@dataclass(frozen=True, slots=True)
+class ParagraphStyle:
+    """What a style makes of a paragraph. ``level``: a heading of that level, the title where it is 0; ``item``: an item
+    of a list, so deep."""
+
+    level: int | None = None
+    item: int | None = None
+
+
+PLAIN = ParagraphStyle()
+
+
+def _read_styles(packed: PackedFile, member: str | None) -> dict[str, ParagraphStyle]:
+    """The styles that make something of a paragraph, by their ids."""
     root = packed.find_xml(member) if member else None
-    levels: dict[str, int] = {}
+    styles: dict[str, ParagraphStyle] = {}
     based: dict[str, str] = {}
     for style in root if root is not None else ():
         key = find_value(style, "styleId")
         if local_name(style) != "style" or key is None:
             continue
-        level = _level_of_style(style)
-        if level is not None:
-            levels[key] = level
-        parent = find_child(style, "basedOn")
-        if parent is not None:
-            based[key] = find_value(parent, "val") or ""
-    for key, parent_key in based.items():
-        if key not in levels and parent_key in levels:
-            levels[key] = levels[parent_key]
-    return levels
+        styles[key] = _read_style(style)
+        based[key] = _value_at(style, "basedOn") or ""
+    return {key: _inherit(key, styles, based) for key in styles}
 
 
-def _level_of_style(style: Any) -> int | None:
-    named = find_child(style, "name")
-    name = (find_value(named, "val") or "") if named is not None else ""
+def _inherit(key: str, styles: dict[str, ParagraphStyle], based: dict[str, str]) -> ParagraphStyle:
+    """A style that says nothing is as the one it is based on."""
+    for _ in range(MAX_BASED):
+        if styles.get(key, PLAIN) != PLAIN or key not in based:
+            break
+        key = based[key]
+    return styles.get(key, PLAIN)
+
+
+def _read_style(style: Any) -> ParagraphStyle:
+    name = _value_at(style, "name") or ""
     if name.lower() == "title":
-        return 0
-    found = _HEADING.match(name)
-    return int(found[1]) if found else _outline_level(style)
+        return ParagraphStyle(level=0)
+    heading, item = _HEADING.match(name), _LIST.match(name)
+    depth = int(item[1] or 1) - 1 if item else _item_depth(style)
+    return ParagraphStyle(int(heading[1]) if heading else _outline_level(style), depth)
+
+
+def _value_at(element: Any, *path: str) -> str | None:
+    found = find_child(element, *path)
+    return find_value(found, "val") if found is not None else None
+
+
+def _item_depth(element: Any) -> int | None:
+    """How deep an item of a list a paragraph is by its properties."""
+    if find_child(element, "pPr", "numPr") is None or _value_at(element, "pPr", "numPr", "numId") == "0":
+        return None
+    depth = _value_at(element, "pPr", "numPr", "ilvl")
+    return min(int(depth), 8) if depth and depth.isdigit() else 0
 
 
 def _outline_level(element: Any) -> int | None:
     """The level by the properties of a paragraph; 9 of them says that it is none."""
-    level = find_child(element, "pPr", "outlineLvl")
-    value = find_value(level, "val") if level is not None else None
+    value = _value_at(element, "pPr", "outlineLvl")
     return int(value) + 1 if value and value.isdigit() and int(value) < 9 else None
 
 
 class _BodyReader:
     """Reads paragraphs and tables, whatever they are wrapped in."""
 
-    def __init__(self, levels: dict[str, int], relations: dict[str, Relation]) -> None:
-        self._levels = levels
+    def __init__(self, styles: dict[str, ParagraphStyle], relations: dict[str, Relation]) -> None:
+        self._styles = styles
         self._relations = relations
         self.sections = SectionBuilder()
         self.title: str | None = None
@@ -124,27 +158,21 @@ class _BodyReader:
 
     def _read_paragraph(self, paragraph: Any) -> None:
         text = self._text_of(paragraph).strip()
-        level = self._level_of(paragraph)
-        if level is None or len(text) > 500:
-            self.sections.add_block(f"{_list_prefix(paragraph)}{text}" if text else "")
+        style = self._styles.get(_value_at(paragraph, "pPr", "pStyle") or "", PLAIN)
+        own, item = _outline_level(paragraph), _item_depth(paragraph)
+        level = style.level if own is None else own
+        if level is None or len(text) > MAX_HEADING:
+            depth = style.item if item is None else item
+            self.sections.add_block(text if depth is None or not text else f"{'  ' * depth}- {text}")
         elif level:
             self.sections.add_heading(level, text)
         else:
             self.title = self.title or text or None
             self.sections.add_block(text)
 
-    def _level_of(self, paragraph: Any) -> int | None:
-        own = _outline_level(paragraph)
-        style = find_child(paragraph, "pPr", "pStyle")
-        named = self._levels.get(find_value(style, "val") or "") if style is not None else None
-        return own if own is not None else named
-
     def _read_rows(self, table: Any) -> Iterator[list[str]]:
         for row in _unwrap(table, "tr"):
-            yield [
-                " ".join(self._text_of(each) for each in cell.iter() if local_name(each) == "p")
-                for cell in _unwrap(row, "tc")
-            ]
+            yield [" ".join(map(self._text_of, _list_paragraphs(cell))) for cell in _unwrap(row, "tc")]
 
     def _text_of(self, element: Any) -> str:
         """The text in an element, links as text (address)."""
@@ -156,7 +184,7 @@ class _BodyReader:
             name = local_name(each)
             if event == "end":
                 texts.append(self._after(each, name))
-            elif name in _NEVER_READ or (name == "p" and each is not element and _is_nested(each, element)):
+            elif name in _NEVER_READ:
                 walk.skip_subtree()
             elif name == "t":
                 texts.append(each.text or "")
@@ -174,11 +202,15 @@ class _BodyReader:
         return ""
 
 
-def _is_nested(paragraph: Any, outer: Any) -> bool:
-    """Whether a paragraph within a cell belongs to it through another paragraph, which reads it itself."""
-    return local_name(outer) == "tc" and any(
-        local_name(above) == "p" for above in paragraph.iterancestors() if above is not outer
-    )
+def _list_paragraphs(cell: Any) -> Iterator[Any]:
+    """All paragraphs of a cell, but for those within another, as text boxes are, which is read with it."""
+    from lxml import etree
+
+    walk = etree.iterwalk(cell, events=("start",))
+    for _, each in walk:
+        if local_name(each) == "p":
+            yield each
+            walk.skip_subtree()
 
 
 def _unwrap(elements: Any, *names: str) -> Iterator[Any]:
@@ -193,12 +225,3 @@ def _unwrap(elements: Any, *names: str) -> Iterator[Any]:
             yield each
         elif local_name(each) in _CONTAINERS:
             waiting.append(iter(each))
-
-
-def _list_prefix(paragraph: Any) -> str:
-    numbering = find_child(paragraph, "pPr", "numPr")
-    if numbering is None:
-        return ""
-    level = find_child(numbering, "ilvl")
-    value = find_value(level, "val") if level is not None else None
-    return f"{'  ' * min(int(value), 8) if value and value.isdigit() else ''}- "

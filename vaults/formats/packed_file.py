@@ -25,7 +25,8 @@ HEAD_BYTES = 65_536
 _LARGE = 8 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what the others unpack to has no bound
 _ENCRYPTED = 1
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+"""What reading a damaged zip raises."""
 
 
 class PackedFile:
@@ -34,7 +35,7 @@ class PackedFile:
     def __init__(self, data: bytes, limits: ParseLimits) -> None:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except _DAMAGED:
+        except DAMAGED:
             raise ParseFailed("damaged", "the file is damaged or incomplete") from None
         members = self._zip.infolist()
         self._members = {each.filename: each for each in members}
@@ -63,7 +64,7 @@ class PackedFile:
             with self._zip.open(member) as opened:
                 # Never more than the member is declared to have, which is within the limits.
                 data = opened.read(self._room + 1 if most is None else most)
-        except _DAMAGED:
+        except DAMAGED:
             raise ParseFailed("damaged", "the file is damaged or incomplete") from None
         self._room -= len(data)
         if self._room < 0:

@@ -122,11 +122,6 @@ class ParserPool:
         self._busy.add(worker)
         try:
             yield worker
-        except BaseException as failure:
-            # Of these the worker says itself that it is as good as before; any other may have left it half-way.
-            if not isinstance(failure, ParseFailed):
-                worker.kill()
-            raise
         finally:
             self._busy.discard(worker)
             self._give_back(worker)

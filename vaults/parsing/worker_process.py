@@ -53,7 +53,7 @@ class WorkerProcess:
         told = {"limits": asdict(options.limits), "reader": options.reader, "parent": os.getpid()}
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "vaults.parsing.worker", to_json(told).decode()),
+                *(sys.executable, "-B", "-P", "-m", "vaults.parsing.worker", to_json(told).decode()),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,  # what a library prints may quote the file
