@@ -45,6 +45,7 @@ from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
+from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import VaultEntry
 from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.ranking_cache import RankingCache
@@ -55,6 +56,7 @@ from vaults.settings import (
     ExpansionSettings,
     HygieneSettings,
     IndexSettings,
+    IngestSettings,
     LinkSettings,
     NotesSettings,
     RerankSettings,
@@ -64,6 +66,7 @@ from vaults.settings import (
     TelemetrySettings,
 )
 from vaults.vault_disk import VaultDisk
+from vaults.web.page_fetch import PageFetcher
 
 DATABASE_FILE = "vault.db"
 
@@ -122,6 +125,11 @@ class SharedResources:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
+    parsers: ParserPool = field(default_factory=ParserPool)
+    """What reads files. Starts no process before it has a file."""
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    web: PageFetcher | None = None
+    """What reads pages; None where no operator listed a host."""
 
 
 class Vault:
