@@ -56,6 +56,7 @@ from vaults.settings import (
     ExpansionSettings,
     HygieneSettings,
     IndexSettings,
+    IngestSettings,
     LinkSettings,
     NotesSettings,
     RerankSettings,
@@ -65,6 +66,7 @@ from vaults.settings import (
     TelemetrySettings,
 )
 from vaults.vault_disk import VaultDisk
+from vaults.web.page_fetch import PageFetcher
 
 DATABASE_FILE = "vault.db"
 
@@ -125,6 +127,9 @@ class SharedResources:
     links: LinkSettings = field(default_factory=LinkSettings)
     parsers: ParserPool = field(default_factory=ParserPool)
     """What reads files. Starts no process before it has a file."""
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    web: PageFetcher | None = None
+    """What reads pages; None where no operator listed a host."""
 
 
 class Vault:
