@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of
+from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of, file_name
 from vaults.domain.text.fields import hash_parts
 from vaults.index.blocks import SEPARATOR
 from vaults.index.chunker import estimate_tokens
@@ -90,5 +90,5 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
 
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
     """Words a passage is found by besides its text; by those of the whole document its first part is found."""
-    whole = (fields.title, (fields.uri or "").rpartition("/")[2]) if part.position == 0 else ()
+    whole = (fields.title, file_name(fields) or "") if part.position == 0 else ()
     return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or ""]
