@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL
 from vaults.domain.documents import document_model
-from vaults.domain.documents.document_model import Document, DocumentPart
+from vaults.domain.documents.document_model import TRANSCRIPT, Document, DocumentPart
 from vaults.domain.documents.indexing import to_type
 from vaults.domain.documents.reading import describe_place, to_reference
 from vaults.domain.memories import memory_model
@@ -127,7 +127,10 @@ class FoundPart:
 
     @property
     def place(self) -> str:
-        return describe_place(self.first, self.last, self.document.fields.kind)
+        """Where it stands, for people: "contract.pdf, page 12"."""
+        fields = self.document.fields
+        place, name = describe_place(self.first, self.last, fields.kind), document_model.file_name(fields)
+        return place if fields.kind == TRANSCRIPT or name in (None, fields.title) else f"{name}, {place}"
 
 
 HitSource: TypeAlias = Memory | NoteSummary | FoundPart
