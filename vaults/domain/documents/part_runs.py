@@ -102,5 +102,4 @@ def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
 def _code_words(fields: DocumentFields, part: DocumentPart) -> list[str]:
     if fields.kind != "code":
         return []
-    return identifiers.to_search_words(f"{part.heading or ''}
-{part.text}", MAX_WORDS)
+    return identifiers.to_search_words(f"{part.heading or ''} {part.text}", MAX_WORDS)

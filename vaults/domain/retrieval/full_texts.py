@@ -288,7 +288,9 @@ def _of_document(opened: OpenDocument, limits: FetchLimits, left: int, result: F
         "thread": fields.thread, "workspace": fields.workspace, "collection": fields.collection, "parts": shown,
         "created_at": fields.created_at, "modified_at": fields.modified_at,
     }  # fmt: skip
-    own = opened.symbol or document.id if opened.position is None else reading.to_reference(document.id, opened.position)
+    own = (
+        opened.symbol or document.id if opened.position is None else reading.to_reference(document.id, opened.position)
+    )
     result.sizes[own] = len(whole)
     return FetchedItem(
         id=own,
