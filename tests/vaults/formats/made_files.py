@@ -81,9 +81,10 @@ def make_pdf(
     """A PDF with these texts, a line of each per line; ``outline``: headings and the pages, from 0, they lead to."""
     texts, entries = list(pages), list(outline)
     first_page, first_entry = 5, 5 + 2 * len(texts)
+    kids = " ".join(f"{first_page + 2 * at} 0 R" for at in range(len(texts)))
     objects = {
         1: f"<< /Type /Catalog /Pages 2 0 R {'/Outlines 4 0 R' if entries else ''} >>",
-        2: f"<< /Type /Pages /Count {len(texts)} /Kids [{' '.join(f'{first_page + 2 * at} 0 R' for at in range(len(texts)))}] >>",
+        2: f"<< /Type /Pages /Count {len(texts)} /Kids [{kids}] >>",
         3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         4: f"<< /First {first_entry} 0 R /Last {first_entry + len(entries) - 1} 0 R >>"
         if entries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import zipfile
+from contextlib import suppress
 from email.message import EmailMessage
 
 import pytest
@@ -46,10 +47,8 @@ SAMPLES = {
 
 
 def attempt(name: str, data: bytes) -> None:
-    try:
+    with suppress(ParseFailed):
         parse_as(BY_NAME[name], data, LIMITS)
-    except ParseFailed as failure:
-        assert failure.message
 
 
 @pytest.mark.parametrize("name", SAMPLES)

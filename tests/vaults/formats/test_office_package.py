@@ -7,7 +7,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 import pytest
@@ -51,7 +51,8 @@ def test_a_docx_has_sections_lists_and_tables_in_order() -> None:
 def test_a_docx_keeps_links_and_insertions_and_drops_what_was_deleted() -> None:
     link = '<w:hyperlink r:id="hyperlink1"><w:r><w:t>docs</w:t></w:r></w:hyperlink>'
     changes = "<w:ins><w:r><w:t> new</w:t></w:r></w:ins><w:del><w:r><w:delText> old</w:delText></w:r></w:del>"
-    notes = f'<w:footnotes xmlns:w="{W}"><w:footnote w:type="separator"/><w:footnote>{make_paragraph("See §2.")}</w:footnote></w:footnotes>'
+    note = f'<w:footnote w:type="separator"/><w:footnote>{make_paragraph("See §2.")}</w:footnote>'
+    notes = f'<w:footnotes xmlns:w="{W}">{note}</w:footnotes>'
     data = make_docx(
         make_paragraph("See ", within=link + changes),
         {"word/footnotes.xml": notes},
@@ -72,10 +73,11 @@ def test_a_text_box_in_a_table_is_read_once() -> None:
 
 def make_pptx(*slides: str, notes: str = "") -> bytes:
     listed = "".join(f'<p:sldId r:id="slide{number}"/>' for number in range(len(slides), 0, -1))
+    order = f"<p:sldIdLst>{listed}</p:sldIdLst>"
     files: dict[str, str | bytes] = {
         "[Content_Types].xml": "<Types/>",
         "_rels/.rels": make_relations(officeDocument="ppt/presentation.xml"),
-        "ppt/presentation.xml": f'<p:presentation xmlns:p="{P}" xmlns:r="{R}"><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>',
+        "ppt/presentation.xml": f'<p:presentation xmlns:p="{P}" xmlns:r="{R}">{order}</p:presentation>',
         "ppt/_rels/presentation.xml.rels": make_relations(
             **{f"slide{number}": f"slides/slide{number}.xml" for number in range(1, len(slides) + 1)}
         ),
@@ -130,7 +132,7 @@ def test_rows_of_a_sheet_come_in_ranges_that_repeat_the_header() -> None:
         sheet.title = "Costs"
         sheet.append(["Item", "Cost", "Due"])
         for number in range(300):
-            sheet.append([f"item {number}", number / 2, datetime(2024, 1, 2)])
+            sheet.append([f"item {number}", number / 2, date(2024, 1, 2)])
         book.create_sheet("Empty")
 
     parsed = read(make_xlsx(fill))

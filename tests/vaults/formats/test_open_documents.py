@@ -35,7 +35,8 @@ def test_an_odt_has_sections_lists_and_tables_in_order() -> None:
     )
     parsed = read(
         make_odt(
-            '<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:h text:outline-level="1">Top</text:h>'
+            "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+            '<text:h text:outline-level="1">Top</text:h>'
             '<text:p>a<text:s text:c="2"/>b <text:a xlink:href="https://example.org">link</text:a> tail</text:p>'
             "<text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>in</text:p>"
             '</text:list-item></text:list></text:list-item></text:list><text:h text:outline-level="2">Sub</text:h>'
