@@ -20,7 +20,7 @@ def write_pdfs(folder: Path, count: int, pages: int, seed: int = 16) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     text, size = TextWriter(seed), 0
     for number in range(count):
-        data = _to_pdf(
+        data = to_pdf(
             f"Paper {number}",
             [[text.sentence() for _ in range(SENTENCES_A_PAGE)] for _ in range(pages)],
         )
@@ -29,7 +29,8 @@ def write_pdfs(folder: Path, count: int, pages: int, seed: int = 16) -> int:
     return size
 
 
-def _to_pdf(title: str, pages: list[list[str]]) -> bytes:
+def to_pdf(title: str, pages: list[list[str]]) -> bytes:
+    """A file of pages of sentences, each page under a heading with its number."""
     first = 6  # the number of the first page's object
     kids = b" ".join(b"%d 0 R" % (first + 2 * page) for page in range(len(pages)))
     objects = [
