@@ -16,7 +16,7 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
-from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
 
 EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 
@@ -51,7 +51,7 @@ class Consumer:
 
 @asynccontextmanager
 async def watching(root: Path, **settings: Any) -> AsyncIterator[Consumer]:
-    watcher = Watcher(root, **{"debounce_s": 0.05, **settings})
+    watcher = Watcher(root, times=WatchTimes(**{"debounce_s": 0.05, **settings}))
     consumer = Consumer(watcher)
     try:
         assert await consumer.next() == EVERYTHING
