@@ -43,6 +43,7 @@ from vaults.embed.cross_encoder_model import CrossEncoderOptions
 from vaults.embed.service import EmbeddingService
 from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_permissions
 from vaults.observer import NullObserver, Observer
+from vaults.parsing.parser_pool import ParserPool
 from vaults.pool import VaultPool
 from vaults.registry_cache import RegistryCache
 from vaults.search.expansion_endpoint import QueryExpander
@@ -259,6 +260,8 @@ def _make_shared(
         )
     )
     stack.push_async_callback(cross.close)
+    parsers = ParserPool(settings.ingest)
+    stack.push_async_callback(parsers.close)
     expander = QueryExpander(expansion.endpoint, expansion.timeout_s, expansion.cache)
     stack.push_async_callback(expander.close)
     return SharedResources(
@@ -282,6 +285,7 @@ def _make_shared(
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
         links=_link_settings(settings),
+        parsers=parsers,
     )
 
 

@@ -28,6 +28,7 @@ from vaults.settings import (
     ExtractionSettings,
     HygieneSettings,
     IndexSettings,
+    IngestSettings,
     LinkSettings,
     NotesSettings,
     RerankSettings,
@@ -125,6 +126,7 @@ class Settings(SettingsSection):
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
     notes: NotesSettings = NotesSettings()
+    ingest: IngestSettings = IngestSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
     extraction: ExtractionSettings = ExtractionSettings()

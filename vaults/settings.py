@@ -321,6 +321,20 @@ class LinkSettings(SettingsSection):
     ] = ("proper-nouns", "single-caps", "camel-case", "acronyms", "quoted-terms", "ticket-refs")
 
 
+class IngestSettings(SettingsSection):
+    """Reading files into documents, each in a process with limits of its own."""
+
+    workers: Annotated[int, Field(ge=1, le=64, description="files read at once, each by a process of its own")] = 2
+    parse_seconds: Annotated[float, Field(gt=0, description="seconds reading one file may take")] = 60.0
+    parse_memory: Annotated[
+        int, Field(ge=256 * 1024 * 1024, description="bytes of address space of a process that reads files")
+    ] = 1024 * 1024 * 1024
+    max_file: Annotated[int, Field(ge=1024, description="bytes of a file at most")] = 100 * 1024 * 1024
+    max_pages: Annotated[
+        int, Field(ge=1, description="pages, slides or sheets read of a file; what follows is left out, and said")
+    ] = 2000
+
+
 def _check_over_tls(url: str | None) -> str | None:
     """A key is sent there: over TLS, or not over a network at all."""
     if url is None:

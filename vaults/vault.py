@@ -45,6 +45,7 @@ from vaults.index import backfill, embeddings
 from vaults.index.projection import Projection
 from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
+from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import VaultEntry
 from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.ranking_cache import RankingCache
@@ -122,6 +123,8 @@ class SharedResources:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
+    parsers: ParserPool = field(default_factory=ParserPool)
+    """What reads files. Starts no process before it has a file."""
 
 
 class Vault:

@@ -47,7 +47,17 @@ ALLOWED_ENVIRONMENT = {
     "ops/worker_metrics.py",  # writes one variable that prometheus_client takes from nowhere else; reads none
 }
 
-OUTBOUND = {"httpx", "httpx2", "requests", "urllib.request", "urllib3", "aiohttp", "http.client", "huggingface_hub"}
+OUTBOUND = {
+    "httpx",
+    "httpx2",
+    "httpcore2",
+    "requests",
+    "urllib.request",
+    "urllib3",
+    "aiohttp",
+    "http.client",
+    "huggingface_hub",
+}
 ALLOWED_OUTBOUND = {
     "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
     "auth/jwks.py",  # keys of an outside issuer the operator configured
@@ -57,6 +67,8 @@ ALLOWED_OUTBOUND = {
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
     "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
+    "vaults/web/page_fetch.py",  # pages of the hosts of ingest.hosts
+    "vaults/web/pinned_connections.py",  # the connections to these
     "vaults/embed/model_source.py",  # looks a model up in the local cache, local_files_only
 }
 

@@ -35,7 +35,7 @@ class ParsedPart:
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """A file as parts. ``format``: a name of ``formats.known``; times are RFC 3339 in UTC. ``warnings``: what was left
-    out, and why."""
+    out, and why; ``source_hash``: SHA-256 of the bytes, in hex, which ``vaults.parsing`` sets."""
 
     format: str
     mime: str
@@ -46,6 +46,7 @@ class ParsedDocument:
     modified_at: str | None = None
     warnings: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    source_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,16 @@ def find_by_hash(tx: Reader, model: str, text_hashes: Sequence[str]) -> dict[str
     return found
 
 
+def find_in_sequence(tx: Reader, model: str, sequence: str) -> dict[str, bytes]:
+    """The vectors of a sequence's passages by the hash of their texts, to be kept where its texts only move."""
+    rows = tx.all(
+        "SELECT e.text_hash, e.vector FROM passages p JOIN embeddings e ON e.passage = p.seq"
+        " WHERE p.sequence = :sequence AND e.model = :model",
+        {"sequence": sequence, "model": model},
+    )
+    return {text_hash: bytes(vector) for text_hash, vector in rows}
+
+
 def last_change(tx: Reader) -> int:
     """The newest change number."""
     return int(tx.value("SELECT last FROM vector_clock"))

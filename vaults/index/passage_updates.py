@@ -7,8 +7,9 @@ for turns of a conversation: a note's passage has its headings, which say what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from vaults.db.sql import Writer
@@ -190,8 +191,11 @@ def _refresh_surroundings(tx: Writer, line: Sequence[int], first: int, last: int
     )
 
 
-def embed_or_enqueue(tx: Writer, model: str | None, numbers: Sequence[int]) -> bool:
-    """Give passages the vectors the vault has for their texts, and queue the others; returns whether any was queued."""
+def embed_or_enqueue(
+    tx: Writer, model: str | None, numbers: Sequence[int], kept: Mapping[str, bytes] = MappingProxyType({})
+) -> bool:
+    """Give passages the vectors the vault has for their texts, or those in ``kept`` by the hash of a text, and queue
+    the others; returns whether any was queued."""
     if not numbers:
         return False
     if model is None:
@@ -200,7 +204,8 @@ def embed_or_enqueue(tx: Writer, model: str | None, numbers: Sequence[int]) -> b
     some = ", ".join(map(str, numbers))
     rows = tx.all(f"SELECT seq, text_hash FROM passages WHERE seq IN ({some})")
     texts = {int(seq): text_hash for seq, text_hash in rows}
-    known = embeddings.find_by_hash(tx, model, list(dict.fromkeys(texts.values())))
+    known = embeddings.find_by_hash(tx, model, [each for each in dict.fromkeys(texts.values()) if each not in kept])
+    known.update((each, kept[each]) for each in texts.values() if each in kept)
     embeddings.store(tx, model, [(seq, text, known[text]) for seq, text in texts.items() if text in known])
     missing = [seq for seq, text in texts.items() if text not in known]
     embeddings.enqueue(tx, missing)

@@ -15,6 +15,9 @@ KINDS: tuple[DocumentKind, ...] = ("document", "transcript", "code")
 TRANSCRIPT = "transcript"
 """The kind, and the format, of a conversation."""
 
+CONTEXT_FIELD = "context"
+"""The field of a document's metadata with a line on what it is, by which each of its passages is found."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
@@ -108,7 +111,14 @@ def part_from_row(row: Sequence[Any]) -> DocumentPart:
     )
 
 
+def context_of(fields: DocumentFields) -> str | None:
+    """The line on what a document is, if it has one."""
+    context = fields.metadata.get(CONTEXT_FIELD)
+    return context if isinstance(context, str) else None
+
+
 def hash_document(fields: DocumentFields, parts: Sequence[DocumentPart]) -> str:
     """A digest of all that is searched of a document."""
-    about = (fields.kind, fields.title, fields.author, fields.uri)
+    about = [fields.kind, fields.title, fields.author, fields.uri]
+    about += [context] if (context := context_of(fields)) else []
     return hash_parts(about, [[getattr(part, name) for name in PART_FIELDS] for part in parts])

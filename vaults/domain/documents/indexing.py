@@ -16,7 +16,7 @@ from vaults.domain.documents.document_model import (
     part_from_row,
 )
 from vaults.domain.documents.part_runs import PartRun, cut_runs
-from vaults.index import facets, passage_updates, passages, sequence_passages, text_index
+from vaults.index import embeddings, facets, passage_updates, passages, sequence_passages, text_index
 from vaults.index.items import SearchItem
 from vaults.index.neighbours import DOCUMENT_PREFIX
 from vaults.index.sequence_passages import PassageRow, paired_text
@@ -82,8 +82,9 @@ def _index_from(
     if runs is None:
         runs = cut_runs(document.fields, read_parts(tx, document.seq, first), max_tokens)
     rows = to_rows(document, runs, _read_numbers(tx, document.seq, first))
+    kept = embeddings.find_in_sequence(tx, model, sequence_of(document)) if model and first == 0 else {}
     new = sequence_passages.replace_tail(tx, sequence_of(document), first, rows)
-    return passage_updates.embed_or_enqueue(tx, model, new)
+    return passage_updates.embed_or_enqueue(tx, model, new, kept)
 
 
 def _read_numbers(tx: Reader, seq: int, first: int) -> dict[int, int]:

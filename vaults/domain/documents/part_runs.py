@@ -1,4 +1,5 @@
-"""From parts to passages: neighbouring small turns of one speaker share a passage, a long part is cut. Pure.
+"""From parts to passages: neighbouring small turns of one speaker share a passage, as do small parts of a document at
+one place under one heading; a long part is cut. Pure.
 
 A run depends on the parts before it only, so that what is appended leaves all but the last as they are.
 """
@@ -9,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart
+from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of
 from vaults.domain.text.fields import hash_parts
 from vaults.index.blocks import SEPARATOR
 from vaults.index.chunker import estimate_tokens
 from vaults.index.passages import Passage, cut_passages
 
 SMALL_TOKENS = 48
-"""Tokens up to which a turn may share its passage: a passage of its own would say too little."""
+"""Tokens up to which a part may share its passage: a passage of its own would say too little."""
 
 SMALL_CHARACTERS = 600
-"""Characters above which a turn's tokens need no counting."""
+"""Characters above which a part's tokens need no counting."""
 
 RUN_TOKENS = 120
 """Tokens of such a passage: about a paragraph."""
@@ -53,8 +54,8 @@ def cut_runs(fields: DocumentFields, parts: Sequence[DocumentPart], max_tokens: 
 
 
 def _count_small(fields: DocumentFields, part: DocumentPart) -> int:
-    """Tokens of a turn that may share a passage; 0 for what may not."""
-    if fields.kind != TRANSCRIPT or len(part.text) > SMALL_CHARACTERS:
+    """Tokens of a part that may share a passage; 0 for what may not. A symbol of source code stands for itself."""
+    if fields.kind == "code" or len(part.text) > SMALL_CHARACTERS:
         return 0
     tokens = max(1, estimate_tokens(part.text))
     return tokens if tokens <= SMALL_TOKENS else 0
@@ -90,4 +91,4 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
     """Words a passage is found by besides its text; by those of the whole document its first part is found."""
     whole = (fields.title, (fields.uri or "").rpartition("/")[2]) if part.position == 0 else ()
-    return [*whole, part.locator or "", part.author or fields.author or ""]
+    return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or ""]

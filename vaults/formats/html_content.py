@@ -1,0 +1,203 @@
+"""The content of an HTML page: which element holds it, what is no content, and its blocks in order."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from vaults.formats.section_builder import SectionBuilder
+from vaults.formats.table_text import to_table
+
+_NEVER_READ = frozenset({
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
+    "head", "button", "input", "select", "textarea", "option", "datalist", "dialog",
+})  # fmt: skip
+_AROUND = frozenset(("nav", "footer", "aside", "menu"))
+_AROUND_ROLES = frozenset(
+    ("navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alertdialog")
+)
+_AROUND_NAME = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navigation|breadcrumbs?|sidebar|cookie|cookies|consent|banner|advert|ads?|promo|share|"
+    r"sharing|social|newsletter|skip-?link|toc|menu|footer|popup|modal|related-posts)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
+    "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html",
+    "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead",
+    "tr", "ul",
+})  # fmt: skip
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_OUTSIDE = re.compile(r"(?:https?|mailto|ftp):", re.IGNORECASE)
+
+MIN_CONTENT = 200
+"""Characters below which a lone ``article`` is not the content of its page."""
+
+
+def drop_boilerplate(root: Any) -> None:
+    """Remove what nobody reads, and what stands around the content. Where nothing would be left, only the former."""
+    from lxml import etree
+
+    etree.strip_elements(root, *_NEVER_READ - {"head"}, with_tail=False)
+    around = [each for each in root.iter(etree.Element) if _stands_around(each)]
+    inside = sum(len(_text_of(each)) for each in around if not any(above in around for above in each.iterancestors()))
+    if len(_text_of(root)) - inside > MIN_CONTENT // 10:
+        for each in around:
+            _remove(each)
+
+
+def _stands_around(element: Any) -> bool:
+    tag = element.tag
+    if tag in ("html", "body", "main", "article"):
+        return False
+    if tag in _AROUND or element.get("role") in _AROUND_ROLES:
+        return True
+    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return True
+    if tag == "header":  # of the page; one of an article holds its title
+        return not any(above.tag in ("main", "article", "section") for above in element.iterancestors())
+    named = f"{element.get('id') or ''} {element.get('class') or ''}"
+    return tag in ("div", "ul", "section", "form") and _AROUND_NAME.search(named) is not None
+
+
+def _remove(element: Any) -> None:
+    parent = element.getparent()
+    if parent is None:
+        return
+    if element.tail:
+        before = element.getprevious()
+        if before is not None:
+            before.tail = (before.tail or "") + element.tail
+        else:
+            parent.text = (parent.text or "") + element.tail
+    parent.remove(element)
+
+
+def _text_of(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def find_main(root: Any) -> Any:
+    """The element with the content: ``main``, else the only ``article``, else the body."""
+    marked = [each for each in root.iter("main", "div", "section") if each.tag == "main" or each.get("role") == "main"]
+    if marked and _text_of(marked[0]):
+        return marked[0]
+    articles = list(root.iter("article"))
+    if len(articles) == 1 and len(_text_of(articles[0])) >= MIN_CONTENT:
+        return articles[0]
+    body = next(root.iter("body"), None)
+    return root if body is None else body
+
+
+def read_content(element: Any, sections: SectionBuilder) -> None:
+    """Add what an element holds to the sections, in order."""
+    from lxml import etree
+
+    reader = _BlockReader(sections)
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, each in walk:
+        if event == "end":
+            reader.leave(each, is_last=each is element)
+        elif each.tag in _NEVER_READ:
+            walk.skip_subtree()
+            reader.skipped = each
+        elif each.tag == "table" and next(each.iterdescendants("table"), None) is None:
+            walk.skip_subtree()
+            reader.read_table(each)
+        elif each.tag == "pre":
+            walk.skip_subtree()
+            reader.read_code(each)
+        else:
+            reader.enter(each)
+    reader.end_block()
+
+
+class _BlockReader:
+    """Gathers inline text until a block ends."""
+
+    def __init__(self, sections: SectionBuilder) -> None:
+        self._sections = sections
+        self._text: list[str] = []
+        self._prefix = ""
+        self._depth = 0  # of lists
+        self._links: list[int] = []
+        self.skipped: Any = None
+
+    def enter(self, element: Any) -> None:
+        tag = element.tag
+        if tag in _BLOCKS:
+            self.end_block()
+        if tag in ("ul", "ol"):
+            self._depth += 1
+        elif tag == "li":
+            self._prefix = f"{'  ' * min(max(self._depth - 1, 0), 8)}- "
+        elif tag == "a":
+            self._links.append(len(self._text))
+        elif tag == "img":
+            self._text.append(f" {element.get('alt') or ''} ")
+        elif tag == "br":
+            self._text.append("\n")
+        self._text.append(_fold(element.text))
+
+    def leave(self, element: Any, *, is_last: bool) -> None:
+        tag = element.tag
+        if self.skipped is element or (tag in ("table", "pre") and not self._has_entered(element)):
+            self.skipped = None
+        elif tag == "a":
+            self._end_link(element.get("href"))
+        elif tag in _HEADINGS:
+            self._sections.add_heading(_HEADINGS[tag], self._take())
+        elif tag in _BLOCKS:
+            self.end_block()
+        if tag in ("ul", "ol"):
+            self._depth = max(0, self._depth - 1)
+        if not is_last:
+            self._text.append(_fold(element.tail))
+
+    def _has_entered(self, element: Any) -> bool:
+        return bool(element.tag == "table" and next(element.iterdescendants("table"), None) is not None)
+
+    def _end_link(self, address: str | None) -> None:
+        start = self._links.pop() if self._links else len(self._text)
+        said = "".join(self._text[start:]).strip()
+        address = (address or "").strip()
+        if said and _OUTSIDE.match(address) and address not in (said, f"mailto:{said}") and len(address) <= 500:
+            self._text.append(f" ({address})")
+
+    def _take(self) -> str:
+        text = "".join(self._text)
+        self._text, self._links = [], []
+        return "\n".join(line for each in text.split("\n") if (line := " ".join(each.split())))
+
+    def end_block(self) -> None:
+        """The text so far is a block of its own."""
+        text = self._take()
+        if text:
+            self._sections.add_block(f"{self._prefix}{text}")
+            self._prefix = ""
+
+    def read_table(self, table: Any) -> None:
+        """A table as rows; one with a single column is no table but layout."""
+        self.end_block()
+        rows = [[_text_of_cell(cell) for cell in row.iterchildren("td", "th")] for row in table.iter("tr")]
+        self._sections.add_block("\n".join(_text_of(each) for each in table.iterchildren("caption")))
+        if any(len(row) > 1 for row in rows):
+            self._sections.add_block(to_table(rows))
+        else:
+            self._sections.add_block("\n\n".join(cell for row in rows for cell in row))
+
+    def read_code(self, element: Any) -> None:
+        """Preformatted text as a fence, its blanks kept."""
+        self.end_block()
+        code = "".join(element.itertext()).strip("\n")
+        if code.strip():
+            mark = "`" * max(3, max((len(each) for each in re.findall(r"`+", code)), default=0) + 1)
+            self._sections.add_block(f"{mark}\n{code}\n{mark}")
+
+
+def _fold(text: str | None) -> str:
+    return re.sub(r"\s+", " ", text) if text else ""
+
+
+def _text_of_cell(cell: Any) -> str:
+    return " ".join(" ".join(cell.itertext()).split())

@@ -1,0 +1,1 @@
+"""Pages of the hosts an operator listed, and of no others."""
