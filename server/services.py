@@ -28,6 +28,7 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
+from vaults.domain.collections import follow_loop, removal
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
 from vaults.domain.maintenance import reindexing, retention
@@ -67,6 +68,7 @@ BACKGROUND_JOBS = (
     graph_jobs.WRITE_DAILY_COUNTS,
     proactive_links.LEARN_AND_LINK,
     entity_vector_job.BACKFILL_ENTITY_VECTORS,
+    removal.REMOVE,
     lifecycle.ERASE,
 )
 SEARCH_THREADS = 4
@@ -277,7 +279,7 @@ def _make_shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        run_while_open=(sync_loop.run_sync_loop,),
+        run_while_open=(sync_loop.run_sync_loop, follow_loop.follow_collections),
         recover_on_open=recovery.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,
@@ -285,6 +287,9 @@ def _make_shared(
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
         links=_link_settings(settings),
+        ingest=settings.ingest,
+        code=settings.code,
+        collections=settings.collections,
         parsers=parsers,
     )
 

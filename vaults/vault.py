@@ -52,10 +52,13 @@ from vaults.search.ranking_cache import RankingCache
 from vaults.search.search_run import SearchEngines
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
+    CodeSettings,
+    CollectionSettings,
     EmbeddingSettings,
     ExpansionSettings,
     HygieneSettings,
     IndexSettings,
+    IngestSettings,
     LinkSettings,
     NotesSettings,
     RerankSettings,
@@ -123,6 +126,9 @@ class SharedResources:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    code: CodeSettings = field(default_factory=CodeSettings)
+    collections: CollectionSettings = field(default_factory=CollectionSettings)
     parsers: ParserPool = field(default_factory=ParserPool)
     """What reads files. Starts no process before it has a file."""
 

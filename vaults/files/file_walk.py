@@ -27,20 +27,17 @@ if TYPE_CHECKING:
 
 IGNORED = "left out by an ignore file"
 EXCLUDED = "left out by the collection's patterns"
-OTHER_KIND = "of another kind"
-PROGRAM_FOLDER = "a folder of dependencies, builds or caches"
 
 _MAX_IGNORE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """Which files of a folder count. ``folder``: whether a folder is entered, by its name; ``file``: whether a file
-    counts, by its path; ``exclude``: patterns as in ``.gitignore``; ``ignore_files``: the names of files that hold
-    such, at any level."""
+    """Which files of a folder count. ``why_left_out``: the reason why a file does not, or a folder is not entered, by
+    its path, which of a folder ends in a slash; ``exclude``: patterns as in ``.gitignore``; ``ignore_files``: the names
+    of files that hold such, at any level. What is hidden never counts."""
 
-    folder: Callable[[str], bool]
-    file: Callable[[str], bool]
+    why_left_out: Callable[[str], str | None]
     exclude: tuple[str, ...] = ()
     ignore_files: tuple[str, ...] = ()
 
@@ -141,9 +138,11 @@ class _FileWalker:
     def _is_entered(self, name: str, path: str, levels: tuple[_LevelPatterns, ...]) -> bool:
         if name.startswith("."):
             return False
-        if not self._rules.folder(name):
-            return self._leave_out(PROGRAM_FOLDER)
-        reason = _reason_unusable(f"{path}/x", name) or self._reason_ignored(f"{path}/", levels)
+        reason = (
+            self._rules.why_left_out(f"{path}/")
+            or _reason_unusable(f"{path}/x", name)
+            or self._reason_ignored(f"{path}/", levels)
+        )
         return reason is None or self._leave_out(reason)
 
     def _add(self, entry: os.DirEntry[str], path: str, levels: tuple[_LevelPatterns, ...]) -> None:
@@ -152,10 +151,8 @@ class _FileWalker:
         if not entry.is_file(follow_symlinks=False):
             self._leave_out(SkipReason.LINK if entry.is_symlink() else SkipReason.ODD)
             return
-        if not self._rules.file(path):
-            self._leave_out(OTHER_KIND)
-            return
-        if (reason := _reason_unusable(path, entry.name) or self._reason_ignored(path, levels)) is not None:
+        reason = self._rules.why_left_out(path) or _reason_unusable(path, entry.name)
+        if (reason := reason or self._reason_ignored(path, levels)) is not None:
             self._leave_out(reason)
             return
         with suppress(FileNotFoundError):
