@@ -29,6 +29,7 @@ from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.domain.collections import follow_loop, removal
+from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
 from vaults.domain.maintenance import reindexing, retention
@@ -43,13 +44,15 @@ from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.embed.cross_encoder_model import CrossEncoderOptions
 from vaults.embed.service import EmbeddingService
 from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_permissions
+from vaults.listed_hosts import ListedHosts
 from vaults.observer import NullObserver, Observer
 from vaults.parsing.parser_pool import ParserPool
 from vaults.pool import VaultPool
 from vaults.registry_cache import RegistryCache
 from vaults.search.expansion_endpoint import QueryExpander
-from vaults.settings import LinkSettings
+from vaults.settings import IngestSettings, LinkSettings
 from vaults.vault import BackgroundJob, NotesChangedListener, SharedResources
+from vaults.web.page_fetch import PageFetcher, PageLimits
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
@@ -70,7 +73,10 @@ BACKGROUND_JOBS = (
     entity_vector_job.BACKFILL_ENTITY_VECTORS,
     removal.REMOVE,
     lifecycle.ERASE,
+    page_intake.REREAD,
 )
+_OF_SERVERS = (entity_vector_job.BACKFILL_ENTITY_VECTORS, page_intake.REREAD)
+"""Jobs a process leaves to others that ends with its command: they need the model, or the network."""
 SEARCH_THREADS = 4
 """Concurrent FAISS and tokenizer calls: they release the interpreter lock, and two keep two cores busy."""
 
@@ -85,11 +91,7 @@ class BackgroundPlan:
 
     def background_jobs(self) -> tuple[BackgroundJob, ...]:
         """The jobs a vault runs unasked."""
-        return (
-            BACKGROUND_JOBS
-            if self.vectors
-            else tuple(job for job in BACKGROUND_JOBS if job is not entity_vector_job.BACKFILL_ENTITY_VECTORS)
-        )
+        return BACKGROUND_JOBS if self.vectors else tuple(job for job in BACKGROUND_JOBS if job not in _OF_SERVERS)
 
 
 SERVER_WORK = BackgroundPlan(vectors=True, rounds=True)
@@ -287,11 +289,21 @@ def _make_shared(
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
         links=_link_settings(settings),
-        ingest=settings.ingest,
         code=settings.code,
         collections=settings.collections,
         parsers=parsers,
+        ingest=settings.ingest,
+        web=_make_page_fetcher(stack, settings.ingest),
     )
+
+
+def _make_page_fetcher(stack: AsyncExitStack, settings: IngestSettings) -> PageFetcher | None:
+    """Nothing is fetched, and no library loaded for it, before somebody names a page."""
+    if not settings.hosts:
+        return None
+    fetcher = PageFetcher(ListedHosts(settings.hosts), PageLimits(settings.max_bytes, settings.fetch_seconds))
+    stack.push_async_callback(fetcher.close)
+    return fetcher
 
 
 def _make_moltbook(stack: AsyncExitStack, settings: Settings, data: Path) -> Moltbook | None:

@@ -84,7 +84,9 @@ class ServerSettings(SettingsSection):
         int | None,
         Field(ge=1, description="of these one address may hold, trusted_proxies excepted; default: half"),
     ] = None
-    max_body: Annotated[int, Field(ge=65_536, description="bytes of a request body at most")] = 4 * 1024 * 1024
+    max_body: Annotated[
+        int, Field(ge=65_536, description="bytes of a request body at most, or what ingest.max_bytes takes as base64")
+    ] = 4 * 1024 * 1024
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
     fast_path: Annotated[
         bool,
@@ -142,6 +144,14 @@ class Settings(SettingsSection):
     social: SocialSettings = SocialSettings()
     ops: OpsSettings = OpsSettings()
 
+    @property
+    def body_limit(self) -> int:
+        """Bytes of a request at most: a file that ``ingest`` takes comes as base64 and must fit."""
+        return max(self.server.max_body, self.ingest.max_bytes * 4 // 3 + ENVELOPE)
+
+
+ENVELOPE = 64 * 1024
+"""Bytes of a request besides a file in it."""
 
 GROUPED = ("social",)
 """Sections whose settings stand in groups, such as ``social.moltbook.url``."""

@@ -76,7 +76,7 @@ async def run_stdio(
 
     session_task = asyncio.create_task(_keep_session(identity), name="session")
     try:
-        await converse(serve, protocol.subscriptions.close, services.settings.server.max_body)
+        await converse(serve, protocol.subscriptions.close, services.settings.body_limit)
     finally:
         session_task.cancel()
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from vaults.durations import parse_duration
+from vaults.listed_hosts import parse_pattern
 
 
 class SettingsSection(BaseModel):
@@ -24,6 +25,19 @@ class SettingsSection(BaseModel):
 def _check_duration(value: str) -> str:
     parse_duration(value)
     return value
+
+
+def _check_absolute(folders: tuple[str, ...]) -> tuple[str, ...]:
+    for each in folders:
+        if not each.startswith("/") or ".." in each.split("/"):
+            raise ValueError(f"must be absolute paths, not {each}")
+    return folders
+
+
+def _check_hosts(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for each in patterns:
+        parse_pattern(each)
+    return patterns
 
 
 class StorageSettings(SettingsSection):
@@ -333,6 +347,29 @@ class IngestSettings(SettingsSection):
     max_pages: Annotated[
         int, Field(ge=1, description="pages, slides or sheets read of a file; what follows is left out, and said")
     ] = 2000
+    max_bytes: Annotated[
+        int, Field(ge=1024, description="bytes of a file that comes in a call, or from an address, at most")
+    ] = 10 * 1024 * 1024
+    roots: Annotated[
+        tuple[str, ...],
+        AfterValidator(_check_absolute),
+        Field(description="folders of this machine from which the tool ingest may read, as absolute paths"),
+    ] = ()
+    hosts: Annotated[
+        tuple[str, ...],
+        AfterValidator(_check_hosts),
+        Field(
+            description="hosts from which ingest may read pages: docs.example.org, *.example.org for all below,"
+            " an address; with :port, or :* for any"
+        ),
+    ] = ()
+    fetch_seconds: Annotated[
+        float, Field(gt=0, le=300, description="seconds one page may take, redirects included")
+    ] = 30.0
+    reread: Annotated[
+        Annotated[str, AfterValidator(_check_duration)] | None,
+        Field(description="age at which pages are read again by themselves, such as 1d; default: never"),
+    ] = None
 
 
 class CodeSettings(SettingsSection):

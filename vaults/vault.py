@@ -68,6 +68,7 @@ from vaults.settings import (
     TelemetrySettings,
 )
 from vaults.vault_disk import VaultDisk
+from vaults.web.page_fetch import PageFetcher
 
 DATABASE_FILE = "vault.db"
 
@@ -126,11 +127,13 @@ class SharedResources:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
-    ingest: IngestSettings = field(default_factory=IngestSettings)
     code: CodeSettings = field(default_factory=CodeSettings)
     collections: CollectionSettings = field(default_factory=CollectionSettings)
     parsers: ParserPool = field(default_factory=ParserPool)
     """What reads files. Starts no process before it has a file."""
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    web: PageFetcher | None = None
+    """What reads pages; None where no operator listed a host."""
 
 
 class Vault:

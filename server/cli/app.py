@@ -26,6 +26,7 @@ MODULES = {
     "call": "calls",
     "as": "as_command",
     "import": "imports",
+    "ingest": "ingest",
     "export": "exports",
     "harvest": "harvest",
     "verify": "maintenance",

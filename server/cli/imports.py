@@ -181,11 +181,11 @@ async def _import_locally(
         actor = Actor("owner", "owner")
         quota = StoreQuota(services, owner("cli"), local_vault, actor.identity)
         tally = await import_into_vault(local_vault, actor, plan, shown, quota)
-        await _add_vectors(local_vault)
+        await add_vectors(local_vault)
         return tally
 
 
-async def _add_vectors(vault: Vault) -> None:
+async def add_vectors(vault: Vault) -> None:
     """Wait for the vectors of what was stored, unless another process adds them."""
     from server.cli.output import progress, say_on_stderr
     from vaults.index import embeddings

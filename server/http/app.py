@@ -156,7 +156,7 @@ class _Site:
             public_url=self._url,
             allowed_hosts=hosts,
             allowed_origins=origins,
-            max_body=self._settings.server.max_body,
+            max_body=self._settings.body_limit,
             on_refusal=self._refusals.write,
         )
         self._gate = Gate(route, policy)

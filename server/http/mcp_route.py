@@ -56,7 +56,7 @@ class McpRoute:
 
     def __init__(self, services: Services, on_refusal: Callable[[RefusalLine], None]) -> None:
         self._services = services
-        self._max_body = services.settings.server.max_body
+        self._max_body = services.settings.body_limit
         self._on_refusal = on_refusal
         self._listings = ListingCache()
         self._transports: _Transports | None = None

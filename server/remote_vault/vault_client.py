@@ -104,6 +104,10 @@ class RemoteVault:
         """What stores the lines of a harvest in the remote vault."""
         return TranscriptPush(self._call_confirmed)
 
+    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The result of a writing tool. Raises ``RemoteRefused`` for an error that a retry does not change."""
+        return await self._call_confirmed(tool, arguments)
+
     async def list_import_runs(self) -> list[ImportRun]:
         """Imports that whoever has the token made."""
         answer = await self._call("imports", {"max_tokens": 100_000})

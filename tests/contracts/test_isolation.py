@@ -80,6 +80,8 @@ VALID = {
     "reindex": {},
     "transcripts": {"lines": [{"kind": "document", "external_id": "{own}", "parts": [{"text": "said"}]}]},
     "imports": {"run": "none", "lines": [{"content": "brought", "external_id": "{own}"}]},
+    "ingest": {"content": "canary read in", "title": "{own}"},
+    "documents": {"ids": ["{own}"]},
     "vaults": {},
     "discover_tools": {"query": "remember"},
 }

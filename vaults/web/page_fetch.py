@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urljoin
 
-from vaults.web.listed_hosts import ListedHosts, WebAddress, WebRefused, parse_address
+from vaults.listed_hosts import ListedHosts, WebAddress, WebRefused, parse_address
 from vaults.web.robots import AGENT, ROBOTS_PATH, RobotsCache
 
 if TYPE_CHECKING:

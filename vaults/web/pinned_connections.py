@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import httpcore2
 
-from vaults.web.listed_hosts import ListedHosts, WebRefused
+from vaults.listed_hosts import ListedHosts, WebRefused
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, as texts. Raises ``OSError``."""

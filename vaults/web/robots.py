@@ -6,9 +6,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.robotparser import RobotFileParser
+from typing import TYPE_CHECKING
 
-from vaults.web.listed_hosts import WebAddress
+from vaults.listed_hosts import WebAddress
+
+if TYPE_CHECKING:
+    from urllib.robotparser import RobotFileParser
 
 AGENT = "strongroom"
 """What we call ourselves."""
@@ -57,6 +60,8 @@ class RobotsCache:
 
 
 def _parse(text: bytes) -> RobotFileParser:
+    from urllib.robotparser import RobotFileParser  # with a client we do not use: half of all this package loads
+
     parser = RobotFileParser()
     parser.parse(text.decode("utf-8-sig", "replace").splitlines())
     return parser

@@ -62,6 +62,17 @@ class DocumentSource:
         """What the document is known by when it comes again."""
         return _to_key(self.external_id or self.uri)
 
+    def differs_from(self, known: DocumentFields) -> bool:
+        """Whether something else is said here of a document than is stored of it, or its bytes are others."""
+        same_names = ("source_hash", "uri", "collection", "thread", "visibility", "kind")
+        metadata = self.metadata | {CONTEXT_FIELD: self.context}
+        return (
+            any(getattr(self, name) != getattr(known, name) for name in same_names)
+            or workspace_key(self.workspace) != known.workspace
+            or (self.title is not None and self.title[:MAX_TITLE] != known.title)
+            or any(known.metadata.get(name) != value for name, value in metadata.items())
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
@@ -139,25 +150,13 @@ async def find_stored(vault: Vault, actor: Actor, source: DocumentSource) -> Sto
     is said of it changed, or another with the same bytes. None: it has to be read."""
 
     def look(tx: Reader) -> StoredDocument | None:
-        known = _find_known(tx, actor, source.key)
+        known = find_known(tx, actor, source.key)
         if known is None:
             twin = _find_twin(tx, actor, _Likeness.of(source))
-            return None if twin is None else _describe(tx, twin, "duplicate")
-        return _describe(tx, known, "unchanged") if _is_as_said(known.fields, source) else None
+            return None if twin is None else describe_stored(tx, twin, "duplicate")
+        return None if source.differs_from(known.fields) else describe_stored(tx, known, "unchanged")
 
     return None if source.source_hash is None else await vault.db.read(look)
-
-
-def _is_as_said(known: DocumentFields, source: DocumentSource) -> bool:
-    """Whether the same bytes from this source would make the same document."""
-    said = (known.source_hash, known.uri, known.workspace, known.collection, known.thread, known.visibility, known.kind)
-    says = (source.source_hash, source.uri, workspace_key(source.workspace), source.collection, source.thread)
-    metadata = source.metadata | {CONTEXT_FIELD: source.context}
-    return (
-        said == (*says, source.visibility, source.kind)
-        and (source.title is None or source.title[:MAX_TITLE] == known.title)
-        and all(known.metadata.get(name) == value for name, value in metadata.items())
-    )
 
 
 async def store_document(
@@ -239,19 +238,19 @@ def _cut(parts: Sequence[DocumentPart]) -> tuple[list[DocumentPart], list[str]]:
 
 def _store(vault: Vault, tx: Writer, actor: Actor, ready: _ReadyIntake, quota: Quota) -> StoredDocument:
     prepared = ready.prepared
-    known = _find_known(tx, actor, prepared.fields.external_id)
+    known = find_known(tx, actor, prepared.fields.external_id)
     if known is None:
         twin = _find_twin(tx, actor, _Likeness.of(prepared.fields))
         if twin is not None:
-            return _describe(tx, twin, "duplicate", ready.warnings)
+            return describe_stored(tx, twin, "duplicate", ready.warnings)
         quota.room(tx, 0)
-        return _describe(tx, storage.insert(vault, tx, actor, prepared), "new", ready.warnings)
+        return describe_stored(tx, storage.insert(vault, tx, actor, prepared), "new", ready.warnings)
     prepared = replace(prepared, fields=_keep_times(known.fields, prepared.fields))
     if known.hash == hash_document(prepared.fields, prepared.parts) and known.fields == prepared.fields:
-        return _describe(tx, known, "unchanged", ready.warnings)
+        return describe_stored(tx, known, "unchanged", ready.warnings)
     quota.room(tx, 0)
     storage.replace_whole(vault, tx, known, prepared)
-    return _describe(tx, indexing.read_document(tx, known.seq), "updated", ready.warnings)
+    return describe_stored(tx, indexing.read_document(tx, known.seq), "updated", ready.warnings)
 
 
 def _keep_times(known: DocumentFields, fields: DocumentFields) -> DocumentFields:
@@ -264,7 +263,7 @@ def _keep_times(known: DocumentFields, fields: DocumentFields) -> DocumentFields
     )
 
 
-def _find_known(tx: Reader, actor: Actor, key: str | None) -> Document | None:
+def find_known(tx: Reader, actor: Actor, key: str | None) -> Document | None:
     """The actor's document of this external id."""
     if key is None:
         return None
@@ -312,7 +311,9 @@ def _find_twin(tx: Reader, actor: Actor, like: _Likeness) -> Document | None:
     return None if seq is None else indexing.read_document(tx, int(seq))
 
 
-def _describe(tx: Reader, document: Document, status: IntakeStatus, warnings: Sequence[str] = ()) -> StoredDocument:
+def describe_stored(
+    tx: Reader, document: Document, status: IntakeStatus, warnings: Sequence[str] = ()
+) -> StoredDocument:
     parts, passages, pending = tx.one(_COUNTS, {"seq": document.seq, "sequence": indexing.sequence_of(document)}) or ()
     return StoredDocument(
         id=document.id,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,6 +66,59 @@ def list_documents(tx: Reader, actor: Actor, kind: str, limit: int) -> list[tupl
         {"viewer": actor.identity, "kind": kind, "limit": limit},
     )
     return [(from_row(row), int(row[-1])) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Which documents are listed. ``before``: only those stored before the one with this
+    id: ids are in the order of time."""
+
+    kinds: tuple[str, ...] = ("document", "code")
+    collection: str | None = None
+    workspace: str | None = None
+    words: str | None = None
+    before: str | None = None
+
+
+def find_documents(tx: Reader, actor: Actor, only: DocumentFilter, limit: int) -> tuple[list[ListedDocument], int]:
+    """The documents the actor may see, stored last first, and how many there are without ``before``."""
+    words = "".join(f"%{word}" for word in _escape(only.words or "").split())
+    params = {
+        "viewer": actor.identity,
+        "kinds": json.dumps(only.kinds),
+        "collection": only.collection,
+        "workspace": only.workspace,
+        "words": f"{words}%" if words else None,
+        "before": only.before,
+        "limit": limit,
+    }
+    counted = tx.value(f"SELECT COUNT(*) FROM documents d WHERE {_LISTED}", params)
+    rows = tx.all(
+        f"SELECT {COLUMNS}, d.size, (SELECT COUNT(*) FROM document_parts q WHERE q.document = d.seq) FROM documents d"
+        f" WHERE {_LISTED} AND (:before IS NULL OR d.id < :before) ORDER BY d.id DESC LIMIT :limit",
+        params,
+    )
+    return [ListedDocument(from_row(row), int(row[-2]), int(row[-1])) for row in rows], int(counted)
+
+
+def _escape(words: str) -> str:
+    return re.sub(r"([%_\\])", r"\\\1", words)
+
+
+_LISTED = (
+    f"{_VISIBLE} AND d.kind IN (SELECT value FROM json_each(:kinds))"
+    " AND (:collection IS NULL OR d.collection = :collection) AND (:workspace IS NULL OR d.workspace = :workspace)"
+    " AND (:words IS NULL OR d.title LIKE :words ESCAPE '\\' OR d.uri LIKE :words ESCAPE '\\')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document with how long it is, in characters and in parts."""
+
+    document: Document
+    size: int
+    parts: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,6 +99,18 @@ def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedD
     document = replace(known, fields=prepared.fields, hash=digest)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     _delete_parts(tx, known.seq, gone)
+
+
+def merge_metadata(tx: Writer, document: Document, values: Mapping[str, object]) -> None:
+    """Set fields of a document's metadata; None removes one. What is searched of it stays as it is."""
+    merged = {**document.fields.metadata, **values}
+    kept = {name: value for name, value in merged.items() if value is not None}
+    fields = to_columns(replace(document.fields, metadata=kept))
+    tx.run(
+        "UPDATE documents SET metadata = :metadata WHERE seq = :seq",
+        {"metadata": fields["metadata"], "seq": document.seq},
+    )
+    facets.store(tx, indexing.FACETS, document.seq, (), kept)
 
 
 def append(vault: Vault, tx: Writer, document: Document, parts: Sequence[DocumentPart]) -> int:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaults.web.listed_hosts import ListedHosts, WebRefused, is_public, parse_address, parse_pattern
+from vaults.listed_hosts import ListedHosts, WebRefused, is_public, parse_address, parse_pattern
 
 HOSTS = ListedHosts(("docs.example.org", "*.wiki.example", "10.0.0.5:8080", "::1", "any.example:*"))
 
