@@ -13,6 +13,9 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.collections.collection_model import Collection, CollectionFields, CollectionState
 from vaults.errors import AlreadyExists, NotFound
 
+DOCUMENT_KEYS = "collection:"
+"""What the external ids of collections' documents begin with."""
+
 _FIELDS = ("name", "kind", "root", "include", "exclude", "context", "workspace", "watch")
 _COLUMNS = ("seq", "revision", "added_by", "created_at", "modified_at", *_FIELDS)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM collections"

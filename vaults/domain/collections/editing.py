@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,9 +63,17 @@ def list_views(tx: Reader, problems: int = 0) -> list[CollectionView]:
     """All collections, by name, each with some of its problems."""
     states = collection_rows.read_states(tx)
     return [
-        CollectionView(each, states.get(each.seq, CollectionState()), _list_problems(tx, each, problems))
+        CollectionView(each, _count_so_far(tx, each, states), _list_problems(tx, each, problems))
         for each in collection_rows.list_collections(tx)
     ]
+
+
+def _count_so_far(tx: Reader, collection: Collection, states: Mapping[int, CollectionState]) -> CollectionState:
+    """The state, with what was read up to now where not all is."""
+    state = states.get(collection.seq, CollectionState())
+    if state.revision == collection.revision:
+        return state
+    return replace(state, **asdict(file_rows.count_files(tx, collection.seq)))
 
 
 def _list_problems(tx: Reader, collection: Collection, limit: int) -> list[tuple[str, str]]:

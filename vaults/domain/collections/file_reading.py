@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vaults import clock
 from vaults.context import run_in
 from vaults.domain.collections.collection_model import Collection
+from vaults.domain.collections.collection_rows import DOCUMENT_KEYS
 from vaults.domain.collections.file_rows import KnownFile, to_stamp
 from vaults.domain.documents import intake
 from vaults.domain.documents.document_model import DocumentFields, DocumentPart
@@ -150,7 +151,7 @@ class FileReader:
         return DocumentSource(
             name=row.path,
             uri=row.path,
-            external_id=f"collection:{self._collection.seq}:{row.path}",
+            external_id=f"{DOCUMENT_KEYS}{self._collection.seq}:{row.path}",
             workspace=fields.workspace,
             collection=fields.name,
             context=fields.context or None,
