@@ -65,15 +65,17 @@ class CollectionFollower:
         task = self._task
         return task is not None and task.done() and not task.cancelled() and task.exception() is not None
 
-    async def report(self) -> None:
-        """Record how the folder is watched, and the commit that is checked out, where either changed."""
-        head = await run_in(self._vault.shared.pool, self._repository.ask, Repository.head)
+    async def find_news(self) -> dict[str, Any]:
+        """What of the state changed since the last time: how the folder is watched, the commit that is checked out."""
+        head = None
+        if self.collection.fields.kind == "code":
+            head = await run_in(self._vault.shared.pool, self._repository.ask, Repository.head)
         watching, lost = self._describe_watch()
         if (watching, head) == self._told:
-            return
-        broken = {"phase": "unavailable", "reason": lost} if lost else {}
-        await self._update(watching=watching, head=head, **broken)
+            return {}
         self._told = (watching, head)
+        news: dict[str, Any] = {"watching": watching, "head": head}
+        return news | ({"phase": "unavailable", "reason": lost} if lost else {})
 
     def _describe_watch(self) -> tuple[str, str | None]:
         """How the folder is watched, and why it cannot be."""

@@ -97,6 +97,8 @@ def _budget_of(vault: Vault, collection: Collection) -> FileBudget:
 
 
 async def _apply(vault: Vault, collection: Collection, plan: FilePlan, known: Mapping[str, KnownFile]) -> None:
+    if not plan.read and not plan.gone:
+        return
     vault.check_writable()
     await vault.adopt_model()
     run = DocumentWriter(vault, collection, Actor(collection.added_by, ""), {each.path: each for each in plan.gone})
