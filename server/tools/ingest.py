@@ -1,4 +1,4 @@
-"""Files, pages and texts, read into documents."""
+"""Files, pages and texts, read into documents; these listed and removed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from pydantic import Field, model_validator
 from auth.roles import Role
 from server.allowance import StoreQuota, store_quota
 from server.call import Call
-from server.tool_spec import EDITS, Arguments, MaxTokens, tool
+from server.tool_spec import EDITS, LOOKS, Action, MaxTokens, tool
+from server.tools import _documents
+from server.tools._documents import DocumentList, DocumentListing, DocumentSummary, RemovedDocuments
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import run_in
-from vaults.domain.actors import GLOBAL
+from vaults.domain.actors import GLOBAL, workspace_key
 from vaults.domain.documents.file_intake import (
     FolderRequest,
     FolderTally,
@@ -30,8 +32,9 @@ from vaults.domain.documents.file_intake import (
     take_in_place,
     take_in_text,
 )
-from vaults.domain.documents.intake import DocumentSource, IntakeStatus, StoredDocument
+from vaults.domain.documents.intake import DocumentSource, StoredDocument
 from vaults.domain.documents.page_intake import take_in_page
+from vaults.domain.documents.reading import DocumentFilter
 from vaults.domain.paging import token_budget
 from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.plurals import pluralize
@@ -42,17 +45,25 @@ from vaults.files.paths import is_note
 MAX_CONTENT = 1_000_000
 """Characters of a text that is given in a call."""
 
+MAX_DATA = 2**30
+"""Characters of base64 in a call, far beyond ``ingest.max_bytes``, which counts."""
+
 PROBLEMS_SHOWN = 20
 """Rejected files that an answer names."""
 
 WEB = ("http", "https")
 
 
-class IngestArguments(Arguments):
+ADDING = Action(Role.WRITER, summary="store documents")
+REMOVING = Action(Role.WRITER, summary="delete documents for good", destroys=True)
+
+
+class IngestArguments(DocumentListing):
+    action: Annotated[Literal["add", "list", "remove"], Field(description="what to do")] = "add"
     content: Annotated[Text | None, Field(max_length=MAX_CONTENT, description="the text itself, read as Markdown")] = (
         None
     )
-    data: Annotated[str | None, Field(description="bytes of a file as base64, with name")] = None
+    data: Annotated[str | None, Field(max_length=MAX_DATA, description="bytes of a file as base64, with name")] = None
     uri: Annotated[
         Text | None,
         Field(
@@ -65,15 +76,17 @@ class IngestArguments(Arguments):
     mime: Annotated[Text | None, Field(max_length=200, description="MIME type, where the name does not tell")] = None
     kind: Annotated[Literal["document", "code"], Field(description="kind to search by")] = "document"
     title: Annotated[Text | None, Field(min_length=1, max_length=500, description="default: its own")] = None
-    thread: Label | None = None
-    collection: Annotated[Label | None, Field(description="name to search by")] = None
-    workspace: Label | None = None
-    visibility: Literal["shared", "private"] = "shared"
-    cursor: Annotated[Text | None, Field(max_length=2048, description="folder: from the answer before")] = None
+    thread: Annotated[Label | None, Field(description="topic it belongs to")] = None
+    collection: Annotated[Label | None, Field(description="name to search by; list: in this one")] = None
+    workspace: Annotated[Label | None, Field(description="project it belongs to; list: of this one")] = None
+    visibility: Annotated[Literal["shared", "private"], Field(description="private: found by you alone")] = "shared"
+    cursor: Annotated[Text | None, Field(max_length=2048, description="folder or list: from the answer before")] = None
     max_tokens: MaxTokens = 4_000
 
     @model_validator(mode="after")
     def _one_source(self) -> IngestArguments:
+        if self.action != "add":
+            return self
         if self.content is not None and self.data is not None:
             raise ValueError("must have one of content and data, not both")
         if self.content is None and self.data is None and not self.uri:
@@ -84,25 +97,11 @@ class IngestArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class IngestedDocument:
-    """What became of one file: ``fetch`` opens it by ``id``. ``duplicate``: ``id`` is that of another with the same
-    bytes. ``warnings``: what was left out or taken out."""
-
-    id: str
-    title: str
-    status: IntakeStatus
-    format: str
-    parts: int
-    passages: int
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
 class IngestResult:
     """What was stored and what was not. ``counts``: files by what became of them; ``unsupported`` are of formats that
     are not read. ``embedding`` pending: found by words now, by meaning soon. ``cursor``: the folder has more files."""
 
-    documents: list[IngestedDocument]
+    documents: list[DocumentSummary]
     counts: dict[str, int]
     embedding: Literal["ready", "pending"] = "ready"
     rejected: list[RejectedFile] = field(default_factory=list)
@@ -112,14 +111,36 @@ class IngestResult:
     warnings: list[str] = field(default_factory=list)
 
 
-def _head(found: IngestResult) -> str:
+IngestAnswer = Annotated[
+    IngestResult | DocumentList | RemovedDocuments,
+    "What became of files, the documents there are, or the removed ones.",
+]
+
+
+def _head(found: IngestResult | DocumentList | RemovedDocuments) -> str:
+    match found:
+        case IngestResult():
+            return _describe(found)
+        case DocumentList():
+            return (
+                f"{len(found.documents)} of {pluralize(found.total, 'document')}." if found.total else "No documents."
+            )
+        case RemovedDocuments():
+            return f"Removed {pluralize(len(found.removed), 'document')}."
+
+
+def _describe(found: IngestResult) -> str:
     said = ", ".join(f"{count} {status}" for status, count in found.counts.items()) or "nothing to read"
     vectors = " Vectors are still to come." if found.embedding == "pending" else ""
     more = f" {pluralize(found.left, 'file')} left: call again with the cursor." if found.cursor else ""
     return f"Documents: {said}.{vectors}{more}"
 
 
-def _activity_entry(_: IngestArguments, found: IngestResult) -> ActivityEntry | None:
+def _activity_entry(_: IngestArguments, found: object) -> ActivityEntry | None:
+    if isinstance(found, RemovedDocuments):
+        return ActivityEntry("import", None, f"removed {pluralize(len(found.removed), 'document')}")
+    if not isinstance(found, IngestResult):
+        return None
     stored = found.counts.get("new", 0) + found.counts.get("updated", 0)
     if not stored:
         return None
@@ -129,15 +150,35 @@ def _activity_entry(_: IngestArguments, found: IngestResult) -> ActivityEntry | 
 
 @tool(
     role=Role.WRITER,
-    summary="store documents",
     head=_head,
     effect=EDITS,
     preset="full",
+    actions={"add": ADDING, "list": LOOKS, "remove": REMOVING},
     activity_entry=_activity_entry,
 )
-async def ingest(call: Call, args: IngestArguments) -> IngestResult:
-    """Store a document: a text, a file or folder, bytes, or a page. Use it for contracts, manuals and pages that search
-    should find and quote with their place. What is known already is left alone, so it may be called again."""
+async def ingest(call: Call, args: IngestArguments) -> IngestAnswer:
+    """Store a document: a text, a file or folder, bytes, or a page; list what was stored, or remove yours. Use it for
+    contracts, manuals and pages that search should find and quote with their place. What is known is left alone."""
+    match args.action:
+        case "add":
+            return await _add(call, args)
+        case "list":
+            return await _documents.list_page(call, args, _to_filter(args))
+        case "remove":
+            return await _documents.remove(call, args)
+
+
+def _to_filter(args: IngestArguments) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=("document", "code") if args.listed == "any" else (args.listed,),
+        collection=args.collection,
+        workspace=workspace_key(args.workspace) if args.workspace else None,
+        words=args.words,
+        before=args.cursor,
+    )
+
+
+async def _add(call: Call, args: IngestArguments) -> IngestResult:
     tally = FolderTally()
     try:
         if args.uri and args.content is None and args.data is None and _scheme(args.uri) not in WEB:
@@ -265,8 +306,8 @@ def _by_interest(documents: Sequence[StoredDocument]) -> list[StoredDocument]:
     return sorted(documents, key=lambda each: ("new", "updated", "duplicate", "unchanged").index(each.status))
 
 
-def _to_row(stored: StoredDocument) -> IngestedDocument:
-    return IngestedDocument(
+def _to_row(stored: StoredDocument) -> DocumentSummary:
+    return DocumentSummary(
         id=stored.id,
         title=stored.title,
         status=stored.status,

@@ -80,8 +80,7 @@ VALID = {
     "reindex": {},
     "transcripts": {"lines": [{"kind": "document", "external_id": "{own}", "parts": [{"text": "said"}]}]},
     "imports": {"run": "none", "lines": [{"content": "brought", "external_id": "{own}"}]},
-    "ingest": {"content": "canary read in", "title": "{own}"},
-    "documents": {"ids": ["{own}"]},
+    "ingest": {"content": "canary read in", "ids": ["{own}"]},
     "vaults": {},
     "discover_tools": {"query": "remember"},
 }

@@ -1,4 +1,7 @@
-"""From a file's lines and symbols to chunks that cover it: a symbol each, long ones cut, small neighbours joined. Pure."""
+"""From a file's lines and symbols to chunks that cover it: a symbol each, long ones cut, small neighbours joined.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +99,8 @@ def _join(
         before = joined[-1] if joined else None
         if before is not None and all(not line.strip() for line in lines[run.first : run.last + 1]):
             joined[-1] = replace(before, last=run.last)
+        elif before is not None and len(joined) == 1 and not "".join(lines[: run.first]).strip():
+            joined[0] = replace(run, first=0)
         elif before is not None and _belongs(before, run, sizes, symbols):
             joined[-1] = _LineRun(before.first, run.last, tuple(dict.fromkeys((*before.symbols, *run.symbols))))
         else:

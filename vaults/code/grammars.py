@@ -59,12 +59,39 @@ def query_names(grammar: LoadedGrammar, root: Any) -> list[Any]:
     return found
 
 
+def is_garbled(root: Any) -> bool:
+    """Whether a grammar made so little of a part of the text that it holds nothing but loose words in large numbers:
+    for each of them a query looks at all the others."""
+    todo, seen = [root], 0
+    while todo and seen < MAX_ERRORS:
+        node = todo.pop()
+        if not node.has_error:
+            continue
+        if node.is_error and node.child_count > MAX_LOOSE:
+            return True
+        seen += 1
+        todo += node.children
+    return bool(todo)
+
+
+MAX_LOOSE = 3_000
+"""Words in an error: a long statement has a hundred."""
+
+MAX_ERRORS = 20_000
+"""Nodes on the way to errors: a file of another language has more."""
+
 MATCH_LIMIT = 4096
 """Matches under way at once: more would make hostile text cost more than it is long."""
 
 
+MAX_TREE_DEPTH = 400
+"""Nodes in nodes that are looked into: at each the cursor looks at all above it, and nobody writes deeper."""
+
+
 def _cursor(query: Any) -> Any:
-    return import_module("tree_sitter").QueryCursor(query, match_limit=MATCH_LIMIT)
+    cursor = import_module("tree_sitter").QueryCursor(query, match_limit=MATCH_LIMIT)
+    cursor.set_max_start_depth(MAX_TREE_DEPTH)
+    return cursor
 
 
 def list_missing() -> list[str]:

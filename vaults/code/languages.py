@@ -21,7 +21,8 @@ class SourceLanguage:
     begins with; ``attributes``: likewise of what belongs to the definition below it; ``wrappers``: nodes around a
     definition that belong to it; ``names``: nodes that name something; ``index``: names of files that stand for their
     folder; ``folders``: whether a module is a folder, not a file; ``members``: whether an import names a member by its
-    last word."""
+    last word; ``separator``: between the words of a module; ``endings``: whether imports name files with their ending;
+    ``explicit``: whether what another file defines has to be imported to be named."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -35,6 +36,9 @@ class SourceLanguage:
     index: tuple[str, ...] = ()
     folders: bool = False
     members: bool = False
+    separator: str = "."
+    endings: bool = False
+    explicit: bool = False
 
 
 _SCRIPT_INDEX = ("index",)
@@ -50,6 +54,7 @@ LANGUAGES = (
         interpreters=("python", "python2", "python3"),
         files=("SConstruct", "wscript"),
         index=("__init__", "__main__"),
+        explicit=True,
     ),
     SourceLanguage(
         "javascript",
@@ -59,6 +64,8 @@ LANGUAGES = (
         names=("identifier", "shorthand_property_identifier"),
         interpreters=("node", "deno", "bun"),
         index=_SCRIPT_INDEX,
+        separator="/",
+        explicit=True,
     ),
     SourceLanguage(
         "typescript",
@@ -68,6 +75,8 @@ LANGUAGES = (
         names=(*_TYPED, "shorthand_property_identifier"),
         interpreters=("ts-node",),
         index=_SCRIPT_INDEX,
+        separator="/",
+        explicit=True,
     ),
     SourceLanguage(
         "tsx",
@@ -76,6 +85,8 @@ LANGUAGES = (
         wrappers=("export_statement",),
         names=(*_TYPED, "shorthand_property_identifier"),
         index=_SCRIPT_INDEX,
+        separator="/",
+        explicit=True,
     ),
     SourceLanguage(
         "go",
@@ -83,12 +94,20 @@ LANGUAGES = (
         ("tree_sitter_go", "language"),
         names=_TYPED,
         folders=True,
+        separator="/",
     ),
     SourceLanguage(
-        "rust", (".rs",), ("tree_sitter_rust", "language"), attributes=("#[",), names=_TYPED, index=("mod", "lib")
+        "rust",
+        (".rs",),
+        ("tree_sitter_rust", "language"),
+        attributes=("#[",),
+        names=_TYPED,
+        index=("mod", "lib"),
+        separator="::",
+        explicit=True,
     ),
     SourceLanguage("java", (".java",), ("tree_sitter_java", "language"), names=_TYPED),
-    SourceLanguage("c", (".c", ".h"), ("tree_sitter_c", "language"), names=_TYPED),
+    SourceLanguage("c", (".c", ".h"), ("tree_sitter_c", "language"), names=_TYPED, separator="/", endings=True),
     SourceLanguage(
         "cpp",
         (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp", ".cu", ".cuh", ".ino"),
@@ -96,6 +115,8 @@ LANGUAGES = (
         attributes=("[[",),
         wrappers=("template_declaration",),
         names=(*_TYPED, "namespace_identifier"),
+        separator="/",
+        endings=True,
     ),
     SourceLanguage(
         "ruby",
@@ -103,6 +124,7 @@ LANGUAGES = (
         ("tree_sitter_ruby", "language"),
         comments=_HASH,
         names=("identifier", "constant"),
+        separator="/",
         interpreters=("ruby",),
         files=("Rakefile", "Gemfile", "Vagrantfile"),
     ),
@@ -113,6 +135,7 @@ LANGUAGES = (
         comments=(*_SLASHES, "#"),
         attributes=("#[",),
         names=("name",),
+        separator="\\",
         interpreters=("php",),
     ),
     SourceLanguage("csharp", (".cs",), ("tree_sitter_c_sharp", "language"), attributes=("[",)),
@@ -123,12 +146,16 @@ LANGUAGES = (
         comments=_HASH,
         attributes=(),
         names=("variable_name",),
+        separator="/",
+        endings=True,
         interpreters=("sh", "bash", "dash", "zsh", "ksh"),
         files=(".bashrc", ".profile", ".bash_profile", ".zshrc"),
     ),
     SourceLanguage("kotlin", (".kt", ".kts"), ("tree_sitter_kotlin", "language"), members=True),
     SourceLanguage("scala", (".scala", ".sc"), ("tree_sitter_scala", "language"), names=_TYPED, members=True),
-    SourceLanguage("swift", (".swift",), ("tree_sitter_swift", "language"), names=("simple_identifier", "type_identifier")),
+    SourceLanguage(
+        "swift", (".swift",), ("tree_sitter_swift", "language"), names=("simple_identifier", "type_identifier")
+    ),
     SourceLanguage("lua", (".lua",), ("tree_sitter_lua", "language"), comments=("--",), attributes=(), index=("init",)),
 )  # fmt: skip
 

@@ -10,15 +10,21 @@ from collections.abc import Sequence
 
 from vaults.code.chunks import cut_chunks
 from vaults.code.code_outline import CodeOutline
-from vaults.code.grammars import EXTRA, load_grammar, parse_source
+from vaults.code.grammars import EXTRA, is_garbled, load_grammar, parse_source
 from vaults.code.languages import PLAIN, SourceLanguage, find_language
 from vaults.code.syntax import SyntaxFindings, read_syntax
 
-MAX_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 1_000_000
 """Characters of a file a grammar reads: what is longer was written by a program."""
 
 MAX_LINE = 20_000
 """Characters of a line a grammar reads: nobody types a longer one."""
+
+PROBED, PROBE = 100_000, 20_000
+"""Characters of a file whose beginning is read first, and of that beginning: what is no code at all costs a grammar the
+square of its length."""
+
+_NOT_READABLE = "this is no {} that its grammar can read: cut at its lines"
 
 MAX_NESTING = 1_000
 """Brackets in brackets a grammar reads."""
@@ -86,4 +92,7 @@ def _read(text: str, lines: Sequence[str], language: SourceLanguage) -> SyntaxFi
     grammar = load_grammar(language)
     if grammar is None:
         return f"the grammar of {language.name} is not installed ({EXTRA}): cut at its lines"
-    return read_syntax(parse_source(grammar, text.encode("utf-8", "replace")), lines, language, grammar)
+    if len(text) > PROBED and is_garbled(parse_source(grammar, text[:PROBE].encode("utf-8", "replace"))):
+        return _NOT_READABLE.format(language.name)
+    found = read_syntax(text.encode("utf-8", "replace"), lines, language, grammar)
+    return _NOT_READABLE.format(language.name) if found is None else found

@@ -1,5 +1,8 @@
-"""From a syntax tree to symbols, references and imports. Walks no tree itself: tree-sitter's queries find the nodes, and
-what stands in what follows from where they begin and end."""
+"""From a syntax tree to symbols, references and imports.
+
+Walks no tree itself: tree-sitter's queries find the nodes, and what stands in what follows from where they begin and
+end.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from typing import Any, cast
 
 from vaults.code.code_outline import CodeImport, CodeReference, CodeSymbol, ReferenceKind, SymbolKind
 from vaults.code.comments import read_leading, summarise_docstring
-from vaults.code.grammars import LoadedGrammar, query_names, query_structure
+from vaults.code.grammars import LoadedGrammar, is_garbled, parse_source, query_names, query_structure
 from vaults.code.languages import SourceLanguage
 
 MAX_NAME, MAX_SIGNATURE, MAX_MODULE = 200, 300, 300
 """Characters of a name, a signature and a module that are kept."""
+
+MAX_QUALIFIER = 100
+"""Bytes of what stands before the dot, above which it is left out."""
 
 MAX_DEPTH = 16
 """Symbols in symbols. What is deeper is no symbol of its own, so that names cannot grow with the file."""
@@ -26,7 +32,7 @@ MAX_SYMBOLS, MAX_REFERENCES, MAX_IMPORTS = 20_000, 100_000, 5_000
 _HOLDERS = frozenset({"class", "interface", "enum"})
 _SYMBOL, _SCOPE = "symbol.", "scope."
 _REFERENCES: tuple[tuple[str, ReferenceKind], ...] = (("call", "call"), ("inherit", "inherit"), ("member", "use"))
-_QUALIFIER = re.compile(r"[\w.:$@>\\-]{1,100}")
+_QUALIFIER = re.compile(r"[\w.:$@>\\-]+")
 _SEPARATORS = re.compile(r"::|\.|\\|->")
 
 
@@ -61,8 +67,10 @@ class _Definition:
 
 @dataclass(slots=True)
 class _Found:
-    """Nodes by what they are, as the query gave them."""
+    """Nodes by what they are, as the query gave them. Text is cut from ``source``: a node copies all of its own, and a
+    chain of calls holds every shorter one."""
 
+    source: bytes
     definitions: dict[tuple[int, bool], _Definition] = field(default_factory=dict)
     docs: list[Any] = field(default_factory=list)
     references: list[tuple[int, Any, str, ReferenceKind]] = field(default_factory=list)
@@ -70,14 +78,24 @@ class _Found:
     imports: list[CodeImport] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
 
+    def text(self, node: Any, most: int) -> str:
+        """What a node says, up to so many bytes."""
+        start = node.start_byte
+        return self.source[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
-def read_syntax(root: Any, lines: Sequence[str], language: SourceLanguage, grammar: LoadedGrammar) -> SyntaxFindings:
-    """The symbols, references and imports below the root of a file's tree."""
-    found = _Found()
+
+def read_syntax(
+    source: bytes, lines: Sequence[str], language: SourceLanguage, grammar: LoadedGrammar
+) -> SyntaxFindings | None:
+    """The symbols, references and imports of a file, given as bytes and as lines; None: its grammar does not fit it."""
+    root = parse_source(grammar, source)
+    if is_garbled(root):
+        return None
+    found = _Found(source)
     for pattern, captures in query_structure(grammar, root):
         _sort_match(found, pattern, captures, language)
     kept = _nest(sorted(found.definitions.values(), key=lambda each: (each.start, -each.end, each.rank)))
-    symbols = _to_symbols(kept, found.docs, lines, language)
+    symbols = _to_symbols(found, kept, lines, language)
     places = _PlaceIndex(kept)
     references = list(_to_references(found, places, _find_names(found, symbols, root, grammar)))
     return SyntaxFindings(
@@ -97,13 +115,11 @@ def _sort_match(found: _Found, pattern: int, captures: dict[str, list[Any]], lan
         found.docs.append(captures["doc"][0])
     for capture, kind in _REFERENCES:
         for node in captures.get(capture, ()):
-            on = _text(captures["on"][0], 120) if "on" in captures else ""
+            on = _read_qualifier(found, captures["on"][0]) if "on" in captures else ""
             _add_reference(found, node, on, kind)
 
 
-def _add_definition(
-    found: _Found, pattern: int, captures: dict[str, list[Any]], language: SourceLanguage
-) -> None:
+def _add_definition(found: _Found, pattern: int, captures: dict[str, list[Any]], language: SourceLanguage) -> None:
     """Of several patterns that fit one name, the first in the query counts."""
     name_node = captures["name"][0]
     capture = next((each for each in captures if each.startswith((_SYMBOL, _SCOPE))), None)
@@ -114,10 +130,10 @@ def _add_definition(
     known = found.definitions.get(key)
     if (known is not None and known.rank <= pattern) or len(found.definitions) > MAX_SYMBOLS:
         return
-    *before, name = _SEPARATORS.split(_text(name_node, MAX_NAME)) or [""]
-    of = _clean_qualifier(_text(captures["of"][0], 120)) if "of" in captures else ".".join(filter(None, before))
+    *before, name = _SEPARATORS.split(found.text(name_node, MAX_NAME)) or [""]
+    of = _read_qualifier(found, captures["of"][0]) if "of" in captures else ".".join(filter(None, before))
     name = name.strip("'\"`() ")
-    if not name or "\n" in name or " " in name and not name.startswith(("operator", "~")):
+    if not name or "\n" in name or (" " in name and not name.startswith("operator")):
         return
     outer = _with_wrappers(node, language)
     found.definitions[key] = _Definition(
@@ -140,20 +156,20 @@ def _add_reference(found: _Found, node: Any, on: str, kind: ReferenceKind) -> No
     if kind == "use":
         found.members.append((start, node, on))
     else:
-        found.references.append((start, node, _clean_qualifier(on), kind))
+        found.references.append((start, node, on, kind))
         found.taken.add(start)
 
 
 def _add_imports(found: _Found, captures: dict[str, list[Any]], language: SourceLanguage) -> None:
     if "statement" in captures:
         node = captures["statement"][0]
-        found.imports += _read_statement(_text(node, 2000), node.start_point[0] + 1)
+        found.imports += _read_statement(found.text(node, 2000), node.start_point[0] + 1)
         return
     node = captures["module"][0]
-    module = _text(node, MAX_MODULE).strip("'\"<>` ;()")
+    module = found.text(node, MAX_MODULE).strip("'\"<>` ;()")
     imported = captures.get("imported")
-    name = _text(imported[0], MAX_NAME).strip("'\"") if imported else ""
-    alias = _text(captures["alias"][0], MAX_NAME).strip("'\"") if "alias" in captures else ""
+    name = found.text(imported[0], MAX_NAME).strip("'\"") if imported else ""
+    alias = found.text(captures["alias"][0], MAX_NAME).strip("'\"") if "alias" in captures else ""
     if not imported and language.members:
         module, _, name = module.rpartition(".")
     name = "*" if name.endswith("*") else name
@@ -200,16 +216,16 @@ def _nest(definitions: Sequence[_Definition]) -> list[_Definition]:
 
 
 def _to_symbols(
-    kept: Sequence[_Definition], docs: Sequence[Any], lines: Sequence[str], language: SourceLanguage
+    found: _Found, kept: Sequence[_Definition], lines: Sequence[str], language: SourceLanguage
 ) -> tuple[CodeSymbol, ...]:
     places = _PlaceIndex(kept)
-    said = {places.find(node.start_byte): node for node in reversed(docs)}
+    said = {places.find(node.start_byte): node for node in reversed(found.docs)}
     symbols = []
     for each in kept:
         if each.number is None:
             continue
         leading = read_leading(lines, each.top, language)
-        doc = summarise_docstring(_text(said[each.number], 2000)) if each.number in said else leading.summary
+        doc = summarise_docstring(found.text(said[each.number], 2000)) if each.number in said else leading.summary
         row, column = each.node.end_point
         last = row if column or row == each.node.start_point[0] else row - 1
         symbols.append(
@@ -217,7 +233,7 @@ def _to_symbols(
                 name=each.name,
                 qualified=each.qualified,
                 kind=cast(SymbolKind, each.kind),
-                signature=_read_signature(each.node),
+                signature=_read_signature(found, each.node),
                 doc=doc,
                 first_line=leading.first + 1,
                 last_line=min(last, len(lines) - 1) + 1,
@@ -237,14 +253,13 @@ def _with_wrappers(node: Any, language: SourceLanguage) -> Any:
     return node
 
 
-def _read_signature(node: Any) -> str:
+def _read_signature(found: _Found, node: Any) -> str:
     """A definition up to its body, on one line."""
     body = node.child_by_field_name("body")
-    text = _text(node, 4 * MAX_SIGNATURE)
-    if body is not None and body.start_byte - node.start_byte < len(node.text):
-        text = node.text[: body.start_byte - node.start_byte][: 4 * MAX_SIGNATURE].decode("utf-8", "replace")
+    if body is not None and body.start_byte > node.start_byte:
+        text = found.text(node, min(4 * MAX_SIGNATURE, body.start_byte - node.start_byte))
     else:
-        text = text.partition("\n")[0]
+        text = found.text(node, 4 * MAX_SIGNATURE).partition("\n")[0]
     short = " ".join(text.split()).rstrip("{:=> ")
     return short if len(short) <= MAX_SIGNATURE else f"{short[: MAX_SIGNATURE - 1]}…"
 
@@ -289,8 +304,9 @@ def _find_names(
     if not known:
         return used
     for node in query_names(grammar, root):
-        if node.text in known and node.start_byte not in found.taken:
-            used.append((node.start_byte, node, ""))
+        start = node.start_byte
+        if found.source[start : node.end_byte] in known and start not in found.taken:
+            used.append((start, node, ""))
     return used
 
 
@@ -302,21 +318,18 @@ def _bound_name(each: CodeImport) -> str:
 def _to_references(
     found: _Found, places: _PlaceIndex, names: Sequence[tuple[int, Any, str]]
 ) -> Iterator[CodeReference]:
-    everything = [*found.references, *((start, node, on, cast(ReferenceKind, "use")) for start, node, on in names)]
+    everything = [*found.references, *((start, node, on, "use") for start, node, on in names)]
     seen: set[tuple[str, str, str, int]] = set()
     for start, node, on, kind in sorted(everything, key=lambda each: each[0]):
-        name, line = _text(node, MAX_NAME), node.start_point[0] + 1
+        name, line = found.text(node, MAX_NAME), node.start_point[0] + 1
         if name and (name, on, kind, line) not in seen:
             seen.add((name, on, kind, line))
             yield CodeReference(name, on, kind, line, places.find(start))
 
 
-def _text(node: Any, most: int) -> str:
-    raw: bytes = node.text
-    return raw[:most].decode("utf-8", "replace")
-
-
-def _clean_qualifier(text: str) -> str:
+def _read_qualifier(found: _Found, node: Any) -> str:
     """What stands before the dot, if it is names only."""
-    plain = text.removesuffix("()")
+    if node.end_byte - node.start_byte > MAX_QUALIFIER:
+        return ""
+    plain = found.text(node, MAX_QUALIFIER).removesuffix("()")
     return plain if _QUALIFIER.fullmatch(plain) else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
-from vaults.formats.known import FileFormat, detect
+from vaults.formats.detection import detect, is_misnamed
+from vaults.formats.known import FileFormat
 from vaults.formats.parsed_document import ParsedDocument, ParseFailed, ParseLimits
 
 EXTRA = "strongroom[documents]"
@@ -17,9 +19,9 @@ def read_document(data: bytes, name: str, mime: str | None, limits: ParseLimits)
     if len(data) > limits.size:
         raise ParseFailed("too_large", f"the file has {len(data):,} bytes, and {limits.size:,} may be read")
     found = detect(data, name, mime)
-    if found is None:
-        raise ParseFailed("unsupported", "a binary file of a format that is not read")
     parsed = _parse_as(found, data, limits)
+    if is_misnamed(found, name):
+        parsed = replace(parsed, warnings=(f"named otherwise, but the file is {found.name}", *parsed.warnings))
     if not parsed.parts:
         reason = f": {'; '.join(parsed.warnings)}" if parsed.warnings else ""
         raise ParseFailed("empty", f"the file holds no text{reason}")

@@ -30,8 +30,8 @@ _BLOCKS = frozenset({
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _OUTSIDE = re.compile(r"(?:https?|mailto|ftp):", re.IGNORECASE)
 
-MIN_CONTENT = 200
-"""Characters below which a lone ``article`` is not the content of its page."""
+MIN_CONTENT, MIN_LEFT = 200, 20
+"""Characters below which a lone ``article`` is not the content of its page, and below which nothing would be left."""
 
 
 def drop_boilerplate(root: Any) -> None:
@@ -39,9 +39,10 @@ def drop_boilerplate(root: Any) -> None:
     from lxml import etree
 
     etree.strip_elements(root, *_NEVER_READ - {"head"}, with_tail=False)
-    around = [each for each in root.iter(etree.Element) if _stands_around(each)]
-    inside = sum(len(_text_of(each)) for each in around if not any(above in around for above in each.iterancestors()))
-    if len(_text_of(root)) - inside > MIN_CONTENT // 10:
+    most = len(_text_of(root))
+    around = {each for each in root.iter(etree.Element) if _stands_around(each) and not _holds_content(each, most)}
+    inside = sum(len(_text_of(each)) for each in around if around.isdisjoint(each.iterancestors()))
+    if most - inside >= MIN_LEFT:
         for each in around:
             _remove(each)
 
@@ -55,9 +56,17 @@ def _stands_around(element: Any) -> bool:
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
     if tag == "header":  # of the page; one of an article holds its title
-        return not any(above.tag in ("main", "article", "section") for above in element.iterancestors())
+        inside = any(above.tag in ("main", "article", "section") for above in element.iterancestors())
+        return not inside and next(element.iter("h1"), None) is None
     named = f"{element.get('id') or ''} {element.get('class') or ''}"
     return tag in ("div", "ul", "section", "form") and _AROUND_NAME.search(named) is not None
+
+
+def _holds_content(element: Any, most: int) -> bool:
+    """Whether an element by whose name it stands around holds the page all the same, as a frame does."""
+    if element.tag in _AROUND or element.tag == "header":
+        return False
+    return next(element.iter("main", "article"), None) is not None or 2 * len(_text_of(element)) > most
 
 
 def _remove(element: Any) -> None:
@@ -98,17 +107,8 @@ def read_content(element: Any, sections: SectionBuilder) -> None:
     for event, each in walk:
         if event == "end":
             reader.leave(each, is_last=each is element)
-        elif each.tag in _NEVER_READ:
+        elif reader.enter(each):
             walk.skip_subtree()
-            reader.skipped = each
-        elif each.tag == "table" and next(each.iterdescendants("table"), None) is None:
-            walk.skip_subtree()
-            reader.read_table(each)
-        elif each.tag == "pre":
-            walk.skip_subtree()
-            reader.read_code(each)
-        else:
-            reader.enter(each)
     reader.end_block()
 
 
@@ -121,10 +121,25 @@ class _BlockReader:
         self._prefix = ""
         self._depth = 0  # of lists
         self._links: list[int] = []
-        self.skipped: Any = None
+        self._whole: Any = None  # an element that was read, or left out, with all it holds
 
-    def enter(self, element: Any) -> None:
+    def enter(self, element: Any) -> bool:
+        """Whether the element was read with all it holds."""
         tag = element.tag
+        if tag in _NEVER_READ:
+            self._whole = element
+        elif tag == "table" and next(element.iterdescendants("table"), None) is None:
+            self._whole = element
+            self._read_table(element)
+        elif tag == "pre":
+            self._whole = element
+            self._read_code(element)
+        else:
+            self._begin(element, tag)
+            return False
+        return True
+
+    def _begin(self, element: Any, tag: str) -> None:
         if tag in _BLOCKS:
             self.end_block()
         if tag in ("ul", "ol"):
@@ -141,8 +156,8 @@ class _BlockReader:
 
     def leave(self, element: Any, *, is_last: bool) -> None:
         tag = element.tag
-        if self.skipped is element or (tag in ("table", "pre") and not self._has_entered(element)):
-            self.skipped = None
+        if self._whole is element:
+            self._whole = None
         elif tag == "a":
             self._end_link(element.get("href"))
         elif tag in _HEADINGS:
@@ -153,9 +168,6 @@ class _BlockReader:
             self._depth = max(0, self._depth - 1)
         if not is_last:
             self._text.append(_fold(element.tail))
-
-    def _has_entered(self, element: Any) -> bool:
-        return bool(element.tag == "table" and next(element.iterdescendants("table"), None) is not None)
 
     def _end_link(self, address: str | None) -> None:
         start = self._links.pop() if self._links else len(self._text)
@@ -176,7 +188,7 @@ class _BlockReader:
             self._sections.add_block(f"{self._prefix}{text}")
             self._prefix = ""
 
-    def read_table(self, table: Any) -> None:
+    def _read_table(self, table: Any) -> None:
         """A table as rows; one with a single column is no table but layout."""
         self.end_block()
         rows = [[_text_of_cell(cell) for cell in row.iterchildren("td", "th")] for row in table.iter("tr")]
@@ -186,7 +198,7 @@ class _BlockReader:
         else:
             self._sections.add_block("\n\n".join(cell for row in rows for cell in row))
 
-    def read_code(self, element: Any) -> None:
+    def _read_code(self, element: Any) -> None:
         """Preformatted text as a fence, its blanks kept."""
         self.end_block()
         code = "".join(element.itertext()).strip("\n")

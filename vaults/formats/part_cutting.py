@@ -16,7 +16,7 @@ _SENTENCE = re.compile(r"[.!?。！？]['\")\]]*\s")
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
+class CutText:
     """A stretch of a text, with the numbers of its first and last line."""
 
     text: str
@@ -38,14 +38,14 @@ class _Block:
         return sum(map(len, self.lines)) + len(self.lines)
 
 
-def cut_text(text: str, size: int = PART_CHARACTERS) -> list[TextPiece]:
+def cut_text(text: str, size: int = PART_CHARACTERS) -> list[CutText]:
     """The pieces of a text; lines are numbered from 1."""
     return cut_lines(text.split("\n"), 1, size)
 
 
-def cut_lines(lines: Sequence[str], first_line: int, size: int = PART_CHARACTERS) -> list[TextPiece]:
+def cut_lines(lines: Sequence[str], first_line: int, size: int = PART_CHARACTERS) -> list[CutText]:
     """The pieces of lines, of which the first has number ``first_line``. Blank ones around a piece are dropped."""
-    pieces: list[TextPiece] = []
+    pieces: list[CutText] = []
     kept: list[_Block] = []
     room = size
     for block in _cut_large(_find_blocks(lines, first_line), size):
@@ -58,14 +58,14 @@ def cut_lines(lines: Sequence[str], first_line: int, size: int = PART_CHARACTERS
     return pieces
 
 
-def _join(blocks: Sequence[_Block]) -> Iterator[TextPiece]:
+def _join(blocks: Sequence[_Block]) -> Iterator[CutText]:
     numbered = [(block.first + at, line) for block in blocks for at, line in enumerate(block.lines)]
     filled = [at for at, (_, line) in enumerate(numbered) if line.strip()]
     if not filled:
         return
     numbered = numbered[filled[0] : filled[-1] + 1]
     text = "\n".join([*blocks[0].head, *(line for _, line in numbered), *blocks[-1].tail])
-    yield TextPiece(text, numbered[0][0], numbered[-1][0])
+    yield CutText(text, numbered[0][0], numbered[-1][0])
 
 
 def _find_blocks(lines: Sequence[str], first_line: int) -> Iterator[_Block]:

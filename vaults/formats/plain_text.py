@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart, ParseLimits
-from vaults.formats.part_cutting import TextPiece, cut_text
+from vaults.formats.part_cutting import CutText, cut_text
 from vaults.formats.part_limits import take_parts
 from vaults.formats.text_encoding import read_text
 
@@ -16,7 +16,7 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     return ParsedDocument("text", "text/plain", take_parts(parts, limits, warnings), warnings=tuple(warnings))
 
 
-def describe_lines(piece: TextPiece) -> str:
+def describe_lines(piece: CutText) -> str:
     """The lines of a piece, for people."""
     if piece.first_line == piece.last_line:
         return f"line {piece.first_line}"

@@ -11,7 +11,7 @@ from typing import IO, Any
 HEAD = struct.Struct(">IQ")
 """Length of the JSON, length of the bytes."""
 
-MAX_JSON = 4 * 1024 * 1024
+MAX_JSON = 65_536
 """Max bytes of the JSON of one frame."""
 
 
@@ -22,7 +22,7 @@ def start_frame(message: bytes, body_size: int = 0) -> bytes:
 
 def to_json(value: Any) -> bytes:
     """A message as JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:

@@ -17,7 +17,7 @@ from vaults.parsing.worker_process import WorkerOptions, WorkerProcess
 from vaults.settings import IngestSettings
 
 if TYPE_CHECKING:
-    from vaults.code.outline import CodeOutline
+    from vaults.code.code_outline import CodeOutline
 
 READER = "vaults.formats.document_reader"
 
@@ -77,7 +77,7 @@ class ParserPool:
 
     async def outline(self, data: bytes, name: str) -> CodeOutline:
         """The symbols of source code. Raises as :meth:`parse`."""
-        from vaults.code.outline import CodeOutline
+        from vaults.code.code_outline import CodeOutline
 
         return await self._ask(
             ResultCodec(CodeOutline), {"kind": "outline", "name": name, "mime": None, "path": None}, data
@@ -122,11 +122,6 @@ class ParserPool:
         self._busy.add(worker)
         try:
             yield worker
-        except BaseException as failure:
-            # Of these the worker says itself that it is as good as before; any other may have left it half-way.
-            if not isinstance(failure, ParseFailed):
-                worker.kill()
-            raise
         finally:
             self._busy.discard(worker)
             self._give_back(worker)

@@ -21,7 +21,7 @@ from vaults.parsing.confinement import confine, end_with, limit_processor_time, 
 from vaults.parsing.frames import read_frame, start_frame, to_json
 from vaults.parsing.result_frames import ResultCodec
 
-Reader = Callable[[bytes, str, str | None, ParseLimits], ParsedDocument]
+DocumentReader = Callable[[bytes, str, str | None, ParseLimits], ParsedDocument]
 
 
 def main() -> None:
@@ -31,30 +31,32 @@ def main() -> None:
     reading, writing = take_channels()
     end_with(options["parent"])
     confine(limits.memory)
-    reader: Reader = import_module(options["reader"]).read_document
+    reader: DocumentReader = import_module(options["reader"]).read_document
     worker = Worker(reader, limits)
     with os.fdopen(reading, "rb") as requests, os.fdopen(writing, "wb") as answers:
         while not worker.is_spent and (request := read_frame(requests)) is not None:
             limit_processor_time(limits.seconds)
-            for message in worker.answer(*request):
-                answers.write(start_frame(message))
+            for message, body in worker.answer(*request):
+                answers.write(start_frame(message, len(body)))
+                answers.write(body)
             answers.flush()
 
 
 class Worker:
     """Answers requests. ``is_spent``: its memory ran out once, and what is left of it is in pieces."""
 
-    def __init__(self, reader: Reader, limits: ParseLimits) -> None:
+    def __init__(self, reader: DocumentReader, limits: ParseLimits) -> None:
         self._reader = reader
         self._limits = limits
         self._codecs: dict[type[Any], ResultCodec[Any]] = {}
         self.is_spent = False
 
-    def answer(self, request: dict[str, Any], data: bytes) -> Iterator[bytes]:
-        """The messages that answer a request: a result in slices, or why there is none."""
+    def answer(self, request: dict[str, Any], data: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The frames that answer a request, each a message and a body: a result in slices, or why there is none."""
         try:
             result = self._do(request, data)
-            yield from self._codec(type(result)).to_frames(result)
+            for frame in self._codec(type(result)).to_frames(result):
+                yield to_json({"field": frame.field}), frame.body
         except ParseFailed as failure:
             yield _to_failure(failure)
         except MemoryError:
@@ -78,12 +80,12 @@ class Worker:
         return replace(parsed, source_hash=hashlib.sha256(data).hexdigest())
 
 
-def _to_failure(failure: ParseFailed) -> bytes:
-    return to_json({"problem": failure.problem, "message": failure.message})
+def _to_failure(failure: ParseFailed) -> tuple[bytes, bytes]:
+    return to_json({"problem": failure.problem, "message": failure.message}), b""
 
 
 def _outline(data: bytes, name: str) -> Any:
-    from vaults.formats.known import is_binary
+    from vaults.formats.detection import is_binary
     from vaults.formats.text_encoding import decode_text
 
     if is_binary(data):

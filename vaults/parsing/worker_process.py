@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from vaults.formats.parsed_document import ParseFailed, ParseLimits
 from vaults.parsing.frames import HEAD, MAX_JSON, start_frame, to_json
-from vaults.parsing.result_frames import ResultCodec
+from vaults.parsing.result_frames import MAX_FRAME, ResultCodec, ResultFrame
 
 ROOT = Path(__file__).resolve().parents[2]
 """Where the packages of this program are: the only folder a worker is told of."""
@@ -53,7 +53,7 @@ class WorkerProcess:
         told = {"limits": asdict(options.limits), "reader": options.reader, "parent": os.getpid()}
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "vaults.parsing.worker", to_json(told).decode()),
+                *(sys.executable, "-B", "-P", "-m", "vaults.parsing.worker", to_json(told).decode()),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,  # what a library prints may quote the file
@@ -102,27 +102,27 @@ class WorkerProcess:
 
     async def _read_answer(self, codec: ResultCodec[Result]) -> Result | ParseFailed:
         items: dict[str, list[Any]] = {}
-        room = self._limits.characters * BYTES_PER_CHARACTER + MAX_JSON
+        room = self._limits.characters * BYTES_PER_CHARACTER + MAX_FRAME
         while True:
-            message = await self._read_message(room)
-            room -= len(message)
-            said = json.loads(message)
+            said, body = await self._read_frame(min(room, MAX_FRAME))
+            room -= len(body) + HEAD.size
             if "problem" in said:
                 if said["problem"] not in _PROBLEMS:
                     raise ValueError(said)
-                self._is_killed = said["problem"] == "memory"  # it ends by itself
+                self._is_killed = said["problem"] == "memory"  # then it ends by itself
                 return ParseFailed(said["problem"], str(said["message"])[:500])
-            result = codec.take(said, items)
+            result = codec.take(ResultFrame(said["field"], body), items)
             if result is not None:
                 return result
 
-    async def _read_message(self, room: int) -> bytes:
+    async def _read_frame(self, most: int) -> tuple[dict[str, Any], bytes]:
         stdout = self._process.stdout
         assert stdout is not None
         size, body_size = HEAD.unpack(await stdout.readexactly(HEAD.size))
-        if body_size or size > min(room, MAX_JSON):
+        if size > MAX_JSON or body_size > most:
             raise ValueError("an answer too long to be one")
-        return await stdout.readexactly(size)
+        said: dict[str, Any] = json.loads(await stdout.readexactly(size))
+        return said, await stdout.readexactly(body_size)
 
     async def _explain_end(self) -> ParseFailed:
         """Why there was no answer."""

@@ -31,7 +31,7 @@ def test_a_folder_is_read_in_and_again_without_harm(strongroom: Strongroom, pape
     assert again.json["counts"] == {"unchanged": 3, "unsupported": 1}
     found = strongroom("call", "search", '{"query": "ten crowns", "collection": "papers"}', "--vault", "main").json
     assert (found["hits"][0]["title"], found["hits"][0]["section"]) == ("Berth", "Berth › Rent")
-    listed = strongroom("call", "documents", "--vault", "main").json["documents"]
+    listed = strongroom("call", "ingest", '{"action": "list"}', "--vault", "main").json["documents"]
     assert {each["uri"] for each in listed} == {(papers / each).as_uri() for each in ("leases/berth.md", "tender.txt")}
 
 
@@ -49,7 +49,7 @@ def test_stdin_is_a_file_with_a_name(strongroom: Strongroom) -> None:
     page = "<html><head><title>Tides</title></head><body><p>High water at noon.</p></body></html>"
     ran = strongroom("ingest", "-", "--name", "tides.html", "--title", "The tides", stdin=page)
     assert (ran.code, ran.out) == (0, "1 new\n")
-    (listed,) = strongroom("call", "documents", "--vault", "main").json["documents"]
+    (listed,) = strongroom("call", "ingest", '{"action": "list"}', "--vault", "main").json["documents"]
     assert (listed["title"], listed["format"]) == ("The tides", "html")
 
 

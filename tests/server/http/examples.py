@@ -35,7 +35,7 @@ EXAMPLES = (
     ("memory_supersede", {"id": "{1}", "content": "A better second memory"}),
     ("ingest", {"content": "# Lease\n\n## Rent\n\nThe berth costs ten.", "uri": "https://example.org/lease.md"}),
     ("ingest", {"data": "AAECAwQ=", "name": "picture.bin"}),
-    ("documents", {"kind": "document", "words": "lease"}),
+    ("ingest", {"action": "list", "listed": "document", "words": "lease"}),
     ("fetch", {"id": "{0}"}),
     ("fetch", {"refs": ["{0}", "gone"], "max_bytes": 100}),
     ("fetch", {"refs": ["*.md", "{0}"]}),

@@ -27,7 +27,7 @@ async def test_a_file_is_pushed_once_with_all_that_is_said_of_it(services: Servi
     assert (stored.status, stored.title, stored.format) == ("new", "A", "text")
     again = await push.push(GivenFile(b"The tender closes in May.", source))
     assert (again.status, again.id) == ("unchanged", stored.id)
-    (listed,) = (await ann("documents")).content["documents"]
+    (listed,) = (await ann("ingest", action="list")).content["documents"]
     assert (listed["uri"], listed["thread"], listed["collection"]) == ("file://laptop/a.txt", "t", "c")
     with pytest.raises(IntakeRefused, match="not read"):
         await push.push(GivenFile(b"\0\1", DocumentSource(name="a.bin")))

@@ -1,6 +1,6 @@
 """Texts, files, folders and pages become documents that are found with their place, listed and removed.
 
-Covers server.tools.ingest, server.tools.documents, vaults.domain.documents.file_intake,
+Covers server.tools.ingest, server.tools._documents, vaults.domain.documents.file_intake,
 vaults.domain.documents.page_intake and vaults.files.folder_files.
 """
 
@@ -146,8 +146,8 @@ async def test_what_is_no_document_is_refused(opening: Opening, arguments: dict[
 async def test_readers_store_nothing(services: Services) -> None:
     reader = await person(services, "rita", Role.READER)
     assert (await reader("ingest", content="x")).code == "forbidden"
-    assert (await reader("documents")).ok
-    assert (await reader("documents", action="remove", ids=["x"], confirmed=True)).code == "forbidden"
+    assert (await reader("ingest", action="list")).ok
+    assert (await reader("ingest", action="remove", ids=["x"], confirmed=True)).code == "forbidden"
 
 
 async def test_a_folder_is_read_in_steps_and_no_link_leads_out_of_it(
@@ -163,7 +163,7 @@ async def test_a_folder_is_read_in_steps_and_no_link_leads_out_of_it(
         assert [step["counts"] for step in steps] == [{"new": 2}, {"duplicate": 1, "rejected": 1}, {"unsupported": 1}]
         assert steps[1]["rejected"][0]["name"] == "empty.md"
         assert "passed over" in steps[0]["warnings"][0]
-        listed = (await ask("documents")).content
+        listed = (await ask("ingest", action="list")).content
         assert {each["uri"] for each in listed["documents"]} == {
             (shelf / "a/lease.md").as_uri(),
             (shelf / "b.txt").as_uri(),
@@ -270,7 +270,7 @@ async def test_pages_are_read_again_when_they_are_due(opening: Opening, site: Si
             site.pages["/tides"] = (500, {}, b"")
             await _age(services)
             await page_intake.reread_pages(vault)
-        (listed,) = (await ask("documents")).content["documents"]
+        (listed,) = (await ask("ingest", action="list")).content["documents"]
         assert "500" in listed["problem"]
         assert "dusk" in (await ask("search", query="high water", mode="keyword")).text
 
@@ -288,16 +288,18 @@ async def test_documents_are_listed_by_page_and_removed_by_whoever_stored_them(s
         (await ann("ingest", content=f"Page {number} of 100%", uri=f"x:{number}")).content["documents"][0]["id"]
         for number in range(3)
     ]
-    first = (await bob("documents", limit=2)).content
+    first = (await bob("ingest", action="list", limit=2)).content
     assert ([each["id"] for each in first["documents"]], first["total"]) == ([ids[2], ids[1]], 3)
-    second = (await bob("documents", limit=2, cursor=first["cursor"])).content
+    second = (await bob("ingest", action="list", limit=2, cursor=first["cursor"])).content
     assert [each["id"] for each in second["documents"]] == [ids[0]]
-    assert [each["id"] for each in (await bob("documents", words="1 of 100%")).content["documents"]] == [ids[1]]
-    assert (await bob("documents", words="page_1")).content["total"] == 0
-    assert (await ann("documents", action="remove", ids=[ids[0]])).code == "confirmation_required"
-    assert (await bob("documents", action="remove", ids=[ids[0]], confirmed=True)).code == "not_found"
-    assert (await ann("documents", action="remove", ids=ids[:2], confirmed=True)).content["removed"] == ids[:2]
-    assert (await bob("documents")).content["total"] == 1
+    assert [each["id"] for each in (await bob("ingest", action="list", words="1 of 100%")).content["documents"]] == [
+        ids[1]
+    ]
+    assert (await bob("ingest", action="list", words="page_1")).content["total"] == 0
+    assert (await ann("ingest", action="remove", ids=[ids[0]])).code == "confirmation_required"
+    assert (await bob("ingest", action="remove", ids=[ids[0]], confirmed=True)).code == "not_found"
+    assert (await ann("ingest", action="remove", ids=ids[:2], confirmed=True)).content["removed"] == ids[:2]
+    assert (await bob("ingest", action="list")).content["total"] == 1
     assert await rows(services, "SELECT COUNT(*) FROM passages WHERE kind = 'document'") == [(1,)]
     assert (await ann("status")).content["documents"]["documents"] == 1
 
