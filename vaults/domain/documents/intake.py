@@ -190,6 +190,14 @@ class _ReadyIntake:
     warnings: tuple[str, ...]
 
 
+def prepare_document(
+    vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart]
+) -> tuple[PreparedDocument, tuple[str, ...]]:
+    """A document without secrets, cut into passages, and what was left out or taken out of it. For the thread pool."""
+    ready = _prepare(vault, fields, parts)
+    return ready.prepared, ready.warnings
+
+
 def _prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart]) -> _ReadyIntake:
     kept, warnings = _cut(parts)
     # Whoever wrote a document cannot leave a secret out of it: it is stored without, where memories are refused.

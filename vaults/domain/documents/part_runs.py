@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from vaults.code import identifiers
 from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of, file_name
 from vaults.domain.text.fields import hash_parts
 from vaults.index.blocks import SEPARATOR
@@ -24,6 +25,9 @@ SMALL_CHARACTERS = 600
 
 RUN_TOKENS = 120
 """Tokens of such a passage: about a paragraph."""
+
+MAX_WORDS = 120
+"""Parts of identifiers by which a piece of code is found: the words of ``getUserName``, which the text holds as one."""
 
 PAUSE = timedelta(minutes=30)
 """Silence after which a new passage begins."""
@@ -94,4 +98,7 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
     """Words a passage is found by besides its text; by those of the whole document its first part is found."""
     whole = (fields.title, file_name(fields) or "") if part.position == 0 else ()
-    return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or ""]
+    words = (
+        identifiers.to_search_words(f"{part.heading or ''}\n{part.text}", MAX_WORDS) if fields.kind == "code" else []
+    )
+    return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or "", *words]

@@ -167,7 +167,10 @@ def read_around(tx: Reader, document: Document, position: int) -> list[DocumentP
 
 def render_parts(document: Document, parts: Sequence[DocumentPart]) -> str:
     """Parts as text. Each turn of a transcript has a line of its own that says whose it is, and its text is indented,
-    so that nothing said in it can pass for such a line."""
+    so that nothing said in it can pass for such a line. Source code is its text and nothing else, so that lines have
+    the numbers they have in the file."""
+    if document.fields.kind == "code":
+        return "".join(part.text for part in parts)
     render = _render_turn if document.fields.kind == TRANSCRIPT else _render_section
     return "\n".join(render(document, part) for part in parts)
 

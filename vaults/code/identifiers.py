@@ -1,0 +1,39 @@
+"""Identifiers in parts: ``getUserName``, ``get_user_name`` and ``GET-USER-NAME`` are "get user name". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+"""A name in source code."""
+
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]")
+
+MAX_IDENTIFIER = 200
+"""Characters of one that are looked at: a longer one is data."""
+
+
+def split_identifier(name: str) -> list[str]:
+    """The parts of an identifier, in lower case, in order: ``HTTPServer2`` is ``http``, ``server``, ``2``."""
+    return [part.lower() for part in _PART.findall(name[:MAX_IDENTIFIER])]
+
+
+def find_compounds(text: str) -> Iterator[str]:
+    """The identifiers in a text whose parts no reader of words would see: those with humps. An underscore or a dash
+    parts words for every index."""
+    return (name for name in IDENTIFIER.findall(text) if len(name) <= MAX_IDENTIFIER and _HUMP.search(name))
+
+
+def to_search_words(text: str, most: int) -> list[str]:
+    """The parts of the identifiers in a text, each once, in order of appearance, ``most`` at most. Words of the text
+    itself are not repeated: it is searched as it stands."""
+    words: dict[str, None] = {}
+    for name in dict.fromkeys(find_compounds(text)):
+        for part in split_identifier(name):
+            if len(part) > 1:
+                words.setdefault(part)
+        if len(words) >= most:
+            break
+    return list(words)[:most]
