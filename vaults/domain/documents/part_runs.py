@@ -98,7 +98,11 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
     """Words a passage is found by besides its text; by those of the whole document its first part is found."""
     whole = (fields.title, file_name(fields) or "") if part.position == 0 else ()
-    words = (
-        identifiers.to_search_words(f"{part.heading or ''}\n{part.text}", MAX_WORDS) if fields.kind == "code" else []
-    )
-    return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or "", *words]
+    person = part.author or fields.author or ""
+    return [*whole, context_of(fields) or "", part.locator or "", person, *_code_words(fields, part)]
+
+
+def _code_words(fields: DocumentFields, part: DocumentPart) -> list[str]:
+    if fields.kind != "code":
+        return []
+    return identifiers.to_search_words(f"{part.heading or ''} {part.text}", MAX_WORDS)
