@@ -28,6 +28,7 @@ from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
+from vaults.domain.collections import follow_loop, removal
 from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
@@ -70,6 +71,7 @@ BACKGROUND_JOBS = (
     graph_jobs.WRITE_DAILY_COUNTS,
     proactive_links.LEARN_AND_LINK,
     entity_vector_job.BACKFILL_ENTITY_VECTORS,
+    removal.REMOVE,
     lifecycle.ERASE,
     page_intake.REREAD,
 )
@@ -279,7 +281,7 @@ def _make_shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        run_while_open=sync_loop.run_sync_loop,
+        run_while_open=(sync_loop.run_sync_loop, follow_loop.follow_collections),
         recover_on_open=recovery.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,
@@ -287,6 +289,8 @@ def _make_shared(
         telemetry=settings.telemetry,
         hygiene=settings.hygiene,
         links=_link_settings(settings),
+        code=settings.code,
+        collections=settings.collections,
         parsers=parsers,
         ingest=settings.ingest,
         web=_make_page_fetcher(stack, settings.ingest),

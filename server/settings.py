@@ -23,6 +23,8 @@ from ops.settings import OpsSettings
 from server.reasons import reword_message
 from vaults.errors import InvalidArgument
 from vaults.settings import (
+    CodeSettings,
+    CollectionSettings,
     EmbeddingSettings,
     ExpansionSettings,
     ExtractionSettings,
@@ -129,6 +131,8 @@ class Settings(SettingsSection):
     search: SearchSettings = SearchSettings()
     notes: NotesSettings = NotesSettings()
     ingest: IngestSettings = IngestSettings()
+    collections: CollectionSettings = CollectionSettings()
+    code: CodeSettings = CodeSettings()
     rerank: RerankSettings = RerankSettings()
     expansion: ExpansionSettings = ExpansionSettings()
     extraction: ExtractionSettings = ExtractionSettings()

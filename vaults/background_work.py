@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
 from vaults.db.lease import Lease
@@ -14,17 +14,17 @@ BoundTask: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 
 
 class BackgroundWork:
-    """``run_due`` does all that is due and ends; ``run_while_open`` lasts. Both run only in the process that holds the
-    lease; the follow-up of a call runs in any."""
+    """``run_due`` does all that is due and ends; those of ``run_while_open`` last, each in a task of its own. They run
+    only in the process that holds the lease; the follow-up of a call runs in any."""
 
-    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: BoundTask | None) -> None:
+    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: Sequence[BoundTask] = ()) -> None:
         self._lease = lease
         self._run_due = run_due
-        self._run_while_open = run_while_open
+        self._run_while_open = tuple(run_while_open)
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self.due_work: asyncio.Task[None] | None = None
-        self.lasting_task: asyncio.Task[object] | None = None
+        self.lasting_tasks: dict[int, asyncio.Task[object]] = {}
         self.follow_up: asyncio.Task[object] | None = None
 
     @property
@@ -34,8 +34,8 @@ class BackgroundWork:
 
     @property
     def has_lasting_task(self) -> bool:
-        """Whether the task that lasts as long as the vault is open runs here."""
-        return _is_running(self.lasting_task)
+        """Whether a task that lasts as long as the vault is open runs here."""
+        return any(map(_is_running, self.lasting_tasks.values()))
 
     def is_ours(self) -> bool:
         """Whether this process has or gets the lease."""
@@ -53,12 +53,14 @@ class BackgroundWork:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.start)
 
-    def resume_lasting_task(self) -> None:
-        """Run the lasting task, if this process has or gets the lease. One that returned has nothing more to do; one
+    def resume_lasting_tasks(self) -> None:
+        """Run the lasting tasks, if this process has or gets the lease. One that returned has nothing more to do; one
         that failed is started again."""
-        idle = self.lasting_task is None or (self.lasting_task.done() and _has_failed(self.lasting_task))
-        if idle and self._run_while_open is not None and self._lease.try_acquire():
-            self.lasting_task = asyncio.create_task(self._run_while_open(), name="vault-lasting-task")
+        for number, run in enumerate(self._run_while_open):
+            known = self.lasting_tasks.get(number)
+            idle = known is None or (known.done() and _has_failed(known))
+            if idle and self._lease.try_acquire():
+                self.lasting_tasks[number] = asyncio.create_task(run(), name="vault-lasting-task")
 
     def run_follow_up(self, work: BoundTask) -> None:
         """Finish something soon after a call; dropped while other such work runs."""
@@ -75,7 +77,7 @@ class BackgroundWork:
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers
-        for task in (self.lasting_task, self.follow_up, self.due_work):
+        for task in (*self.lasting_tasks.values(), self.follow_up, self.due_work):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

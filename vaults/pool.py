@@ -91,7 +91,7 @@ class VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
         return VaultPool(
             self._data,
-            replace(self._shared, background_jobs=(), run_while_open=None, recover_on_open=None, before_close=None),
+            replace(self._shared, background_jobs=(), run_while_open=(), recover_on_open=None, before_close=None),
         )
 
     def folder_of(self, entry: VaultEntry) -> Path:
@@ -300,7 +300,7 @@ class VaultPool:
                 self._quarantine_vault(slot.opening.result().name, damaged_error())
                 continue
             if _is_open(slot) and not slot.is_resting:
-                slot.opening.result().background.resume_lasting_task()
+                slot.opening.result().background.resume_lasting_tasks()
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())

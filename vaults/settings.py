@@ -372,6 +372,33 @@ class IngestSettings(SettingsSection):
     ] = None
 
 
+class CodeSettings(SettingsSection):
+    """Reading source code."""
+
+    max_file: Annotated[int, Field(ge=1024, description="bytes of a source file at most")] = 5 * 1024 * 1024
+    max_size: Annotated[
+        int, Field(ge=1024, description="bytes of source code of one collection at most; files after that are left out")
+    ] = 2 * 1024 * 1024 * 1024
+
+
+class CollectionSettings(SettingsSection):
+    """Folders that vaults read besides their notes."""
+
+    roots: Annotated[
+        tuple[str, ...],
+        Field(description="folders in which callers over HTTP may add collections; at the machine any folder will do"),
+    ] = ()
+    watch: Annotated[
+        Literal["auto", "events", "poll", "off"],
+        Field(description="how changed files are noticed; off: read when they are added and when asked for"),
+    ] = "auto"
+    poll_s: Annotated[float, Field(ge=0.5, description="seconds between two looks where watch is poll")] = 5.0
+    rescan_s: Annotated[float, Field(ge=5, description="seconds between two full looks, beside events")] = 900.0
+    max_files: Annotated[
+        int, Field(ge=1, description="files of one collection at most; those after that are left out")
+    ] = 100_000
+
+
 def _check_over_tls(url: str | None) -> str | None:
     """A key is sent there: over TLS, or not over a network at all."""
     if url is None:

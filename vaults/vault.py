@@ -52,6 +52,8 @@ from vaults.search.ranking_cache import RankingCache
 from vaults.search.search_run import SearchEngines
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
+    CodeSettings,
+    CollectionSettings,
     EmbeddingSettings,
     ExpansionSettings,
     HygieneSettings,
@@ -114,8 +116,8 @@ class SharedResources:
     pool: Executor
     observer: Observer
     background_jobs: tuple[BackgroundJob, ...] = ()
-    run_while_open: VaultTask | None = None
-    """Lasts as long as a vault is open, in the process that holds its lease."""
+    run_while_open: tuple[VaultTask, ...] = ()
+    """Last as long as a vault is open, in the process that holds its lease."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
     before_close: VaultTask | None = None
@@ -125,6 +127,8 @@ class SharedResources:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     hygiene: HygieneSettings = field(default_factory=HygieneSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
+    code: CodeSettings = field(default_factory=CodeSettings)
+    collections: CollectionSettings = field(default_factory=CollectionSettings)
     parsers: ParserPool = field(default_factory=ParserPool)
     """What reads files. Starts no process before it has a file."""
     ingest: IngestSettings = field(default_factory=IngestSettings)
@@ -169,7 +173,7 @@ class Vault:
             rerank=shared.rerank,
             expansion=shared.expansion,
         )
-        lasting = None if shared.run_while_open is None else partial(shared.run_while_open, self)
+        lasting = [partial(run, self) for run in shared.run_while_open]
         self.background = BackgroundWork(self.lease, self._run_due_work, lasting)
         self._model: str | None = None
 
@@ -202,7 +206,7 @@ class Vault:
                     await recovery.run(self)
             if has_lease and await self.db.read(self.has_due_jobs):
                 self.background.start()
-            self.background.resume_lasting_task()
+            self.background.resume_lasting_tasks()
         except BaseException:
             await self.close()
             raise

@@ -24,6 +24,7 @@ MODULES = {
     "plan": "plans",
     "licence": "licence",
     "call": "calls",
+    "collection": "collections",
     "as": "as_command",
     "import": "imports",
     "ingest": "ingest",

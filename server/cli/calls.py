@@ -70,10 +70,11 @@ async def _call(
     from server.dispatch import dispatch
 
     async with open_all(loaded) as services:
-        return await dispatch(services, _caller(services, vault, subject), tool, given)
+        return await dispatch(services, make_caller(services, vault, subject), tool, given)
 
 
-def _caller(services: Services, vault: str, subject: str | None) -> Caller:
+def make_caller(services: Services, vault: str, subject: str | None) -> Caller:
+    """Whoever runs this command: the owner, or a local subject with its grants."""
     from auth.principal import LOCAL, Principal, local_names, owner
     from auth.roles import Role
     from server.call import Caller

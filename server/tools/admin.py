@@ -20,6 +20,7 @@ from vaults.domain.continuity import live_status as pulses
 from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
 from vaults.domain.maintenance import vault_status
 from vaults.domain.maintenance.vault_status import (
+    CollectionStatus,
     DocumentCounts,
     EmbeddingStatus,
     IndexStatus,
@@ -52,6 +53,7 @@ class StatusResult:
     memories: MemoryCounts
     notes: NotesStatus
     documents: DocumentCounts
+    collections: list[CollectionStatus]
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -86,6 +88,7 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         memories=vault.memories,
         notes=vault.notes,
         documents=vault.documents,
+        collections=vault.collections,
         embedding=vault.embedding,
         index=vault.index,
         storage_bytes=_rounded_size(vault.storage_bytes, call.role),

@@ -3,7 +3,9 @@ have a counterpart here. Arguments may have the names of either."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -191,20 +193,22 @@ async def memory_wake_up(ask: OurTools, *, limit: float = 10, workspace: Project
 async def memory_status(
     ask: OurTools,
     *,
-    root: str | None = None,  # noqa: ARG001  of a code index, which a vault does not have
+    root: str | None = None,  # noqa: ARG001  all collections are counted
 ) -> OldAnswer:
     """What is indexed, and how it goes."""
     now = await ask("status")
     notes, kept, model, index = now["notes"], now["memories"], now["embedding"], now["index"]
+    files = now["documents"]["documents"] + now["documents"]["code"]
     lines = [
         "📊 **Memory Index Status**",
-        f"Documents: {notes['notes'] + kept['living']} | Chunks: {index['passages']}"
+        f"Documents: {notes['notes'] + kept['living'] + files} | Chunks: {index['passages']}"
         f" | Pending embeddings: {model['pending']}",
         f"Database size: {now['storage_bytes'] / 2**20:.1f} MB",
         "",
         "**Collections:**",
         f"  - notes: {notes['notes']} docs",
         f"  - memory: {kept['living']} docs",
+        *(f"  - {each['name']}: {each['documents']} docs{_tell_state(each)}" for each in now["collections"]),
         "",
         "**Models:**",
         f"  - Embedding: {model.get('model') or 'none'} ({model['status']})",
@@ -212,30 +216,55 @@ async def memory_status(
     return _say("\n".join(lines))
 
 
-_NO_CODE = (
-    "❌ Codebase indexing is not enabled: a connection to a vault cannot have folders of the server indexed."
-    " Whoever runs it names them."
-)
+def _tell_state(collection: Mapping[str, Any]) -> str:
+    return "" if collection["state"] == "ready" else f" ({collection['state']})"
 
 
-@old_tool(calls="status")
+@old_tool(calls="collections add")
 async def memory_index_codebase(
-    ask: OurTools,
-    *,
-    root: str | None = None,  # noqa: ARG001
+    ask: OurTools, *, root: Annotated[str | None, Field(description="folder of the project")] = None
 ) -> OldAnswer:
     """Index the code of a project."""
-    await ask("status")
-    raise OldToolRefusal(_NO_CODE, "read_only")
+    known = [each for each in (await ask("collections"))["collections"] if each["kind"] == "code"]
+    same = [each for each in known if root is None or each["root"] == root.rstrip("/")]
+    try:
+        if same:
+            named = {"name": same[0]["name"]} if len(same) == 1 else {}
+            done = await ask("collections", action="refresh", **named)
+        elif root is None:
+            raise OldToolRefusal("Name the folder: root.")
+        else:
+            done = await ask("collections", action="add", kind="code", root=root, name=_name_codebase(root))
+    except OldToolRefusal as refusal:
+        raise OldToolRefusal(f"❌ Codebase indexing is not enabled. {refusal.message}", refusal.code) from None
+    found = [each for each in done["collections"] if each["kind"] == "code"]
+    late = "\nIt goes on in the background." if done["pending"] else ""
+    left_out = sum(count for each in found for count in each["left_out"].values())
+    return _say(
+        f"✅ Codebase indexed\n- Files scanned: {sum(each['files'] for each in found) + left_out}"
+        f"\n- Files indexed: {sum(each['documents'] for each in found)}"
+        f"\n- Files left out: {left_out + sum(each['problems'] for each in found)}{late}"
+    )
+
+
+def _name_codebase(root: str) -> str:
+    """What a folder is called as a collection: its own name, as far as one may have it."""
+    last = root.rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^\w .-]|^[\W_]+|[\W_]+$", "", last)[:64] or "codebase"
 
 
 @old_tool(calls="status")
 async def memory_update(ask: OurTools) -> OldAnswer:
-    """Say whether the index is up to date."""
+    """Look at all files again, and say whether the index is up to date."""
+    with suppress(OldToolRefusal):  # who may only read is told how it stands
+        await ask("collections", action="refresh")
     now = await ask("status")
     pending = now["embedding"]["pending"]
     late = f", {pending} embeddings to come" if pending else ""
-    return _say(f"✅ Index is up to date: files are indexed as they change ({now['notes']['notes']} notes{late})")
+    files = "".join(f", {each['name']}: {each['documents']} docs{_tell_state(each)}" for each in now["collections"])
+    return _say(
+        f"✅ Index is up to date: files are indexed as they change ({now['notes']['notes']} notes{files}{late})"
+    )
 
 
 def _to_error(refusal: OldToolRefusal) -> OldAnswer:

@@ -13,7 +13,6 @@ from server.toolsets.old_command import CommandLine, OldCommand, OurCommand
 from server.toolsets.old_tool import OldAnswer, OldTool, OldToolRefusal, OurTools, old_tool
 from vaults.files.paths import is_note
 
-_COLLECTIONS = "a folder of Markdown is served in place by: strongroom vault create NAME --path DIR"
 _SERVER = "the server is run, and ended, by whoever started it: strongroom serve"
 _SEARCH = {"-n": "limit", "--limit": "limit", "-c": "collection", "--collection": "collection"}
 Count = Annotated[int, Field(ge=1, le=500)]
@@ -85,6 +84,7 @@ async def collection_list(ask: OurTools) -> OldAnswer:
     """What is searched."""
     now = await ask("status")
     counts = {"notes": now["notes"]["notes"], "memory": now["memories"]["living"]}
+    counts |= {each["name"]: each["documents"] for each in now["collections"]}
     lines = [f"  {name}: {count} documents" for name, count in counts.items()]
     return OldAnswer({"collections": counts}, "\n".join(["Collections:", *lines]))
 
@@ -117,9 +117,10 @@ _COMMANDS = (
     OldCommand("reindex", "build the index anew", ours=OurCommand(("reindex",))),
     OldCommand("harvest", "keep conversations with agents", ours=OurCommand(("harvest", "--once"))),
     OldCommand("collection list", "what is searched", collection_list),
-    OldCommand("collection add", "index a folder", instead=_COLLECTIONS),
-    OldCommand("collection remove", "stop that", instead=_COLLECTIONS),
-    OldCommand("collection rename", "rename it", instead=_COLLECTIONS),
+    OldCommand("collection add", "index a folder",
+               ours=OurCommand(("collection", "add"), {"--pattern": "--include"}, arguments=2)),
+    OldCommand("collection remove", "stop that", ours=OurCommand(("collection", "remove"), arguments=1)),
+    OldCommand("collection rename", "rename it", ours=OurCommand(("collection", "rename"), arguments=2)),
     OldCommand("mcp", "serve nano-brain's tools on stdin and stdout; --http: over HTTP", ours=_STDIO),
     OldCommand("mcp stop", "end the daemon", instead=_SERVER),
     OldCommand("daemon", "run in the background", instead=_SERVER),

@@ -24,7 +24,7 @@ class Work:
 
 async def test_work_that_falls_due_while_work_runs_is_done_after_it(tmp_path: Path) -> None:
     work = Work()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, None)
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run)
     background.start()
     await asyncio.sleep(0)
     background.start()
@@ -42,10 +42,11 @@ async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> N
     other = Lease(tmp_path / ".lease")
     assert other.try_acquire()
     work = Work()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, work.run)
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [work.run])
     background.start()
-    background.resume_lasting_task()
-    assert background.due_work is background.lasting_task is None
+    background.resume_lasting_tasks()
+    assert background.due_work is None
+    assert not background.lasting_tasks
     background.run_follow_up(work.run)
     background.run_follow_up(work.run)  # dropped: one is under way
     await asyncio.sleep(0)
@@ -63,11 +64,10 @@ async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_doe
         if (outcome := outcomes.pop(0)) is not None:
             raise outcome
 
-    background = BackgroundWork(Lease(tmp_path / ".lease"), last, last)
+    background = BackgroundWork(Lease(tmp_path / ".lease"), last, [last])
     for left in (1, 0, 0):
-        background.resume_lasting_task()
-        assert background.lasting_task is not None
-        await asyncio.wait({background.lasting_task})
+        background.resume_lasting_tasks()
+        await asyncio.wait(background.lasting_tasks.values())
         assert len(outcomes) == left
     assert not background.has_lasting_task
     await background.stop()

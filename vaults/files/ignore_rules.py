@@ -88,11 +88,27 @@ def _compile(lines: Sequence[str]) -> IgnoreMatcher:
     """A line that is no pattern matches nothing, as in git, and is reported."""
     if not lines:
         return IgnoreMatcher(None, faulty=False)
+    sound = [line for line in lines if is_pattern(line)]
+    return IgnoreMatcher(compile_patterns(sound), faulty=len(sound) < len(lines))
+
+
+def is_pattern(line: str) -> bool:
+    """Whether a line is a pattern, a comment or empty."""
     from pathspec import GitIgnoreSpec
 
-    sound = []
-    for line in lines:
-        with suppress(ValueError):
-            GitIgnoreSpec.from_lines([line])
-            sound.append(line)
-    return IgnoreMatcher(GitIgnoreSpec.from_lines(sound), faulty=len(sound) < len(lines))
+    with suppress(ValueError):
+        GitIgnoreSpec.from_lines([line])
+        return True
+    return False
+
+
+def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec | None:
+    """The lines as one set of patterns; None without any. A line that is no pattern matches nothing, as in Git."""
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines(filter(is_pattern, lines))

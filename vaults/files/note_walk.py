@@ -185,9 +185,9 @@ class _Walker:
 
     def _usable(self, shown: str, path: str, name: str) -> bool:
         """Whether callers can name ``path``. Almost all names are plain, and one test shows it."""
-        if name.isascii() and len(path) < _SHORT and _SUSPECT.search(name) is None:
+        if is_plain(path, name):
             return True
-        reason = _reason_unusable(path)
+        reason = describe_unusable(path)
         if reason:
             self._skip(shown, reason)
         return reason is None
@@ -207,7 +207,13 @@ class _Walker:
         self.result.skipped.append(SkippedPath(shown, reason))
 
 
-def _reason_unusable(path: str) -> SkipReason | None:
+def is_plain(path: str, name: str) -> bool:
+    """Whether ``name``, the last of ``path``, surely can be named, as almost all can."""
+    return name.isascii() and len(path) < _SHORT and _SUSPECT.search(name) is None
+
+
+def describe_unusable(path: str) -> SkipReason | None:
+    """Why callers cannot name ``path``; None if they can."""
     try:
         encoded = path.encode()
     except UnicodeEncodeError:

@@ -75,6 +75,14 @@ def drop_sequence(tx: Writer, sequence: str) -> None:
         passages.delete_passages(tx, [int(seq) for seq, _ in rows], shelf_of(rows[0][1]))
 
 
+def put_into_collection(tx: Writer, sequence: str, collection: str) -> None:
+    """Have all passages of a sequence say that they are of this collection."""
+    tx.run(
+        "UPDATE passages SET collection = :collection WHERE sequence = :sequence",
+        {"collection": collection, "sequence": sequence},
+    )
+
+
 def _read_tail(tx: Reader, sequence: str, place: int) -> dict[tuple[int, int], dict[str, Any]]:
     rows = tx.all(
         f"SELECT {', '.join(_STORED)} FROM passages WHERE sequence = :sequence AND place >= :place",

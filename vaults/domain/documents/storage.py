@@ -58,14 +58,19 @@ async def remove_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: s
 
 
 def _delete(tx: Writer, actor: Actor, document: Document, reason: str | None) -> None:
-    sequence_passages.drop_sequence(tx, indexing.sequence_of(document))
-    facets.store(tx, indexing.FACETS, document.seq, (), {})
-    tx.run("DELETE FROM document_parts WHERE document = :seq", {"seq": document.seq})
-    tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
+    drop(tx, document)
     tx.run(
         "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
         {"now": clock.now(), "who": actor.identity, "id": document.id, "reason": reason},
     )
+
+
+def drop(tx: Writer, document: Document) -> None:
+    """Delete a document and all that is derived of it, which its source has not any more."""
+    sequence_passages.drop_sequence(tx, indexing.sequence_of(document))
+    facets.store(tx, indexing.FACETS, document.seq, (), {})
+    tx.run("DELETE FROM document_parts WHERE document = :seq", {"seq": document.seq})
+    tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
 
 
 def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -> Document:

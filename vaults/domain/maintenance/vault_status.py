@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
+from vaults.domain.collections import editing
+from vaults.domain.collections.editing import CollectionView
 from vaults.domain.documents import storage
 from vaults.vault import DATABASE_FILE, Vault
 
@@ -60,10 +62,27 @@ class NotesStatus:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """Documents that were read in, and transcripts of conversations."""
+    """Documents that were read in, transcripts of conversations, and files of source code."""
 
     documents: int
     transcripts: int
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """A folder that is read besides the notes: how it is, how many of its files are documents, their bytes, and how
+    many of its files have a problem. ``read_at``: when all of it was last looked at."""
+
+    name: str
+    kind: str
+    state: str
+    documents: int
+    bytes: int
+    problems: int
+    watching: str
+    read_at: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +93,7 @@ class VaultStatus:
     memories: MemoryCounts
     notes: NotesStatus
     documents: DocumentCounts
+    collections: list[CollectionStatus]
     embedding: EmbeddingStatus
     index: IndexStatus
     storage_bytes: int
@@ -86,7 +106,7 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
     state = vault.shared.embedder.state()
     model = vault.shared.embedder.identity
 
-    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus, DocumentCounts]:
+    def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus, DocumentCounts, list[CollectionStatus]]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
         everything = actor is None
         pending = _count_visible(tx, "embedding_queue", params, everything=everything)
@@ -96,9 +116,10 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
             pending,
             _notes_status(tx, vault),
             _count_documents(tx, None if everything else params["viewer"]),
+            [_to_collection_status(each) for each in editing.list_views(tx)],
         )
 
-    counts, index, pending, notes, documents = await vault.db.read(read)
+    counts, index, pending, notes, documents, collections = await vault.db.read(read)
     name, width = (model.name, model.width) if model else (None, None)
     embedding = EmbeddingStatus(
         status=state.status, pending=pending, model=name, width=width, engine=state.engine, reason=state.reason
@@ -112,6 +133,7 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
         memories=counts,
         notes=notes,
         documents=documents,
+        collections=collections,
         embedding=embedding,
         index=index,
         storage_bytes=size,
@@ -139,7 +161,22 @@ def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:
 
 def _count_documents(tx: Reader, viewer: str | None) -> DocumentCounts:
     counts = storage.count_documents(tx, viewer)
-    return DocumentCounts(counts.get("document", 0), counts.get("transcript", 0))
+    return DocumentCounts(counts.get("document", 0), counts.get("transcript", 0), counts.get("code", 0))
+
+
+def _to_collection_status(view: CollectionView) -> CollectionStatus:
+    fields, state = view.collection.fields, view.state
+    return CollectionStatus(
+        name=fields.name,
+        kind=fields.kind,
+        state=state.phase if view.is_read else "reading",
+        documents=state.documents,
+        bytes=state.bytes,
+        problems=state.problems,
+        watching=state.watching if fields.watch else "on demand",
+        read_at=state.read_at,
+        reason=state.reason,
+    )
 
 
 def _count_memories(tx: Reader, params: dict[str, str], *, everything: bool) -> MemoryCounts:

@@ -12,6 +12,7 @@ from vaults.context import note_whole_sizes, run_in
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.code import symbol_lookup
+from vaults.domain.collections.file_places import read_file_places
 from vaults.domain.documents import indexing, reading
 from vaults.domain.documents.document_model import Document, DocumentPart
 from vaults.domain.memories import lifecycle
@@ -93,11 +94,13 @@ class _FetchTarget:
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """A document, or the parts around one of it. ``position`` None: all of it."""
+    """A document, or the parts around one of it. ``position`` None: all of it. ``commit``: that is checked out where
+    its file lies."""
 
     document: Document
     parts: Sequence[DocumentPart]
     position: int | None = None
+    commit: str | None = None  # of the checkout it lies in
     symbol: str | None = None  # the id of the symbol that was asked for
 
 
@@ -187,10 +190,12 @@ def _open_documents(tx: Reader, actor: Actor, refs: Sequence[str]) -> dict[str, 
         named = reading.parse_reference(ref)
         try:
             document = reading.find_document(tx, actor, named.document)
+            commit = read_file_places(tx, [document]).find_commit(document)
             if named.position is None:
-                found[ref] = OpenDocument(document, indexing.read_parts(tx, document.seq))
+                parts = indexing.read_parts(tx, document.seq)
             else:
-                found[ref] = OpenDocument(document, reading.read_around(tx, document, named.position), named.position)
+                parts = reading.read_around(tx, document, named.position)
+            found[ref] = OpenDocument(document, parts, named.position, commit)
         except NotFound:
             if (symbol := symbol_lookup.read_symbol(tx, actor, ref)) is not None:
                 found[ref] = OpenDocument(symbol[0], [symbol[1]], symbol=ref)
@@ -286,6 +291,7 @@ def _of_document(opened: OpenDocument, limits: FetchLimits, left: int, result: F
     kept = {
         **fields.metadata, "kind": fields.kind, "format": fields.format, "author": fields.author, "uri": fields.uri,
         "thread": fields.thread, "workspace": fields.workspace, "collection": fields.collection, "parts": shown,
+        "commit": opened.commit,
         "created_at": fields.created_at, "modified_at": fields.modified_at,
     }  # fmt: skip
     own = (

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL
+from vaults.domain.collections.file_places import FilePlaces, read_file_places
 from vaults.domain.documents import document_model
 from vaults.domain.documents.document_model import TRANSCRIPT, Document, DocumentPart
 from vaults.domain.documents.indexing import to_type
@@ -79,8 +80,11 @@ def read_hits(
     """Hits for ``wanted``, passages with their items' scores, in that order; notes are cut to ``length`` characters.
     The filter is applied again: a ranking may be older than the rows it ranks."""
     rows = _read_rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
+    places = read_file_places(tx, [each.of.document for each in rows.values() if isinstance(each.of, FoundPart)])
     return [
-        _to_ranked_hit(vault, ranking, (passage, score / ranking.top), rows[passage], length)
+        _locate(
+            _to_ranked_hit(vault, ranking, (passage, score / ranking.top), rows[passage], length), rows[passage], places
+        )
         for passage, score in wanted
         if passage in rows
     ]
@@ -161,6 +165,13 @@ _KINDS: dict[str, tuple[str, str, Callable[[Any], HitSource]]] = {
     "code": _OF_PART,
 }
 """For each kind of item: its columns, its table, and how to read the columns' values."""
+
+
+def _locate(hit: RankedHit, found: _FoundPassage, places: FilePlaces) -> RankedHit:
+    """With the file it is in, of a collection."""
+    if not isinstance(found.of, FoundPart):
+        return hit
+    return replace(hit, place=places.describe(found.of.document, found.of.place))
 
 
 def _to_ranked_hit(

@@ -18,11 +18,11 @@ from typing import Literal, TypeAlias
 
 from vaults.files.watch.mounts import find_network_disk
 from vaults.files.watch.pending_changes import ChangedPaths, PendingChanges
-from vaults.files.watch.sources import SourceEnded, run_in_thread
+from vaults.files.watch.sources import NOTE_NAMES, SourceEnded, WatchedNames, run_in_thread
 
-__all__ = ["ChangedPaths", "WatchState", "Watcher"]
+__all__ = ["ChangedPaths", "WatchState", "WatchTimes", "Watcher"]
 
-ChangeSource: TypeAlias = Callable[[Path, PendingChanges, Callable[[], None]], Awaitable[SourceEnded]]
+ChangeSource: TypeAlias = Callable[[Path, WatchedNames, PendingChanges, Callable[[], None]], Awaitable[SourceEnded]]
 
 _WINDOWS = 2.5  # debounce times until a window is delivered even if changes go on
 _EVENTS_AGAIN_S = 300.0  # while polling for lack of watches: ask the system again
@@ -41,26 +41,36 @@ class WatchState:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class WatchTimes:
+    """Seconds. ``debounce_s``: of quiet before a change is told; ``flood_s``: the same where there are too many to
+    list; ``poll_s`` and ``rescan_s``: between two looks at everything, without and beside events; ``check_s``: between
+    two checks that the folder is still the same one, or that a lost one is back."""
+
+    debounce_s: float = 0.2
+    poll_s: float = 2.0
+    rescan_s: float = 60.0
+    check_s: float = 2.0
+    flood_s: float = 0.0
+
+
 class Watcher:
-    """Watches one folder for one consumer, once. ``state`` may be read at any time; times are in seconds."""
+    """Watches one folder for one consumer, once. ``state`` may be read at any time. ``names``: what of it is watched,
+    by default notes."""
 
     def __init__(
         self,
         root: Path,
         mode: Literal["auto", "events", "poll"] = "auto",
-        debounce_s: float = 0.2,
-        poll_s: float = 2.0,
-        rescan_s: float = 60.0,
-        *,
-        check_s: float = 2.0,
+        times: WatchTimes = WatchTimes(),
+        names: WatchedNames = NOTE_NAMES,
     ) -> None:
-        """``check_s``: how often to check that the folder is still the same one, or that a lost one is back."""
         self.state = WatchState("failed", NOT_WATCHING_YET)
         self._root = root
         self._mode = mode
-        self._poll_s, self._rescan_s, self._check_s = poll_s, rescan_s, check_s
-        self._debounce_s = debounce_s
-        self._pending = PendingChanges(debounce_s, debounce_s * _WINDOWS)
+        self._names = names
+        self._times = times
+        self._pending = PendingChanges(times.debounce_s, times.debounce_s * _WINDOWS, flood_s=times.flood_s)
         self._keeper: asyncio.Task[None] | None = None
         self._closed = False
         self._looked_at = time.monotonic()
@@ -111,9 +121,9 @@ class Watcher:
         """When everything is due again: events can be lost unnoticed, and polling consists of such looks."""
         match self.state.mode:
             case "events":
-                return self._looked_at + max(self._rescan_s, _EVENTS_SHARE * self._look_took_s)
+                return self._looked_at + max(self._times.rescan_s, _EVENTS_SHARE * self._look_took_s)
             case "polling":
-                return self._looked_at + max(self._poll_s, _POLLING_SHARE * self._look_took_s)
+                return self._looked_at + max(self._times.poll_s, _POLLING_SHARE * self._look_took_s)
             case _:
                 return math.inf
 
@@ -134,10 +144,10 @@ class Watcher:
                 polling = ended.reason
             else:
                 polling = polling if self._mode == "poll" else ""
-                await asyncio.sleep(self._debounce_s)  # what overran the system is likely still going on
+                await asyncio.sleep(self._times.debounce_s)  # what overran the system is likely still going on
 
     async def _events(self) -> SourceEnded:
-        return await _choose_source()(self._root, self._pending, self._established)
+        return await _choose_source()(self._root, self._names, self._pending, self._established)
 
     def _established(self) -> None:
         self.state = WatchState("events", "")
@@ -155,7 +165,7 @@ class Watcher:
         parent was moved, or over which another was mounted."""
         task = asyncio.ensure_future(watch)
         try:
-            while not (await asyncio.wait({task}, timeout=self._check_s))[0]:
+            while not (await asyncio.wait({task}, timeout=self._times.check_s))[0]:
                 now = await run_in_thread(_folder_identity, self._root)
                 if now != identity and not task.done():
                     return SourceEnded("gone", "the folder was removed, or another took its place")
@@ -168,7 +178,7 @@ class Watcher:
         """Report no changes below a folder that is gone: they could be taken for the deletion of every note."""
         self.state = WatchState("failed", reason)
         self._pending.clear()
-        await asyncio.sleep(self._check_s)
+        await asyncio.sleep(self._times.check_s)
 
 
 def _choose_source() -> ChangeSource:

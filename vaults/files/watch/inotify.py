@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vaults.files.watch.pending_changes import PendingChanges
-from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched, run_in_thread
+from vaults.files.watch.sources import SourceEnded, WatchedNames, run_in_thread
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
@@ -43,13 +43,15 @@ _LIMITS = {
 }
 
 
-async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
+async def follow(
+    root: Path, names: WatchedNames, pending: PendingChanges, established: Callable[[], None]
+) -> SourceEnded:
     """Report what happens below ``root`` to ``pending`` until that is impossible; the answer says why.
 
     ``established`` is called once every folder is watched: what happens after that is reported.
     """
     try:
-        watched = _WatchedFolders(root)
+        watched = _WatchedFolders(root, names)
     except OSError as failure:
         return _to_source_ended(failure)
     try:
@@ -119,8 +121,9 @@ class _WatchedFolders:
     """The folders of one vault under watch. Adding runs on another thread, all else on the loop, and never at the same
     time (but for closing): the loop reads no events until what appeared has been added."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, names: WatchedNames) -> None:
         self._root = os.fspath(root)
+        self._names = names
         self._folders: dict[int, str] = {}  # watch → folder, as a path inside the vault; "" is the root
         self._watches: dict[str, int] = {}  # and back
         self._closing = threading.Lock()  # the number of a closed descriptor may already be another vault's
@@ -144,7 +147,7 @@ class _WatchedFolders:
         return folder in self._watches
 
     def path(self, watch: int, name: bytes, mask: int) -> str | None:
-        """Where an event happened; None where it does not matter: hidden, no note, no longer watched."""
+        """Where an event happened; None where it does not matter: by its name, or no longer watched."""
         folder = self._folders.get(watch)
         if folder is None or not name:
             return None
@@ -152,7 +155,7 @@ class _WatchedFolders:
             text = name.decode()
         except UnicodeDecodeError:
             return None  # no path of a note; a walk names it among what it skips
-        if not (is_folder_watched(text) if mask & _ISDIR else is_file_watched(text)):
+        if not (self._names.folder(text) if mask & _ISDIR else self._names.file(text)):
             return None
         return f"{folder}/{text}" if folder else text
 
@@ -161,7 +164,7 @@ class _WatchedFolders:
             self.add_below(folder)
 
     def add_below(self, folder: str) -> None:
-        """Watch ``folder`` and all below it except hidden ones; what vanishes or is forbidden meanwhile is skipped.
+        """Watch ``folder`` and all below it that is watched by its name; what vanishes or is forbidden is skipped.
 
         A folder is watched before it is listed, so that none created between the two is missed.
         Raises ``OSError`` for the root itself and where a limit of the system is reached.
@@ -197,15 +200,15 @@ class _WatchedFolders:
     def _below(self, folder: str) -> Iterator[str]:
         with os.scandir(self._absolute(folder)) as entries:
             for entry in entries:
-                if _is_watched(entry):
+                if self._names.folder(entry.name) and _is_plain_folder(entry):
                     yield f"{folder}/{entry.name}" if folder else entry.name
 
     def _absolute(self, folder: str) -> str:
         return f"{self._root}/{folder}" if folder else self._root
 
 
-def _is_watched(entry: os.DirEntry[str]) -> bool:
-    if not is_folder_watched(entry.name) or not entry.is_dir(follow_symlinks=False):
+def _is_plain_folder(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_dir(follow_symlinks=False):
         return False
     try:
         entry.name.encode()

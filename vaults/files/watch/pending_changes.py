@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 MAX_PATHS = 2_000  # above that, one look at the whole vault is cheaper than so many at its parts
 _LONGEST_WAIT_S = 3_600.0
+_LONGEST_FLOOD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,18 @@ class ChangedPaths:
 @dataclass(slots=True)
 class PendingChanges:
     """Collects on the event loop only. A window is delivered after ``quiet_s`` without a change, and
-    ``longest_s`` after its first one even if changes never cease."""
+    ``longest_s`` after its first one even if changes never cease. Of one with more than ``limit`` paths ``flood_s``
+    without a change are awaited, and twenty times that at most: looking at everything while a repository is being
+    checked out would have to be done again."""
 
     quiet_s: float
     longest_s: float
     limit: int = MAX_PATHS
+    flood_s: float = 0.0
     _paths: set[str] = field(default_factory=set)
     _folders: set[str] = field(default_factory=set)
     _rescan: bool = False
+    _flooded: bool = False
     _first: float = math.inf
     _last: float = math.inf
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -56,19 +61,19 @@ class PendingChanges:
             self._folders.add(path)
         if len(self._paths) > self.limit:
             self._forget_paths()
-            self._rescan = True
+            self._rescan = self._flooded = True
 
     def everything(self) -> None:
         """Ask for a look at all of the vault, at once."""
         self._forget_paths()
-        self._rescan = True
+        self._rescan, self._flooded = True, False
         self._first = self._last = -math.inf
         self._woken.set()
 
     def clear(self) -> None:
         """Forget the window: what it names is no longer there."""
         self._forget_paths()
-        self._rescan = False
+        self._rescan = self._flooded = False
         self._first = self._last = math.inf
 
     def wake(self) -> None:
@@ -88,7 +93,8 @@ class PendingChanges:
         return self._drain() if now >= self._due() else None
 
     def _due(self) -> float:
-        return min(self._last + self.quiet_s, self._first + self.longest_s)
+        flood_s = self.flood_s if self._flooded else 0.0
+        return min(self._last + max(self.quiet_s, flood_s), self._first + max(self.longest_s, flood_s * _LONGEST_FLOOD))
 
     def _drain(self) -> ChangedPaths:
         paths = frozenset(path for path in self._paths if not self._under_a_folder(path))

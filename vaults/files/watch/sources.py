@@ -35,6 +35,17 @@ def is_file_watched(name: str) -> bool:
     return (name.lower().endswith(_NOTES) and not name.startswith(".")) or name == IGNORE_FILE
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedNames:
+    """Which folders are watched, and of which files a change is reported, by their own names."""
+
+    folder: Callable[[str], bool]
+    file: Callable[[str], bool]
+
+
+NOTE_NAMES = WatchedNames(is_folder_watched, is_file_watched)
+
+
 async def run_in_thread(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` off the loop. For rare work: a thread starts in some 0.1 ms and costs nothing afterwards.
 

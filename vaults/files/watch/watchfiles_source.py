@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vaults.context import run_in
 from vaults.files.watch.pending_changes import MAX_PATHS, PendingChanges
-from vaults.files.watch.sources import SourceEnded, is_file_watched, is_folder_watched
+from vaults.files.watch.sources import SourceEnded, WatchedNames
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -24,7 +24,9 @@ _STEP_MS = 50  # how often it checks for events from the system
 _TURN_MS = 1_000
 
 
-async def follow(root: Path, pending: PendingChanges, established: Callable[[], None]) -> SourceEnded:
+async def follow(
+    root: Path, names: WatchedNames, pending: PendingChanges, established: Callable[[], None]
+) -> SourceEnded:
     """Report what happens below ``root`` to ``pending`` until that is impossible; the answer says why.
 
     Holds a thread of its own, and one inside ``watchfiles``, until it ends or is cancelled.
@@ -40,7 +42,7 @@ async def follow(root: Path, pending: PendingChanges, established: Callable[[], 
             changes = await run_in(executor, notify.watch, _STEP_MS, _STEP_MS, _TURN_MS, stop)
             if isinstance(changes, str):
                 continue
-            paths = await run_in(executor, _relevant_paths, real, changes)
+            paths = await run_in(executor, _relevant_paths, real, names, changes)
             if paths is None:
                 return SourceEnded("gone", "the folder was removed or moved")
             _report(paths, pending)
@@ -70,7 +72,7 @@ def _report(paths: dict[str, bool], pending: PendingChanges) -> None:
         pending.touch(path, folder=folder)
 
 
-def _relevant_paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
+def _relevant_paths(root: Path, names: WatchedNames, changes: set[tuple[int, str]]) -> dict[str, bool] | None:
     """Paths inside the vault that matter, and whether each is a folder; None when the root itself is gone."""
     found: dict[str, bool] = {}
     for _kind, changed in changes:
@@ -80,10 +82,10 @@ def _relevant_paths(root: Path, changes: set[tuple[int, str]]) -> dict[str, bool
                 return None
             continue
         parts = path.relative_to(root).parts if path.is_relative_to(root) else (".",)
-        if not all(is_folder_watched(part) for part in parts[:-1]):
+        if not all(names.folder(part) for part in parts[:-1]):
             continue
-        # What is gone may have been a folder of notes.
-        folder = is_folder_watched(parts[-1]) and (path.is_dir() or not path.exists())
-        if folder or is_file_watched(parts[-1]):
+        # What is gone may have been a folder.
+        folder = names.folder(parts[-1]) and (path.is_dir() or not path.exists())
+        if folder or names.file(parts[-1]):
             found["/".join(parts)] = folder
     return found

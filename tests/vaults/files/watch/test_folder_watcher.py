@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
-from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
+from vaults.files.watch.pending_changes import PendingChanges
+from vaults.files.watch.sources import WatchedNames
 
 EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 
@@ -51,7 +54,7 @@ class Consumer:
 
 @asynccontextmanager
 async def watching(root: Path, **settings: Any) -> AsyncIterator[Consumer]:
-    watcher = Watcher(root, **{"debounce_s": 0.05, **settings})
+    watcher = Watcher(root, times=WatchTimes(**{"debounce_s": 0.05, **settings}))
     consumer = Consumer(watcher)
     try:
         assert await consumer.next() == EVERYTHING
@@ -276,3 +279,27 @@ async def test_events_the_kernel_dropped_become_a_look_at_everything(root: Path)
                 two.write(b"x")
         assert await consumer.next() == EVERYTHING
         assert await consumer.named(root / "note.md") == paths("note.md")
+
+
+async def test_too_much_at_once_is_one_look_at_everything_once_it_is_over(root: Path) -> None:
+    pending = PendingChanges(quiet_s=0.0, longest_s=0.0, limit=10, flood_s=0.2)
+    for number in range(5_000):
+        pending.touch(f"{number}.py")
+        if number % 500 == 0:
+            assert await pending.take(0.0) is None or number < 10
+    assert await pending.take(time.monotonic() + PATIENCE_S) == EVERYTHING
+    assert await pending.take(0.0) is None
+
+
+async def test_other_names_can_be_watched(root: Path) -> None:
+    (root / "skipped").mkdir()
+    names = WatchedNames(lambda name: name != "skipped", lambda name: name.endswith(".py"))
+    watcher = Watcher(root, times=WatchTimes(debounce_s=0.05), names=names)
+    consumer = Consumer(watcher)
+    try:
+        assert await consumer.next() == EVERYTHING
+        for name in ("skipped/a.py", "note.md", "a.py"):
+            (root / name).write_text("x")
+        assert await consumer.until("a.py") == {"a.py"}
+    finally:
+        await watcher.close()

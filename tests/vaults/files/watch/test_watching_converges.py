@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.work import PATIENCE_S
-from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
 
 # Another process, so that it runs between any two steps of the watcher.
 CHURN = """
@@ -96,7 +96,7 @@ class Reader:
 async def test_churn_of_files_and_folders_is_followed_without_a_rescan(tmp_path: Path, seed: int) -> None:
     root = tmp_path / "vault"
     root.mkdir()
-    watcher, reader = Watcher(root, debounce_s=0.02, rescan_s=1_000), Reader(root)
+    watcher, reader = Watcher(root, times=WatchTimes(debounce_s=0.02, rescan_s=1_000)), Reader(root)
     following = asyncio.create_task(reader.follow(watcher))
     await asyncio.sleep(0.05)
     churn = await asyncio.create_subprocess_exec(

@@ -21,7 +21,7 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.watch import folder_watcher, watchfiles_source
-from vaults.files.watch.folder_watcher import ChangedPaths, Watcher
+from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
 
 EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -74,7 +74,7 @@ def put_a_file_there(root: Path) -> None:
 async def test_a_folder_that_goes_is_failed_and_watched_again_when_it_is_back(
     root: Path, away: Callable[[Path], None], mode: str
 ) -> None:
-    watcher = Watcher(root, mode, debounce_s=0.02, poll_s=60, check_s=0.02)  # type: ignore[arg-type]
+    watcher = Watcher(root, mode, times=WatchTimes(debounce_s=0.02, poll_s=60, check_s=0.02))  # type: ignore[arg-type]
     async with closing(watcher) as items:
         assert await following(items) == EVERYTHING
         away(root)
@@ -92,7 +92,7 @@ async def test_a_folder_that_goes_is_failed_and_watched_again_when_it_is_back(
 
 
 async def test_another_folder_in_its_place_is_looked_at_whole(root: Path) -> None:
-    async with closing(Watcher(root, debounce_s=0.02, check_s=0.02)) as items:
+    async with closing(Watcher(root, times=WatchTimes(debounce_s=0.02, check_s=0.02))) as items:
         await following(items)
         other = root.with_name("other")
         other.mkdir()
@@ -105,7 +105,7 @@ async def test_another_folder_in_its_place_is_looked_at_whole(root: Path) -> Non
 
 async def test_a_folder_missing_at_first_is_waited_for(root: Path) -> None:
     root.rmdir()
-    watcher = Watcher(root, check_s=0.02)
+    watcher = Watcher(root, times=WatchTimes(check_s=0.02))
     async with closing(watcher) as items:
         item = asyncio.create_task(following(items))
         await eventually(lambda: "missing" in watcher.state.reason)
@@ -114,7 +114,7 @@ async def test_a_folder_missing_at_first_is_waited_for(root: Path) -> None:
 
 
 async def test_everything_is_looked_at_from_time_to_time(root: Path) -> None:
-    watcher = Watcher(root, debounce_s=0.02, rescan_s=0.05)
+    watcher = Watcher(root, times=WatchTimes(debounce_s=0.02, rescan_s=0.05))
     async with closing(watcher) as items:
         for _ in range(3):
             assert await following(items) == EVERYTHING
@@ -125,7 +125,7 @@ async def test_everything_is_looked_at_from_time_to_time(root: Path) -> None:
 
 
 async def test_polling_is_a_look_at_everything_at_intervals(root: Path) -> None:
-    watcher = Watcher(root, "poll", poll_s=0.05)
+    watcher = Watcher(root, "poll", times=WatchTimes(poll_s=0.05))
     async with closing(watcher) as items:
         assert await following(items) == EVERYTHING
         assert watcher.state.mode == "polling"
@@ -167,9 +167,9 @@ async def test_descriptors_used_up_end_in_polling(root: Path) -> None:
 
 LIMITED = """
 import asyncio, pathlib, sys
-from vaults.files.watch.folder_watcher import Watcher
+from vaults.files.watch.folder_watcher import WatchTimes, Watcher
 async def main(root):
-    watcher = Watcher(root, poll_s=0.05)
+    watcher = Watcher(root, times=WatchTimes(poll_s=0.05))
     items = watcher.changes()
     await anext(items)
     print(watcher.state.mode)
@@ -213,7 +213,7 @@ async def test_nothing_is_left_after_close(root: Path, mode: str) -> None:
         (root / str(number)).mkdir()
     before, tasks = resources(), len(asyncio.all_tasks())
     for waits in (0.0, 0.001, 0.003, 0.01, 0.05):  # closed while it starts, while it walks, and when it stands
-        watcher = Watcher(root, mode, debounce_s=0.02, check_s=0.002)  # type: ignore[arg-type]
+        watcher = Watcher(root, mode, times=WatchTimes(debounce_s=0.02, check_s=0.002))  # type: ignore[arg-type]
         items = watcher.changes()
         consumer = asyncio.create_task(_consume(items))
         await asyncio.sleep(waits)
@@ -248,7 +248,7 @@ async def test_watching_costs_a_descriptor_and_no_thread(root: Path) -> None:
     for name in ("a/b", ".git/objects/ab", ".strongroom"):
         (root / name).mkdir(parents=True)
     _, threads, descriptors = resources()
-    async with closing(Watcher(root, check_s=60)) as items:
+    async with closing(Watcher(root, times=WatchTimes(check_s=60))) as items:
         await following(items)
         await eventually(lambda: resources()[1:] == (threads, descriptors + 1))
         assert _watched_folders() == 3  # the root, a and a/b: no hidden folder
@@ -267,7 +267,7 @@ async def test_the_source_of_other_systems_tells_the_same(root: Path, monkeypatc
     monkeypatch.setattr(folder_watcher, "_choose_source", lambda: watchfiles_source.follow)
     before = resources()
     (root / ".git").mkdir()
-    watcher = Watcher(root, check_s=0.05)
+    watcher = Watcher(root, times=WatchTimes(check_s=0.05))
     async with closing(watcher) as items:
         assert await following(items) == EVERYTHING
         assert watcher.state.mode == "events"

@@ -17,7 +17,7 @@ from vaults.domain.notes.index.reconciliation import NotesVanished, ReconcileOut
 from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.ignore_rules import IGNORE_FILE
 from vaults.files.notebook import IndexProgress
-from vaults.files.watch.folder_watcher import Watcher
+from vaults.files.watch.folder_watcher import Watcher, WatchTimes
 from vaults.vault import BackgroundJob, Vault
 
 AGAIN_S = 2.0
@@ -47,7 +47,8 @@ async def _follow_changes(vault: Vault) -> None:
     if settings.watch == "off":
         await _sync_paths(vault, None)
         return
-    watcher = Watcher(vault.notes.root, settings.watch, poll_s=settings.poll_s, rescan_s=settings.rescan_s)
+    times = WatchTimes(poll_s=settings.poll_s, rescan_s=settings.rescan_s)
+    watcher = Watcher(vault.notes.root, settings.watch, times)
     vault.notes.watcher = watcher
     async with aclosing(watcher.changes()) as changes:
         async for changed in changes:

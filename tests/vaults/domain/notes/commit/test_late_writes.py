@@ -102,7 +102,7 @@ async def test_a_vault_that_closes_before_the_watch_has_begun_keeps_it_too(
 ) -> None:
     """In a process that follows no files: nothing else is waited for there."""
     async with desk_in(opening, alone=False) as other:
-        assert other.vault.background.lasting_task is None
+        assert not other.vault.background.lasting_tasks
         with monkeypatch.context() as patch, (desk.root / "log.md").open("r+") as editor:
             patch.setattr(other.vault.background, "run_follow_up", lambda _: None)
             await other.done("note_edit", path="log.md", content="x")

@@ -17,7 +17,7 @@ from tests.conftest import Opening, asker
 from tests.work import PATIENCE_S
 from vaults.domain.notes.index import note_rows, reconciliation
 from vaults.domain.notes.sync import sync_loop
-from vaults.files.watch.folder_watcher import Watcher
+from vaults.files.watch.folder_watcher import WatchTimes
 from vaults.vault import Vault
 
 FLAGS = {"embedding.engine": "off"}
@@ -26,7 +26,7 @@ FLAGS = {"embedding.engine": "off"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks for the folder often, and does not wait long after a failure."""
-    monkeypatch.setattr(sync_loop, "Watcher", functools.partial(Watcher, check_s=0.05, debounce_s=0.02))
+    monkeypatch.setattr(sync_loop, "WatchTimes", functools.partial(WatchTimes, check_s=0.05, debounce_s=0.02))
     monkeypatch.setattr(sync_loop, "RETRY_S", 0.02)
     monkeypatch.setattr(sync_loop, "AGAIN_S", 0.02)
 
@@ -48,6 +48,11 @@ async def until(true: Callable[[], Any]) -> None:
 
 async def paths(vault: Vault) -> list[str]:
     return sorted(each.path for each in await vault.db.read(note_rows.find_known))
+
+
+def is_over(vault: Vault) -> bool:
+    """Whether the notes are not followed any more, or not yet again."""
+    return vault.background.lasting_tasks[0].done()
 
 
 async def until_paths(vault: Vault, expected: list[str]) -> None:
@@ -117,9 +122,9 @@ async def test_without_a_watcher_there_is_one_look(
 
     monkeypatch.setattr(reconciliation, "reconcile_all", counted)
     async with watched(opening, **{"notes.watch": "off"}) as (_, vault):
-        await until(lambda: vault.background.lasting_task is not None and vault.background.lasting_task.done())
+        await until(lambda: is_over(vault))
         (notes_of(tmp_path) / "late.md").write_text("# Late\n")
-        vault.background.resume_lasting_task()
+        vault.background.resume_lasting_tasks()
         await asyncio.sleep(0.02)
         assert looks == 1
         assert await paths(vault) == []
@@ -146,11 +151,11 @@ async def test_a_fault_in_a_look_is_told_and_following_begins_again(
                 vault.notes.watcher._pending.everything()
             else:
                 (notes_of(tmp_path) / "a.md").write_text("# A\n")
-            await until(lambda: vault.background.lasting_task is not None and vault.background.lasting_task.done())
+            await until(lambda: is_over(vault))
             assert vault.notes.now.phase == "unavailable"
             assert "RuntimeError" in (vault.notes.now.reason or "")
             assert "/a/path" not in (vault.notes.now.reason or "")
-        vault.background.resume_lasting_task()
+        vault.background.resume_lasting_tasks()
         await until(lambda: vault.notes.now.phase == "ready")
         assert vault.notes.now.reason is None
         (notes_of(tmp_path) / "b.md").write_text("# B\n")
