@@ -33,7 +33,7 @@ def test_cells_stand_under_the_headings_of_their_markdown() -> None:
     )
     assert [(part.heading, part.locator) for part in parsed.parts] == [
         ("Study", "cells 1–2"),
-        ("Study › Result", "cell 4"),
+        ("Study › Result", "cells 3–4"),
     ]
     assert "Why.\n\n```python\nimport x\nx.run()\n```\n\nOutput:\ndone\n\nxxx" in parsed.parts[0].text
     assert len(parsed.parts[0].text) < 700
