@@ -19,7 +19,7 @@ def read_document(data: bytes, name: str, mime: str | None, limits: ParseLimits)
     if len(data) > limits.size:
         raise ParseFailed("too_large", f"the file has {len(data):,} bytes, and {limits.size:,} may be read")
     found = detect(data, name, mime)
-    parsed = _parse_as(found, data, limits)
+    parsed = parse_as(found, data, limits)
     if is_misnamed(found, name):
         parsed = replace(parsed, warnings=(f"named otherwise, but the file is {found.name}", *parsed.warnings))
     if not parsed.parts:
@@ -28,7 +28,8 @@ def read_document(data: bytes, name: str, mime: str | None, limits: ParseLimits)
     return parsed
 
 
-def _parse_as(found: FileFormat, data: bytes, limits: ParseLimits) -> ParsedDocument:
+def parse_as(found: FileFormat, data: bytes, limits: ParseLimits) -> ParsedDocument:
+    """Read a file as this format. Raises ``ParseFailed``, and ``MemoryError``, whatever the bytes are."""
     module = import_module(f"vaults.formats.{found.module}")
     try:
         parsed: ParsedDocument = module.parse(data, limits)

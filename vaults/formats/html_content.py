@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from vaults.formats.section_builder import SectionBuilder
@@ -40,11 +41,21 @@ def drop_boilerplate(root: Any) -> None:
 
     etree.strip_elements(root, *_NEVER_READ - {"head"}, with_tail=False)
     most = len(_text_of(root))
-    around = {each for each in root.iter(etree.Element) if _stands_around(each) and not _holds_content(each, most)}
-    inside = sum(len(_text_of(each)) for each in around if around.isdisjoint(each.iterancestors()))
-    if most - inside >= MIN_LEFT:
+    around = list(_find_around(root, most))
+    if most - sum(len(_text_of(each)) for each in around) >= MIN_LEFT:
         for each in around:
             _remove(each)
+
+
+def _find_around(root: Any, most: int) -> Iterator[Any]:
+    """The outermost elements that are no content."""
+    from lxml import etree
+
+    walk = etree.iterwalk(root, events=("start",))
+    for _, each in walk:
+        if _stands_around(each) and not _holds_content(each, most):
+            yield each
+            walk.skip_subtree()
 
 
 def _stands_around(element: Any) -> bool:

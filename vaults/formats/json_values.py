@@ -72,16 +72,19 @@ def _cut_value(value: Any, limits: ParseLimits) -> Iterator[ParsedPart]:
 def _cut_members(value: dict[str, Any], limits: ParseLimits) -> Iterator[ParsedPart]:
     """Short members together, a long one by itself under its key."""
     kept: list[str] = []
+    size = 0
     for key, member in value.items():
         lines = to_lines({key: member}, limits.depth)
-        if _size(lines) <= RANGE_CHARACTERS // 2:
-            if _size(kept) + _size(lines) > RANGE_CHARACTERS:
-                yield from _to_parts(kept, None, None)
-                kept = []
+        more = _size(lines)
+        if size + more > RANGE_CHARACTERS:
+            yield from _to_parts(kept, None, None)
+            kept, size = [], 0
+        if more <= RANGE_CHARACTERS // 2:
             kept += lines
+            size += more
             continue
         yield from _to_parts(kept, None, None)
-        kept = []
+        kept, size = [], 0
         if isinstance(member, list):
             for part in _cut_items(list(enumerate(member, 1)), "item", limits):
                 yield ParsedPart(part.text, heading=key, locator=f"{key[:100]}, {part.locator}")
@@ -92,13 +95,15 @@ def _cut_members(value: dict[str, Any], limits: ParseLimits) -> Iterator[ParsedP
 
 def _cut_items(items: list[tuple[int, Any]], noun: str, limits: ParseLimits) -> Iterator[ParsedPart]:
     kept: list[str] = []
-    first = last = 0
+    first = last = size = 0
     for number, item in items:
         lines = to_lines([item], limits.depth)
-        if kept and _size(kept) + _size(lines) > RANGE_CHARACTERS:
+        more = _size(lines)
+        if kept and size + more > RANGE_CHARACTERS:
             yield from _to_parts(kept, None, _describe(noun, first, last))
-            kept, first = [], 0
+            kept, first, size = [], 0, 0
         kept += lines
+        size += more
         first, last = first or number, number
     yield from _to_parts(kept, None, _describe(noun, first, last))
 

@@ -20,6 +20,9 @@ from vaults.formats.text_encoding import decode_text
 MAX_NESTED = 3
 """How deep messages within messages are read."""
 
+MAX_HEADER = 4_000
+"""Characters read of a header: decoding takes the square of their number."""
+
 MAX_NAMED = 50
 """Attachments named in the warnings."""
 
@@ -82,10 +85,11 @@ def _header(message: Message, name: str) -> str | None:
     value = message.get(name)
     if value is None:
         return None
+    written = str(value)[:MAX_HEADER]
     try:
-        return str(make_header(decode_header(str(value))))
+        return str(make_header(decode_header(written)))
     except (ValueError, LookupError, TypeError, HeaderParseError):
-        return str(value)
+        return written
 
 
 def _find_date(message: Message) -> str | None:

@@ -82,7 +82,7 @@ def _read_cell(cell: dict[str, Any], language: str) -> tuple[str, int, str]:
     kind = cell.get("cell_type")
     if kind == "heading":  # version 3
         level = cell.get("level")
-        return "", int(level) if isinstance(level, str) and level.isdigit() else 1, source
+        return source, int(level) if isinstance(level, str) and level.isdigit() else 1, source
     if kind != "code":
         return _read_markdown(source)
     outputs = "\n".join(_read_output(each) for each in _items(cell.get("outputs"))).strip()
@@ -95,7 +95,7 @@ def _read_markdown(source: str) -> tuple[str, int, str]:
     if not marks or source[: marks[0].start].strip():
         return source, 0, ""
     rest = source[marks[0].end :]
-    return rest if rest.strip() else "", marks[0].level, marks[0].text
+    return rest if rest.strip() else marks[0].text, marks[0].level, marks[0].text
 
 
 def _read_output(output: Any) -> str:

@@ -158,4 +158,4 @@ def _cut_line(line: str, size: int) -> Iterator[str]:
         cut = ends[-1] if ends else window.rfind(" ", size // 2) + 1 or size
         yield window[:cut].rstrip()
         start += cut
-    yield line[start:]
+    yield line[start:].rstrip()

@@ -20,7 +20,11 @@ SAMPLE = 65_536
 MAX_STRAY = 0.005
 """Share of bytes that may be no UTF-8 in a text that otherwise is: logs and mail hold a line of something else."""
 
-_REPLACEMENT = "\ufffd"
+_GUESSED = (
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r", "cp932", "euc_jp", "gb18030",
+    "big5", "euc_kr",
+)  # fmt: skip
+"""What people use, or used. Of those that fit alike the first is taken."""
 
 
 def has_bom(data: bytes) -> bool:
@@ -96,5 +100,10 @@ def _guess(sample: bytes) -> str | None:
         import charset_normalizer
     except ImportError:
         return None
-    best = charset_normalizer.from_bytes(sample).best()
-    return best.encoding if best is not None else None
+    matches = list(charset_normalizer.from_bytes(sample, cp_isolation=list(_GUESSED)))
+    if not matches:
+        return None
+    best = matches[0]
+    alike = [each for each in matches if (each.chaos, each.coherence) == (best.chaos, best.coherence)]
+    names = {name for each in alike for name in (each.encoding, *each.could_be_from_charset)}
+    return "cp1252" if "cp1252" in names else str(best.encoding)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from vaults.formats.office_package import read_core_properties
@@ -19,6 +20,9 @@ MIME = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 MAX_COLUMNS = 256
 """Columns read of a sheet."""
+
+MAX_ROWS = 1_048_576
+"""Rows a sheet can have."""
 
 
 def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
@@ -59,8 +63,10 @@ def _read_sheets(sheets: list[Any], warnings: list[str]) -> Iterator[ParsedPart]
 
 
 def _read_rows(sheet: Any) -> NumberedRows:
-    for number, row in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
-        yield number, [_to_text(value) for value in row]
+    rows = sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True)
+    for number, row in enumerate(islice(rows, MAX_ROWS), 1):  # a file may name a row beyond any, after a gap as long
+        if row.count(None) < len(row):
+            yield number, [_to_text(value) for value in row]
 
 
 def _to_text(value: Any) -> str:

@@ -60,6 +60,12 @@ class ParserPool:
     def _documents(self) -> ResultCodec[ParsedDocument]:
         return ResultCodec(ParsedDocument)
 
+    @cached_property
+    def _outlines(self) -> ResultCodec[CodeOutline]:
+        from vaults.code.code_outline import CodeOutline
+
+        return ResultCodec(CodeOutline)
+
     @property
     def worker_count(self) -> int:
         """Workers that run now."""
@@ -77,11 +83,7 @@ class ParserPool:
 
     async def outline(self, data: bytes, name: str) -> CodeOutline:
         """The symbols of source code. Raises as :meth:`parse`."""
-        from vaults.code.code_outline import CodeOutline
-
-        return await self._ask(
-            ResultCodec(CodeOutline), {"kind": "outline", "name": name, "mime": None, "path": None}, data
-        )
+        return await self._ask(self._outlines, {"kind": "outline", "name": name, "mime": None, "path": None}, data)
 
     async def close(self) -> None:
         """End all workers. The pool starts others if it is used again."""

@@ -103,10 +103,11 @@ def read_file(path: str, size: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as failure:
         raise ParseFailed("damaged", f"the file cannot be opened: {failure.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ParseFailed("unsupported", "not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         before = os.fstat(file.fileno())
-        if not stat.S_ISREG(before.st_mode):
-            raise ParseFailed("unsupported", "not a regular file")
         if before.st_size > size:
             raise ParseFailed("too_large", f"the file has {before.st_size:,} bytes, and {size:,} may be read")
         try:
