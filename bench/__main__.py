@@ -25,6 +25,7 @@ PARTS = {
     "lag": "loop lag beside an import",
     "imports": "imports of 100,000 memories, and dry runs of a gigabyte",
     "harvests": "harvests of 1,000 sessions, and second passes",
+    "documents": "ingest of 1,000 PDFs of ten pages",
     "silence": "longest silence of the loop beside long notes",
     "locomo": "four real conversations",
     "notes_index": "first index, restarts and memory of 10,000 notes",

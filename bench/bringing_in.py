@@ -85,6 +85,11 @@ def harvest(data: Path, home: Path, flags: dict[str, Any]) -> Readings:
     return asyncio.run(_harvest(data, home, flags))
 
 
+def read_in(data: Path, folder: Path, flags: dict[str, Any]) -> Readings:
+    """The files of a folder as documents, until they are found by their words. ``settled``: before the first."""
+    return asyncio.run(_read_in(data, folder, flags))
+
+
 def read_transcripts(state: Path, home: Path) -> Readings:
     """One pass over the transcripts below a home folder by which nothing is stored: ``records`` are new turns."""
     return asyncio.run(_read_transcripts(state, home))
@@ -182,3 +187,28 @@ async def _read_transcripts(state: Path, home: Path) -> Readings:
 
     report, seconds, cpu = await _timed(lambda: Harvester(home, state, kinds=()).run(let_go))
     return Readings(report.seen.turns, seconds, cpu)
+
+
+FILES_AT_ONCE = 3
+
+
+async def _read_in(data: Path, folder: Path, flags: dict[str, Any]) -> Readings:
+    from vaults.domain.actors import Actor
+    from vaults.domain.documents.file_intake import GivenFile, take_in
+    from vaults.domain.documents.intake import DocumentSource
+
+    memory, stored, actor = _Memory(), list[str](), Actor("owner", "owner")
+    todo = iter(sorted(folder.iterdir()))
+
+    async def work(vault: Vault) -> None:
+        for path in todo:
+            given = GivenFile(await asyncio.to_thread(path.read_bytes), DocumentSource(path.name, uri=path.as_uri()))
+            stored.append((await take_in(vault, actor, given)).status)
+            memory.look()
+
+    async with _open(data, flags) as vault:
+        memory.look()
+        began, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(work(vault) for _ in range(FILES_AT_ONCE)))
+        seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+    return Readings(stored.count("new"), seconds, spent, memory.seen[0], max(memory.seen))

@@ -28,6 +28,7 @@ from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.sanitize import sanitize
 from vaults.graph.links.adjacency import LinkedNotes
+from vaults.index.blocks import SEPARATOR
 from vaults.search.filters import SearchFilter
 from vaults.search.snippets import find_highlights
 
@@ -208,11 +209,19 @@ def _link_fields(several: list[LinkedNote] | None, total: int | None) -> list[st
     return [*paths, f"and {more} more"] if paths and more > 0 else paths
 
 
+def _placed_title(hit: SearchHit) -> str:
+    """A title that says where in a document it is: such clients see no other field."""
+    if hit.kind not in ("document", "code"):
+        return hit.title
+    heading = (hit.section or "").removeprefix(hit.title).removeprefix(SEPARATOR)
+    return ", ".join(filter(None, (hit.title, hit.place, heading)))
+
+
 def _connector(args: SearchArguments, found: SearchResult) -> dict[str, Any] | None:
     """What connector clients expect, which ask with a query alone and read nothing but the text."""
     if not args.model_fields_set <= {"query"}:
         return None
-    results = [{"id": hit.id, "title": hit.title, "url": hit.url, "text": hit.text} for hit in found.hits]
+    results = [{"id": hit.id, "title": _placed_title(hit), "url": hit.url, "text": hit.text} for hit in found.hits]
     return {"results": results, "warnings": found.warnings} if found.warnings else {"results": results}
 
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench import bringing_in, harvests, imports, made_up_sources
+from bench import bringing_in, harvests, imports, made_up_pdfs, made_up_sources
 from bench.__main__ import PARTS
 from bench.bringing_in import EmbeddedReadings, Readings
 from bench.measurements import MIB
 from bench.run import Run
 from tests.vaults.sources.sqlite_fixtures import read_source
 from tests.vaults.transcripts.reading import read_once
+from vaults.formats.document_reader import read_document
+from vaults.formats.parsed_document import ParseLimits
 from vaults.sources.known import find_source
 from vaults.transcripts.claude_code import READER
 
@@ -50,6 +52,14 @@ def test_a_made_session_is_mostly_what_tools_gave_back(tmp_path: Path) -> None:
         assert 20 < len(turns) < 80
         assert {turn.tool.name for turn in turns if turn.tool} == {"Bash", "Read", "Edit"}
         assert 0.01 < sum(len(turn.text) for turn in turns) / path.stat().st_size < 0.1
+
+
+def test_made_pdfs_are_read_page_by_page(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    made_up_pdfs.write_pdfs(tmp_path, 2, 3)
+    parsed = read_document((tmp_path / "paper-00001.pdf").read_bytes(), "paper.pdf", None, ParseLimits())
+    assert (parsed.title, {part.locator for part in parsed.parts}) == ("Paper 1", {"page 1", "page 2", "page 3"})
+    assert 3_000 < sum(len(part.text) for part in parsed.parts) < 9_000
 
 
 def test_a_session_goes_on_for_as_long_as_it_is_asked() -> None:

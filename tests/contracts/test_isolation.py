@@ -80,7 +80,7 @@ VALID = {
     "reindex": {},
     "transcripts": {"lines": [{"kind": "document", "external_id": "{own}", "parts": [{"text": "said"}]}]},
     "imports": {"run": "none", "lines": [{"content": "brought", "external_id": "{own}"}]},
-    "ingest": {"content": "canary read in", "ids": ["{own}"]},
+    "ingest": {"content": "canary read in", "ids": ["none"]},
     "vaults": {},
     "discover_tools": {"query": "remember"},
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.server.cli.command import Strongroom
+from tests.server.cli.command import ROOT, Strongroom
 
 
 @pytest.fixture
@@ -58,6 +60,21 @@ def test_a_page_of_a_host_that_is_not_listed_is_rejected(strongroom: Strongroom)
     ran = strongroom("ingest", "https://example.org/a", STRONGROOM_INGEST__HOSTS="docs.example.org")
     assert (ran.code, ran.out) == (1, "1 rejected\n")
     assert "does not list" in ran.err
+
+
+def test_the_commands_of_the_page_do_what_it_says(strongroom: Strongroom, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "documents.md").read_text(encoding="utf-8").partition("Into a vault on another server")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    commands = [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+    strongroom("vault", "create", "main")
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "lease.md").write_text("# Lease\n\nThe berth costs ten crowns a month.\n")
+    (tmp_path / "papers" / "tides.html").write_text("<html><body><p>High water is at noon.</p></body></html>")
+    ran = [strongroom(*command, stdin="# Minutes\n\nAll agreed.\n") for command in commands]
+    assert [each.code for each in ran] == [0] * len(commands), [each.err for each in ran]
+    assert [each.out for each in ran[:4]] == ["2 new\n", "2 updated\n", "1 updated\n", "1 new\n"]
+    assert ran[-2].json["documents"][0]["title"] == "Lease of the berth"
+    assert "ten crowns" in ran[-1].json["hits"][0]["text"]
 
 
 def test_wrong_words_are_refused(strongroom: Strongroom, papers: Path) -> None:

@@ -309,7 +309,7 @@ async def test_public_routes_answer_without_a_token(site):
 
 async def test_a_body_that_announces_no_size_is_capped_too(site):
     async def endless():
-        for _ in range(5):
+        for _ in range(15):
             yield b" " * 1024 * 1024
 
     async with raw(site, "owner") as owner:

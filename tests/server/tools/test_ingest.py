@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from auth.roles import Role
+from bench.made_up_pdfs import to_pdf
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, owner
@@ -113,6 +114,21 @@ async def test_bytes_come_with_a_name_and_those_known_from_elsewhere_are_told(se
     assert copy.content["documents"][0]["id"] == first.content["documents"][0]["id"]
     private = await ann("ingest", data=encoded(b"Mine alone"), name="m.txt", visibility="private")
     assert (await ask("fetch", id=private.content["documents"][0]["id"])).code == "not_found"
+
+
+async def test_a_hit_in_a_pdf_says_its_page_in_every_form(ask: Asking) -> None:
+    pytest.importorskip("pypdfium2")
+    pages = [["Salt water eats paint."], ["The lighthouse keeper is paid by the harbour board."], ["Ends in May."]]
+    assert (await ask("ingest", data=encoded(to_pdf("Lease", pages)), name="lease.pdf")).content["counts"] == {"new": 1}
+    found = await ask("search", query="who pays the lighthouse keeper", mode="keyword", limit=3)
+    hit = found.content["hits"][0]
+    assert (hit["title"], hit["place"]) == ("Lease", "page 2")
+    assert "page 2" in found.text
+    connector = json.loads((await ask("search", query="who pays the lighthouse keeper")).text)
+    assert connector["results"][0]["title"].startswith("Lease, page 2")
+    around = (await ask("fetch", id=hit["id"])).content["text"]
+    for said in ("page 1", "Salt water", "page 3", "Ends in May"):
+        assert said in around
 
 
 async def test_what_cannot_be_read_is_named_with_the_reason(ask: Asking) -> None:

@@ -89,7 +89,10 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
     """What a passage stands under: a turn says itself what it is about, as one that was remembered does."""
     if fields.kind == TRANSCRIPT:
         return part.heading or ""
-    return SEPARATOR.join(filter(None, (fields.title, part.heading)))
+    heading = part.heading or ""
+    if heading == fields.title or heading.startswith(f"{fields.title}{SEPARATOR}"):  # the first heading is the title
+        return heading
+    return SEPARATOR.join(filter(None, (fields.title, heading)))
 
 
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:

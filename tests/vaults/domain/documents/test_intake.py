@@ -70,7 +70,7 @@ async def test_a_file_that_comes_again_is_unchanged_and_a_changed_one_is_updated
     assert (changed.status, changed.id, changed.parts) == ("updated", first.id, 3)
     best = (await ask("search", query="who pays the lighthouse keeper", mode="keyword")).content["hits"][0]
     assert (best["title"], best["place"]) == ("contract.pdf", "page 12")
-    assert (await verify(vault)).findings == []
+    assert {each.code for each in (await verify(vault)).findings} <= {"vectors_owed"}
 
 
 async def test_an_inserted_page_leaves_the_vectors_of_the_others(vault: Vault) -> None:
@@ -133,7 +133,7 @@ async def test_a_line_on_what_it_is_finds_each_passage(vault: Vault, ask: Asking
     await store(vault, parsed(), source(context="leases of the berths at Tarbert"))
     found = (await ask("search", query="Tarbert berths", mode="keyword")).content["hits"]
     assert {hit["place"] for hit in found} == {"page 1", "page 12"}
-    assert (await verify(vault)).findings == []
+    assert {each.code for each in (await verify(vault)).findings} <= {"vectors_owed"}
     assert (await store(vault, parsed(), source(context="leases of Ayr"))).status == "updated"
     assert (await ask("search", query="Tarbert", mode="keyword")).content["hits"] == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +53,28 @@ def test_sections_of_a_document_stand_under_their_headings() -> None:
     assert [run.passages[0].title for run in runs] == ["Paint › Why", "Paint › What"]
     assert "paint.md" in runs[0].passages[0].labels
     assert "page 2" in runs[1].passages[0].labels
+
+
+def test_a_title_that_is_the_first_heading_stands_there_once() -> None:
+    parts = [
+        DocumentPart(0, "All.", "Paint"),
+        DocumentPart(1, "Blue.", "Paint › What"),
+        DocumentPart(2, "Red.", "Paints"),
+    ]
+    assert [run.passages[0].title for run in cut_runs(BOOK, parts, 200)] == ["Paint", "Paint › What", "Paint › Paints"]
+
+
+def test_small_parts_at_one_place_under_one_heading_share_a_passage() -> None:
+    parts = [
+        DocumentPart(0, "Blue.", "What", "page 2"),
+        DocumentPart(1, "Or red.", "What", "page 2"),
+        DocumentPart(2, "Next page.", "What", "page 3"),
+        DocumentPart(3, "Why?", "Why", "page 3"),
+        DocumentPart(4, "word " * 100, "Why", "page 3"),
+    ]
+    assert positions(cut_runs(BOOK, parts, 200)) == [[0, 1], [2], [3], [4]]
+    code = replace(BOOK, kind="code")
+    assert positions(cut_runs(code, parts[:2], 200)) == [[0], [1]]
 
 
 TURNS = st.lists(
