@@ -27,8 +27,8 @@ _MAX_ARGUMENTS = 100
 
 
 @dataclass(slots=True)
-class RecordedSuccess:
-    """What a successful call leaves to record."""
+class ActivityDraft:
+    """What a call leaves to record if it succeeds; filled in while it runs."""
 
     activity_entry: ActivityEntry | None = None
     result: Mapping[str, Any] | None = None
@@ -45,14 +45,14 @@ class ActivityRecorder:
     reference: str = ""  # ties a failure inside the server to its log line
 
     @contextmanager
-    def recording(self) -> Iterator[RecordedSuccess]:
+    def recording(self) -> Iterator[ActivityDraft]:
         """Record the call when the block ends: what its log entry says, or how it failed."""
-        started, success, outcome = time.perf_counter(), RecordedSuccess(), "internal"
+        started, draft, outcome = time.perf_counter(), ActivityDraft(), "internal"
         try:
-            yield success
+            yield draft
             outcome = "ok"
         except PersonMustBeAsked:  # no failure: once they agree, another call follows
-            outcome, success.activity_entry = (
+            outcome, draft.activity_entry = (
                 "ok",
                 ActivityEntry("tool_call", None, f"asked a person about {self.spec.name}"),
             )
@@ -64,14 +64,14 @@ class ActivityRecorder:
             outcome = "timeout" if time.monotonic() >= current_call().deadline else "cancelled"
             raise
         finally:
-            self._record(success, outcome, time.perf_counter() - started)
+            self._record(draft, outcome, time.perf_counter() - started)
 
-    def _record(self, success: RecordedSuccess, outcome: str, seconds: float) -> None:
+    def _record(self, draft: ActivityDraft, outcome: str, seconds: float) -> None:
         name = self.spec.name
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
-        entry = (success.activity_entry or ActivityEntry("tool_call", None, name)) if outcome == "ok" else failed
-        tokens_out = _estimate_tokens(success.result) if success.result is not None else 0
+        entry = (draft.activity_entry or ActivityEntry("tool_call", None, name)) if outcome == "ok" else failed
+        tokens_out = _estimate_tokens(draft.result) if draft.result is not None else 0
         if outcome == "ok" and (whole := sum(current_call().whole_sizes.values())):
             entry = replace(entry, saved=estimate_tokens(whole) - tokens_out)
         record = ActivityRecord(

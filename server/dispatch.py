@@ -17,7 +17,7 @@ from uuid_utils import uuid7
 
 from auth.roles import Role
 from server import consent, errors
-from server.activity_recorder import ActivityRecorder, RecordedSuccess, resolve_session
+from server.activity_recorder import ActivityDraft, ActivityRecorder, resolve_session
 from server.audience import audience_of, word_warnings
 from server.call import AnswerForm, Call, Caller, CallRecord
 from server.caller_views import view_of
@@ -108,24 +108,24 @@ async def _serve(
                 context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
                 with (
                     bind_call(context),
-                    ActivityRecorder(vault, session, spec, arguments, reference).recording() as success,
+                    ActivityRecorder(vault, session, spec, arguments, reference).recording() as draft,
                 ):
-                    return await _run(call, spec, arguments, success)
+                    return await _run(call, spec, arguments, draft)
         except TimeoutError as failure:
             raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
 
-async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], success: RecordedSuccess) -> CallOutcome:
+async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: ActivityDraft) -> CallOutcome:
     args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
-    success.activity_entry = spec.activity_entry(args, result)
+    draft.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
         rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
     else:
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:
         rendered = await _run_tighter(call, spec, args, rendered)
-    success.result = rendered.content
+    draft.result = rendered.content
     return CallOutcome(rendered.content, rendered.text, links=spec.links(args, result))
 
 

@@ -58,7 +58,7 @@ class PolicyEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyShelf:
+class PolicyList:
     """Of list."""
 
     policies: list[PolicyEntry]
@@ -95,7 +95,7 @@ class PolicyEdit:
 
 
 PoliciesResult = Annotated[
-    PolicyShelf | PolicyText | PolicyVerdict | PolicyRunResult | PolicyEdit,
+    PolicyList | PolicyText | PolicyVerdict | PolicyRunResult | PolicyEdit,
     """Of list: ``policies``. Of show: ``content`` and ``etag``. Of validate: ``valid``, and why not. Of preview and
     execute: ``steps`` with what each did, ``paths`` of notes, ``diff`` of what is only shown, ``change`` that history
     undoes. Of author, revise and delete: ``path``, ``etag``, ``change``.""",
@@ -117,7 +117,7 @@ def policies_entry(args: PoliciesArguments, result: PoliciesResult) -> ActivityE
 def policies_head(found: PoliciesResult) -> str:
     """What was found or done, in a sentence."""
     match found:
-        case PolicyShelf():
+        case PolicyList():
             return f"{pluralize(len(found.policies), 'policy', 'policies')}."
         case PolicyText():
             return "The policy."

@@ -14,7 +14,7 @@ from server.tools._policies import (
     PoliciesResult,
     PolicyEdit,
     PolicyEntry,
-    PolicyShelf,
+    PolicyList,
     PolicyText,
     PolicyVariable,
     PolicyVerdict,
@@ -93,10 +93,10 @@ async def _open_policy(call: Call, args: PoliciesArguments) -> StoredPolicy:
     return await storage.open_policy(call.vault, _require_name(args))
 
 
-async def _list(call: Call) -> PolicyShelf:
+async def _list(call: Call) -> PolicyList:
     from vaults.domain.policies import storage
 
-    return PolicyShelf([_to_entry(each) for each in await storage.list_policies(call.vault, _step_tools(call))])
+    return PolicyList([_to_entry(each) for each in await storage.list_policies(call.vault, _step_tools(call))])
 
 
 def _to_entry(listed: ListedPolicy) -> PolicyEntry:

@@ -1,5 +1,5 @@
 """Flywheel's tools on links, names, schema, history and the server. Most are ours with other names for arguments: a
-``Way`` says which; the answer is ours, too."""
+``ActionMapping`` says which; the answer is ours, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ActionMapping:
     """What an action becomes: a call of ours, named as in ``OldTool.calls``, and our names of its arguments. Without
     a counterpart: ``instead`` says what does it here."""
 
@@ -29,15 +29,15 @@ class Way:
     instead: str = ""
 
 
-def _calls(ways: Mapping[str, Way]) -> dict[str, str]:
-    return {action: way.call for action, way in ways.items()}
+def _calls(mappings: Mapping[str, ActionMapping]) -> dict[str, str]:
+    return {action: mapping.call for action, mapping in mappings.items()}
 
 
-async def _go(ask: OurTools, way: Way, given: Mapping[str, Any]) -> Json:
-    tool, _, action = way.call.partition(" ")
-    if way.instead:
-        raise OldToolRefusal(way.instead, "not_found")
-    renamed = {ours: given[theirs] for theirs, ours in way.names.items() if given[theirs] is not None}
+async def _call_mapped(ask: OurTools, mapping: ActionMapping, given: Mapping[str, Any]) -> Json:
+    tool, _, action = mapping.call.partition(" ")
+    if mapping.instead:
+        raise OldToolRefusal(mapping.instead, "not_found")
+    renamed = {ours: given[theirs] for theirs, ours in mapping.names.items() if given[theirs] is not None}
     most = _MOST_NODES if tool == "graph" else _MOST_ROWS
     if "limit" in renamed:
         renamed["limit"] = min(renamed["limit"], most)
@@ -46,15 +46,17 @@ async def _go(ask: OurTools, way: Way, given: Mapping[str, Any]) -> Json:
 
 _OF_NOTE = {"path": "path", "entity": "entity", "limit": "limit"}
 _GRAPH = {
-    "analyse": Way("graph analyse", {"analysis": "analysis", "folder": "folder", "days": "days", "limit": "limit"}),
-    "backlinks": Way("graph backlinks", _OF_NOTE),
-    "forward_links": Way("graph forward_links", _OF_NOTE),
-    "strong_connections": Way("graph strong_connections", _OF_NOTE),
-    "path": Way("graph path", {"from": "path", "to": "to"}),
-    "neighbors": Way("graph neighbors", {"path_a": "path", **_OF_NOTE}),
-    "strength": Way("graph strength", {"path_a": "path", "path_b": "to"}),
-    "cooccurrence_gaps": Way("graph cooccurrence_gaps", {"folder": "folder", "limit": "limit"}),
-    "export": Way(
+    "analyse": ActionMapping(
+        "graph analyse", {"analysis": "analysis", "folder": "folder", "days": "days", "limit": "limit"}
+    ),
+    "backlinks": ActionMapping("graph backlinks", _OF_NOTE),
+    "forward_links": ActionMapping("graph forward_links", _OF_NOTE),
+    "strong_connections": ActionMapping("graph strong_connections", _OF_NOTE),
+    "path": ActionMapping("graph path", {"from": "path", "to": "to"}),
+    "neighbors": ActionMapping("graph neighbors", {"path_a": "path", **_OF_NOTE}),
+    "strength": ActionMapping("graph strength", {"path_a": "path", "path_b": "to"}),
+    "cooccurrence_gaps": ActionMapping("graph cooccurrence_gaps", {"folder": "folder", "limit": "limit"}),
+    "export": ActionMapping(
         "graph export", {"format": "format", "center_entity": "entity", "depth": "depth", "max_nodes": "limit"}
     ),
 }
@@ -93,7 +95,7 @@ async def graph(
     }  # fmt: skip
     if action == "neighbors" and path_a and path_b:
         return await _shared_neighbors(ask, path_a, path_b)
-    return await _go(ask, _GRAPH[action], given)
+    return await _call_mapped(ask, _GRAPH[action], given)
 
 
 async def _shared_neighbors(ask: OurTools, one: str, other: str) -> Json:
@@ -106,18 +108,24 @@ async def _shared_neighbors(ask: OurTools, one: str, other: str) -> Json:
 
 
 _LINK = {
-    "suggest": Way("links suggest", {"text": "text", "note_path": "path", "limit": "limit", "detail": "detail"}),
-    "feedback": Way(
+    "suggest": ActionMapping(
+        "links suggest", {"text": "text", "note_path": "path", "limit": "limit", "detail": "detail"}
+    ),
+    "feedback": ActionMapping(
         "links feedback", {"entity": "entity", "verdict": "verdict", "note_path": "path", "context": "term"}
     ),
-    "unlinked": Way("links unlinked", {"entity": "entity", "limit": "limit"}),
-    "validate": Way("links validate", {"note_path": "path", "limit": "limit"}),
-    "stubs": Way("links stubs", {"limit": "limit"}),
-    "dashboard": Way("links dashboard"),
-    "unsuppress": Way("links unsuppress", {"entity": "entity"}),
-    "timeline": Way("links timeline", {"entity": "entity", "limit": "limit"}),
-    "layer_timeseries": Way("links timeline", instead="not kept here by layer: action timeline tells of an entity"),
-    "snapshot_diff": Way("links timeline", instead="no snapshots are kept here: graph analyse tells how it is now"),
+    "unlinked": ActionMapping("links unlinked", {"entity": "entity", "limit": "limit"}),
+    "validate": ActionMapping("links validate", {"note_path": "path", "limit": "limit"}),
+    "stubs": ActionMapping("links stubs", {"limit": "limit"}),
+    "dashboard": ActionMapping("links dashboard"),
+    "unsuppress": ActionMapping("links unsuppress", {"entity": "entity"}),
+    "timeline": ActionMapping("links timeline", {"entity": "entity", "limit": "limit"}),
+    "layer_timeseries": ActionMapping(
+        "links timeline", instead="not kept here by layer: action timeline tells of an entity"
+    ),
+    "snapshot_diff": ActionMapping(
+        "links timeline", instead="no snapshots are kept here: graph analyse tells how it is now"
+    ),
 }
 
 
@@ -143,19 +151,19 @@ async def link(
         "text": text, "note_path": note_path, "detail": detail, "entity": entity, "verdict": verdict,
         "context": context, "limit": limit,
     }  # fmt: skip
-    return await _go(ask, _LINK[action], given)
+    return await _call_mapped(ask, _LINK[action], given)
 
 
 _PAIR = {"secondary": "entity", "source_path": "entity", "source_name": "entity", "primary": "into",
          "target_path": "into", "target_name": "into"}  # fmt: skip
 _ENTITY = {
-    "list": Way("entities list", {"query": "contains", "category": "category", "limit": "limit"}),
-    "alias": Way("entities alias", {"entity": "entity", "alias": "alias"}),
-    "suggest_aliases": Way("entities suggest_aliases", {"limit": "limit"}),
-    "merge": Way("entities merge", {**_PAIR, "dry_run": "dry_run"}),
-    "suggest_merges": Way("entities suggest_merges", {"limit": "limit"}),
-    "dismiss_merge": Way("entities dismiss_merge", _PAIR),
-    "dismiss_prospect": Way("entities dismiss_prospect", {"prospect": "entity"}),
+    "list": ActionMapping("entities list", {"query": "contains", "category": "category", "limit": "limit"}),
+    "alias": ActionMapping("entities alias", {"entity": "entity", "alias": "alias"}),
+    "suggest_aliases": ActionMapping("entities suggest_aliases", {"limit": "limit"}),
+    "merge": ActionMapping("entities merge", {**_PAIR, "dry_run": "dry_run"}),
+    "suggest_merges": ActionMapping("entities suggest_merges", {"limit": "limit"}),
+    "dismiss_merge": ActionMapping("entities dismiss_merge", _PAIR),
+    "dismiss_prospect": ActionMapping("entities dismiss_prospect", {"prospect": "entity"}),
 }
 
 
@@ -184,7 +192,7 @@ async def entity(
         "secondary": secondary, "source_name": source_name, "source_path": source_path, "target_path": target_path,
         "target_name": target_name, "prospect": prospect, "limit": limit, "dry_run": dry_run,
     }  # fmt: skip
-    return await _go(ask, _ENTITY[action], given)
+    return await _call_mapped(ask, _ENTITY[action], given)
 
 
 @old_tool(
@@ -223,20 +231,20 @@ async def correct(
 
 
 _SCHEMA = {
-    "overview": Way("schema overview", {"folder": "folder"}),
-    "field_values": Way("schema field_values", {"field": "field", "folder": "folder"}),
-    "conventions": Way("schema conventions", {"folder": "folder"}),
-    "folders": Way("schema folders", {"folder": "folder"}),
-    "rename_field": Way(
+    "overview": ActionMapping("schema overview", {"folder": "folder"}),
+    "field_values": ActionMapping("schema field_values", {"field": "field", "folder": "folder"}),
+    "conventions": ActionMapping("schema conventions", {"folder": "folder"}),
+    "folders": ActionMapping("schema folders", {"folder": "folder"}),
+    "rename_field": ActionMapping(
         "schema rename_field", {"old_name": "field", "new_name": "to", "folder": "folder", "dry_run": "dry_run"}
     ),
-    "rename_tag": Way(
+    "rename_tag": ActionMapping(
         "schema rename_tag", {"old_name": "tag", "new_name": "to", "folder": "folder", "dry_run": "dry_run"}
     ),
-    "migrate": Way(
+    "migrate": ActionMapping(
         "schema migrate", {"field": "field", "mapping": "mapping", "folder": "folder", "dry_run": "dry_run"}
     ),
-    "validate": Way("schema validate", {"folder": "folder"}),
+    "validate": ActionMapping("schema validate", {"folder": "folder"}),
 }
 
 
@@ -260,15 +268,15 @@ async def schema(
         "folder": folder, "field": field, "old_name": old_name, "new_name": new_name, "dry_run": dry_run,
         "mapping": {from_value: to_value} if from_value is not None and to_value is not None else None,
     }  # fmt: skip
-    return await _go(ask, _SCHEMA[action], given)
+    return await _call_mapped(ask, _SCHEMA[action], given)
 
 
 _INSIGHTS = {
-    "evolution": Way("insights evolution", {"entity": "entity", "path": "entity", "limit": "limit"}),
-    "staleness": Way("insights staleness", {"threshold_days": "days", "limit": "limit"}),
-    "context": Way("insights context", {"date": "date", "window_days": "days", "limit": "limit"}),
-    "note_intelligence": Way("insights note_intelligence", {"entity": "entity", "path": "entity"}),
-    "growth": Way("insights growth", {"by": "by"}),
+    "evolution": ActionMapping("insights evolution", {"entity": "entity", "path": "entity", "limit": "limit"}),
+    "staleness": ActionMapping("insights staleness", {"threshold_days": "days", "limit": "limit"}),
+    "context": ActionMapping("insights context", {"date": "date", "window_days": "days", "limit": "limit"}),
+    "note_intelligence": ActionMapping("insights note_intelligence", {"entity": "entity", "path": "entity"}),
+    "growth": ActionMapping("insights growth", {"by": "by"}),
 }
 
 
@@ -290,16 +298,16 @@ async def insights(
         "entity": entity, "path": path, "threshold_days": threshold_days, "date": date, "window_days": window_days,
         "by": {"year": "month"}.get(period or "", period), "limit": limit,
     }  # fmt: skip
-    return await _go(ask, _INSIGHTS[action], given)
+    return await _call_mapped(ask, _INSIGHTS[action], given)
 
 
 _DOCTOR = {
-    "health": Way("doctor health"),
-    "diagnosis": Way("doctor diagnosis"),
-    "stats": Way("doctor stats"),
-    "pipeline": Way("doctor pipeline"),
-    "config": Way("doctor config"),
-    "log": Way("doctor log", {"limit": "limit"}),
+    "health": ActionMapping("doctor health"),
+    "diagnosis": ActionMapping("doctor diagnosis"),
+    "stats": ActionMapping("doctor stats"),
+    "pipeline": ActionMapping("doctor pipeline"),
+    "config": ActionMapping("doctor config"),
+    "log": ActionMapping("doctor log", {"limit": "limit"}),
 }
 
 
@@ -314,7 +322,7 @@ async def doctor(
     """How the vault and its server are."""
     if action == "config" and mode == "set":
         raise OldToolRefusal("settings are set by whoever runs the server, not through a connection", "forbidden")
-    return await _go(ask, _DOCTOR[action], {"limit": limit})
+    return await _call_mapped(ask, _DOCTOR[action], {"limit": limit})
 
 
 @old_tool(calls="reindex")
@@ -340,12 +348,12 @@ async def discover_tools(ask: OurTools, *, query: str) -> Json:
 
 
 _POLICY = {
-    "list": Way("policies list"),
-    "validate": Way("policies validate", {"yaml": "content"}),
-    "preview": Way("policies preview", {"policy": "name", "variables": "variables"}),
-    "execute": Way("policies execute", {"policy": "name", "variables": "variables"}),
-    "author": Way("policies author", {"name": "name", "yaml": "content"}),
-    "revise": Way("policies revise", {"policy": "name", "yaml": "content"}),
+    "list": ActionMapping("policies list"),
+    "validate": ActionMapping("policies validate", {"yaml": "content"}),
+    "preview": ActionMapping("policies preview", {"policy": "name", "variables": "variables"}),
+    "execute": ActionMapping("policies execute", {"policy": "name", "variables": "variables"}),
+    "author": ActionMapping("policies author", {"name": "name", "yaml": "content"}),
+    "revise": ActionMapping("policies revise", {"policy": "name", "yaml": "content"}),
 }
 
 
@@ -362,4 +370,6 @@ async def policy(
     """Written procedures that change several notes as one: list, preview, execute; author and revise take YAML."""
     if action in ("author", "revise") and not yaml:
         raise OldToolRefusal(f"{action} takes the whole policy here, as yaml; strongroom import flywheel brings yours")
-    return await _go(ask, _POLICY[action], {"policy": policy, "name": name, "yaml": yaml, "variables": variables})
+    return await _call_mapped(
+        ask, _POLICY[action], {"policy": policy, "name": name, "yaml": yaml, "variables": variables}
+    )

@@ -49,7 +49,7 @@ class QueuedText:
     """One text and the requests it belongs to: equal texts of a lane are embedded once while they wait or run."""
 
     text: str
-    lane: Priority
+    priority: Priority
     places: list[tuple[EmbeddingRequest, int]] = field(default_factory=list)
     waiting: bool = True
 
@@ -92,7 +92,7 @@ class PriorityQueue:
 
     def __init__(self, *, limit: int, batch: int) -> None:
         self._limit = limit
-        self._queues = {  # first served first
+        self._lanes = {  # first served first
             Priority.QUERY: _Lane(batch, batch),
             Priority.WRITE: _Lane(batch, batch),
             Priority.IMPORT: _Lane(8 * batch, min(batch, _IMPORT_SLICE)),
@@ -101,31 +101,31 @@ class PriorityQueue:
 
     @property
     def queued(self) -> int:
-        return sum(queue.live for queue in self._queues.values())
+        return sum(lane.live for lane in self._lanes.values())
 
-    def put(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest, *, retry_after_s: float) -> None:
+    def put(self, priority: Priority, texts: Sequence[str], request: EmbeddingRequest, *, retry_after_s: float) -> None:
         """Queue all texts or, raising Overloaded, none."""
-        fresh = {text for text in texts if (lane, text) not in self._known}
+        fresh = {text for text in texts if (priority, text) not in self._known}
         if self.queued + len(fresh) > self._limit:
             raise Overloaded("Too many texts wait for the embedding model.", retry_after_s=retry_after_s)
-        queue = self._queues[lane]
+        lane = self._lanes[priority]
         for place, text in enumerate(texts):
-            item = self._known.get((lane, text))
+            item = self._known.get((priority, text))
             if item is None:
-                item = self._known[lane, text] = QueuedText(text, lane)
-                queue.incoming.append(item)
-                queue.live += 1
-            item.places.append((ticket, place))
-            ticket.items.append(item)
+                item = self._known[priority, text] = QueuedText(text, priority)
+                lane.incoming.append(item)
+                lane.live += 1
+            item.places.append((request, place))
+            request.items.append(item)
 
     def take(self) -> list[QueuedText]:
         """The slice the model reads next; empty when nothing waits."""
-        waiting = [queue for queue in self._queues.values() if queue.live]
+        waiting = [lane for lane in self._lanes.values() if lane.live]
         if not waiting:
             return []
-        chosen = next((queue for queue in waiting[1:] if queue.passed >= _MAX_TIMES_PASSED), waiting[0])
-        for queue in waiting[waiting.index(chosen) + 1 :]:
-            queue.passed += 1
+        chosen = next((lane for lane in waiting[1:] if lane.passed >= _MAX_TIMES_PASSED), waiting[0])
+        for lane in waiting[waiting.index(chosen) + 1 :]:
+            lane.passed += 1
         chosen.passed = 0
         items = chosen.pop()
         for item in items:
@@ -137,35 +137,35 @@ class PriorityQueue:
         complete = []
         for item, row in zip(items, rows, strict=True):
             self._forget(item)
-            for ticket, place in item.places:
-                ticket.rows[place] = row
-                ticket.left -= 1
-                if ticket.left == 0:
-                    complete.append(ticket)
+            for request, place in item.places:
+                request.rows[place] = row
+                request.left -= 1
+                if request.left == 0:
+                    complete.append(request)
         return complete
 
-    def drop(self, ticket: EmbeddingRequest) -> None:
+    def drop(self, request: EmbeddingRequest) -> None:
         """Free the places of a caller that is gone. Texts that others also wait for stay."""
-        for item in ticket.items:
-            item.places = [place for place in item.places if place[0] is not ticket]
-            if not item.places and self._known.get((item.lane, item.text)) is item:
+        for item in request.items:
+            item.places = [place for place in item.places if place[0] is not request]
+            if not item.places and self._known.get((item.priority, item.text)) is item:
                 self._forget(item)
                 if item.waiting:
-                    self._queues[item.lane].live -= 1
-        ticket.items.clear()
+                    self._lanes[item.priority].live -= 1
+        request.items.clear()
 
     def drain(self) -> list[EmbeddingRequest]:
         """Give up on everything, also on what the model is reading. Returns all requests that waited."""
-        tickets = {id(ticket): ticket for item in self._known.values() for ticket, _ in item.places}
+        requests = {id(request): request for item in self._known.values() for request, _ in item.places}
         for item in self._known.values():
             item.places = []
         self._known.clear()
-        for queue in self._queues.values():
-            queue.incoming.clear()
-            queue.slices.clear()
-            queue.live = 0
-        return list(tickets.values())
+        for lane in self._lanes.values():
+            lane.incoming.clear()
+            lane.slices.clear()
+            lane.live = 0
+        return list(requests.values())
 
     def _forget(self, item: QueuedText) -> None:
-        if self._known.get((item.lane, item.text)) is item:
-            del self._known[item.lane, item.text]
+        if self._known.get((item.priority, item.text)) is item:
+            del self._known[item.priority, item.text]

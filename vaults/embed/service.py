@@ -102,11 +102,11 @@ class EmbeddingService:
 
     async def each(self, texts: Sequence[str], *, urgent: bool) -> list[np.ndarray | None]:
         """As ``texts``, but row by row: None for a text the model has no vector for."""
-        lane = Priority.WRITE if urgent else Priority.IMPORT
+        priority = Priority.WRITE if urgent else Priority.IMPORT
         window = min(_WINDOW, self._settings.queue)
         rows: list[np.ndarray | None] = []
         for start in range(0, len(texts), window):
-            rows += await self._submit(lane, texts[start : start + window])
+            rows += await self._submit(priority, texts[start : start + window])
         return rows
 
     async def close(self) -> None:
@@ -127,24 +127,24 @@ class EmbeddingService:
             raise embedding_unavailable("the model was not loaded")
         return self.identity
 
-    async def _submit(self, lane: Priority, texts: Sequence[str]) -> list[np.ndarray | None]:
+    async def _submit(self, priority: Priority, texts: Sequence[str]) -> list[np.ndarray | None]:
         if self._settings.engine == "off":
             raise embedding_unavailable("they are switched off on this server")
         loop = asyncio.get_running_loop()
-        ticket = EmbeddingRequest(loop.create_future(), loop, [None] * len(texts), len(texts))
-        self._worker.submit(lane, texts, ticket)
-        self._waiting.add(ticket)
+        request = EmbeddingRequest(loop.create_future(), loop, [None] * len(texts), len(texts))
+        self._worker.submit(priority, texts, request)
+        self._waiting.add(request)
         self._arm()
         try:
-            await ticket.future
+            await request.future
         except asyncio.CancelledError:
-            self._worker.drop(ticket)
+            self._worker.drop(request)
             raise
         finally:
-            self._waiting.discard(ticket)
+            self._waiting.discard(request)
             if not self._waiting:
                 self._disarm()
-        return ticket.rows
+        return request.rows
 
     def _remember(self, text: str, vector: np.ndarray) -> None:
         self._cache[text] = vector

@@ -41,7 +41,7 @@ class EmbeddingWorker:
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         # All below is changed under the condition's lock only.
-        self._lanes = PriorityQueue(limit=settings.queue, batch=settings.batch)
+        self._queue = PriorityQueue(limit=settings.queue, batch=settings.batch)
         self._status: EmbeddingStatus = "cold"
         self._reason: str | None = None
         self._embedder: Embedder | None = None
@@ -61,25 +61,25 @@ class EmbeddingWorker:
         with self._wake:
             status: EmbeddingStatus = "hung" if self._is_hung() else self._status
             engine = getattr(self._embedder, "engine", self._settings.engine)  # an embedder need not name its engine
-            return EmbeddingState(status, engine, self._lanes.queued, self._reason)
+            return EmbeddingState(status, engine, self._queue.queued, self._reason)
 
-    def submit(self, lane: Priority, texts: Sequence[str], ticket: EmbeddingRequest) -> None:
+    def submit(self, priority: Priority, texts: Sequence[str], request: EmbeddingRequest) -> None:
         """Queue ``texts``. Raises EmbeddingUnavailable at once while there is no hope, Overloaded when full."""
         with self._wake:
             self._refuse()
-            self._lanes.put(lane, texts, ticket, retry_after_s=self._wait_s())
-            depth = self._lanes.queued
+            self._queue.put(priority, texts, request, retry_after_s=self._wait_s())
+            depth = self._queue.queued
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="strongroom-embed", daemon=True)
                 self._thread.start()
             self._wake.notify()
         self._observer.on_embedding_queue(depth)
 
-    def drop(self, ticket: EmbeddingRequest) -> None:
+    def drop(self, request: EmbeddingRequest) -> None:
         """Drop the request of a caller that was cancelled."""
         with self._wake:
-            self._lanes.drop(ticket)
-            depth = self._lanes.queued
+            self._queue.drop(request)
+            depth = self._queue.queued
         self._observer.on_embedding_queue(depth)
 
     def overdue(self) -> float:
@@ -88,8 +88,8 @@ class EmbeddingWorker:
             if not self._is_hung():
                 since = self._clock() if self._busy_since is None else self._busy_since
                 return since + self._settings.timeout_s - self._clock()
-            tickets, reason = self._lanes.drain(), self._reason
-        self._tell(tickets, reason or "the model is silent")
+            requests, reason = self._queue.drain(), self._reason
+        self._tell(requests, reason or "the model is silent")
         return 0.0
 
     def close(self, ended: Callable[[], None]) -> threading.Thread | None:
@@ -99,11 +99,11 @@ class EmbeddingWorker:
         """
         with self._wake:
             self._closed = True
-            tickets = self._lanes.drain()
+            requests = self._queue.drain()
             thread = None if self._is_hung() else self._thread
             self._ended.append(ended)
             self._wake.notify()
-        self._tell(tickets, "the server is stopping")
+        self._tell(requests, "the server is stopping")
         return thread
 
     def _is_hung(self) -> bool:
@@ -123,7 +123,7 @@ class EmbeddingWorker:
             raise embedding_unavailable(self._reason or "the model failed", retry_after_s=left)
 
     def _wait_s(self) -> float:
-        return min(max(self._lanes.queued / self._rate, 0.1), self._settings.timeout_s)
+        return min(max(self._queue.queued / self._rate, 0.1), self._settings.timeout_s)
 
     # What follows runs in the thread.
 
@@ -139,7 +139,7 @@ class EmbeddingWorker:
         """Sleep until there is work; False when the service closes."""
         with self._wake:
             self._busy_since = None
-            while not self._closed and not self._lanes.queued:
+            while not self._closed and not self._queue.queued:
                 self._wake.wait()
             if not self._closed:
                 self._busy_since = self._clock()
@@ -166,8 +166,8 @@ class EmbeddingWorker:
         if embedder is None or identity is None:
             return
         with self._wake:
-            items = self._lanes.take()
-            depth = self._lanes.queued
+            items = self._queue.take()
+            depth = self._queue.queued
         if not items:
             return
         self._observer.on_embedding_queue(depth)
@@ -184,8 +184,8 @@ class EmbeddingWorker:
         with self._wake:
             if sound:
                 self._recover(len(items), self._clock() - begun)
-            tickets = self._lanes.finish(items, rows)
-        _notify_callers(tickets, None)
+            requests = self._queue.finish(items, rows)
+        _notify_callers(requests, None)
         if not sound:
             self._fail("the model fails on every text")
 
@@ -201,8 +201,8 @@ class EmbeddingWorker:
             self._status, self._reason, self._hung, self._busy_since = "failed", reason, False, None
             self._retry_at = self._clock() + self._pause
             self._pause = min(2 * self._pause, _BACKOFF_S[1])
-            tickets = self._lanes.drain()
-        self._tell(tickets, reason)
+            requests = self._queue.drain()
+        self._tell(requests, reason)
 
     def _leave(self) -> None:
         """Clean up as the thread ends, closed or broken by a non-Exception. The next call starts another thread."""
@@ -210,8 +210,8 @@ class EmbeddingWorker:
         with self._wake:
             self._thread, self._busy_since, self._hung = None, None, False
             self._status = "cold"
-            tickets, ended = self._lanes.drain(), list(self._ended)
-        self._tell(tickets, "the model's thread ended")
+            requests, ended = self._queue.drain(), list(self._ended)
+        self._tell(requests, "the model's thread ended")
         for tell in ended:
             with suppress(RuntimeError):  # that loop is closed
                 tell()
@@ -223,24 +223,24 @@ class EmbeddingWorker:
             with suppress(Exception):  # it is given up either way
                 embedder.close()
 
-    def _tell(self, tickets: list[EmbeddingRequest], reason: str) -> None:
+    def _tell(self, requests: list[EmbeddingRequest], reason: str) -> None:
         self._observer.on_embedding_queue(0)
-        _notify_callers(tickets, reason)
+        _notify_callers(requests, reason)
 
 
-def _notify_callers(tickets: list[EmbeddingRequest], reason: str | None) -> None:
+def _notify_callers(requests: list[EmbeddingRequest], reason: str | None) -> None:
     """Wake the callers, all those of one event loop at once. A closed loop has nobody left to wake."""
-    for loop in {ticket.loop for ticket in tickets}:
-        mine = [ticket for ticket in tickets if ticket.loop is loop]
+    for loop in {request.loop for request in requests}:
+        mine = [request for request in requests if request.loop is loop]
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, mine, reason)
 
 
-def _resolve(tickets: list[EmbeddingRequest], reason: str | None) -> None:
-    for ticket in tickets:
-        if ticket.future.done():
+def _resolve(requests: list[EmbeddingRequest], reason: str | None) -> None:
+    for request in requests:
+        if request.future.done():
             continue
         if reason is None:
-            ticket.future.set_result(None)
+            request.future.set_result(None)
         else:
-            ticket.future.set_exception(embedding_unavailable(reason))
+            request.future.set_exception(embedding_unavailable(reason))

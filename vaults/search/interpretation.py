@@ -44,17 +44,17 @@ def interpret_known(
     The model is not given words that a great share of the passages holds, nor names of authors: they drown what is
     asked about them, and count as words and as lifts anyway. In a big vault, common words are not searched for.
     """
-    telling = passages >= MIN_PASSAGES
-    everywhere = {word for word, about in known.items() if telling and about.share > settings.frequent_share}
-    called = find_named(known, words_to_look_up(query), _capitalized_words(query.text))
-    silent = (everywhere - STOPWORDS).union(*called.values())
+    shares_count = passages >= MIN_PASSAGES
+    everywhere = {word for word, about in known.items() if shares_count and about.share > settings.frequent_share}
+    named = find_named(known, words_to_look_up(query), _capitalized_words(query.text))
+    not_embedded = (everywhere - STOPWORDS).union(*named.values())
     slips = {word: about.meant for word, about in known.items() if about.meant is not None}
     if slips and languages.is_foreign(_WORD.findall(query.text.lower())):
         slips = {}
     common = _find_common(query, known, passages, settings)
     searched = replace(query, terms=tuple(term for term in query.terms if term not in common))
     return InterpretedQuestion(
-        correct_terms(searched, slips), _remove_words(query.text, silent), frozenset(called), common, passages
+        correct_terms(searched, slips), _remove_words(query.text, not_embedded), frozenset(named), common, passages
     )
 
 
@@ -70,10 +70,10 @@ def _find_common(
     return tuple(term for term in common if term != rarest)
 
 
-def _remove_words(text: str, silent: set[str]) -> str:
-    if not silent:
+def _remove_words(text: str, not_embedded: set[str]) -> str:
+    if not not_embedded:
         return text
-    left = "".join(part for part in _PARTS.findall(text) if part.lower() not in silent)
+    left = "".join(part for part in _PARTS.findall(text) if part.lower() not in not_embedded)
     return left if any(word.lower() not in STOPWORDS for word in re.findall(r"\w+", left)) else text
 
 

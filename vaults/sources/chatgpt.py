@@ -40,7 +40,7 @@ _KEPT = ("default_model_slug", "gizmo_id", "is_archived", "is_starred", "is_do_n
 
 
 @dataclass(slots=True)
-class _Export:
+class _ChatGPTExport:
     """Files of an export that are read, and what was met in them so far."""
 
     conversations: list[ArchiveMember] = field(default_factory=list)
@@ -65,8 +65,8 @@ def _open(path: Path) -> Iterator[SourceReading]:
         yield SourceReading(sum(member.size for member in members), _read(export), export.left)
 
 
-def _sort(archive: Archive) -> _Export:
-    export = _Export()
+def _sort(archive: Archive) -> _ChatGPTExport:
+    export = _ChatGPTExport()
     for member in archive.walk():
         if CONVERSATIONS.search(member.path):
             export.conversations.append(member)
@@ -84,7 +84,7 @@ def _check_system(member: ArchiveMember) -> None:
         raise InvalidArgument("PATH", "is an export of Claude", hint="import it as claude")
 
 
-def _read(export: _Export) -> Iterator[SourceItem]:
+def _read(export: _ChatGPTExport) -> Iterator[SourceItem]:
     for member, entry, done in stream_members(export.conversations):
         place = f"{member.name}, conversation {entry.number}"
         if entry.problem or not isinstance(entry.value, dict):
@@ -103,7 +103,7 @@ class _NoConversation(ValueError):
     """Something that should be a conversation."""
 
 
-def _to_lines(conversation: dict[str, Any], export: _Export) -> Iterator[dict[str, Any]]:
+def _to_lines(conversation: dict[str, Any], export: _ChatGPTExport) -> Iterator[dict[str, Any]]:
     own = to_label(conversation.get("conversation_id") or conversation.get("id"))
     mapping = conversation.get("mapping")
     if own is None or not isinstance(mapping, dict):
@@ -155,7 +155,7 @@ def _find_newest(nodes: dict[str, dict[str, Any]]) -> str | None:
     return max(nodes, key=age, default=None)
 
 
-def _to_preference(instructions: Instructions, export: _Export) -> Iterator[dict[str, Any]]:
+def _to_preference(instructions: Instructions, export: _ChatGPTExport) -> Iterator[dict[str, Any]]:
     """Custom instructions stand in every conversation they were used in; each version is carried once."""
     own = digest(instructions.text)
     if own not in export.instructions:
@@ -170,7 +170,7 @@ def _to_preference(instructions: Instructions, export: _Export) -> Iterator[dict
         yield from to_memories(fields)
 
 
-def _read_canvases(export: _Export, done: int) -> Iterator[SourceItem]:
+def _read_canvases(export: _ChatGPTExport, done: int) -> Iterator[SourceItem]:
     """Canvas documents, a file each."""
     for member in export.canvases:
         values = {entry.key: entry.value for _, entry, _ in stream_members([member]) if not entry.problem}

@@ -42,7 +42,7 @@ _Lines: TypeAlias = Iterator[dict[str, Any]]
 
 
 @dataclass(slots=True)
-class _Export:
+class _ClaudeExport:
     """Files of an export by what is in them, and what was met in them so far."""
 
     files: dict[str, list[ArchiveMember]] = field(default_factory=lambda: {kind: [] for kind in _FILES})
@@ -68,8 +68,8 @@ def _open(path: Path) -> Iterator[SourceReading]:
         yield SourceReading(sum(member.size for member in members), _read(export), export.left)
 
 
-def _sort(archive: Archive) -> _Export:
-    export = _Export()
+def _sort(archive: Archive) -> _ClaudeExport:
+    export = _ClaudeExport()
     for member in archive.walk():
         kind = next((kind for kind, pattern in _FILES.items() if pattern.search(member.path)), None)
         if kind:
@@ -88,7 +88,7 @@ def _check_system(members: list[ArchiveMember]) -> None:
         raise InvalidArgument("PATH", "is an export of ChatGPT", hint="import it as chatgpt")
 
 
-def _read(export: _Export) -> Iterator[SourceItem]:
+def _read(export: _ClaudeExport) -> Iterator[SourceItem]:
     for _, entry, _ in stream_members(export.users):
         if isinstance(entry.value, dict) and (name := to_label(entry.value.get("full_name"))):
             export.people[str(entry.value.get("uuid"))] = name
@@ -111,7 +111,7 @@ def _find_id(kind: str, value: dict[str, Any]) -> str | None:
     return to_label(value.get("uuid") or value.get("account_uuid") or unnamed)
 
 
-def _read_project(own: str, project: dict[str, Any], export: _Export) -> _Lines:
+def _read_project(own: str, project: dict[str, Any], export: _ClaudeExport) -> _Lines:
     """A project's instructions and each of its files as a document. Its conversations do not name it."""
     name = to_label(project.get("name"))
     export.projects[own] = name or own
@@ -143,7 +143,7 @@ def _read_project(own: str, project: dict[str, Any], export: _Export) -> _Lines:
     yield from [document] if document else []
 
 
-def _read_memories(own: str, memories: dict[str, Any], export: _Export) -> _Lines:
+def _read_memories(own: str, memories: dict[str, Any], export: _ClaudeExport) -> _Lines:
     """What Claude remembers of the user, of each project, and in files."""
     yield from _to_memory(own, "What Claude remembers", memories.get("conversations_memory"))
     projects = memories.get("project_memories")
@@ -165,7 +165,7 @@ def _to_memory(own: str, title: str, text: Any, metadata: dict[str, Any] | None 
         yield from to_memories(fields | {"metadata": metadata})
 
 
-def _read_conversation(own: str, conversation: dict[str, Any], export: _Export) -> _Lines:
+def _read_conversation(own: str, conversation: dict[str, Any], export: _ClaudeExport) -> _Lines:
     account = conversation.get("account")
     person = export.people.get(str(account.get("uuid"))) if isinstance(account, dict) else None
     messages = follow_branch(conversation, export.left)
@@ -173,7 +173,7 @@ def _read_conversation(own: str, conversation: dict[str, Any], export: _Export) 
     yield from _to_transcript("conversation", own, conversation, parts, export, uri=f"https://claude.ai/chat/{own}")
 
 
-def _read_design_chat(own: str, chat: dict[str, Any], export: _Export) -> _Lines:
+def _read_design_chat(own: str, chat: dict[str, Any], export: _ClaudeExport) -> _Lines:
     messages = chat.get("messages")
     listed = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
     parts = [part for message in listed for part in to_design_parts(message, export.left)]
@@ -183,7 +183,7 @@ def _read_design_chat(own: str, chat: dict[str, Any], export: _Export) -> _Lines
 
 
 def _to_transcript(
-    kind: str, own: str, source: dict[str, Any], parts: list[dict[str, Any]], export: _Export, **more: Any
+    kind: str, own: str, source: dict[str, Any], parts: list[dict[str, Any]], export: _ClaudeExport, **more: Any
 ) -> _Lines:
     document = to_document(
         parts,
@@ -201,7 +201,7 @@ def _to_transcript(
         yield document
 
 
-_READERS: dict[str, Callable[[str, dict[str, Any], _Export], _Lines]] = {
+_READERS: dict[str, Callable[[str, dict[str, Any], _ClaudeExport], _Lines]] = {
     "project": _read_project,
     "memories": _read_memories,
     "conversation": _read_conversation,

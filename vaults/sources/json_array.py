@@ -70,7 +70,7 @@ class ArrayReader:
         """What was not read, an array again."""
         pending, _ = self._decoder.getstate()
         head = (b"[0" if self.has_read else b"") + self._text[self._at :].encode() + (self._broken or pending)
-        return _Rest(head, self._file)
+        return _ReplayedReader(head, self._file)
 
     def _decode(self, start: int) -> tuple[Any, int, int, int] | None:
         """The entry behind ``start``: value, where it begins and ends, and where the next comma or bracket is."""
@@ -108,7 +108,7 @@ class ArrayReader:
         return bool(data)
 
 
-class _Rest:
+class _ReplayedReader:
     """Bytes that were read already, and the file they are of."""
 
     def __init__(self, head: bytes, file: BinaryReader) -> None:

@@ -24,7 +24,7 @@ MEMORY, SESSIONS = "memory", "sessions"
 
 
 @dataclass(frozen=True, slots=True)
-class _TextFile:
+class _NanoBrainFile:
     """A Markdown file of nano-brain. ``place``: below its collection's folder, with slashes."""
 
     path: Path
@@ -63,7 +63,7 @@ def _to_place(collection: str, path: PurePosixPath) -> str:
     return "/".join(path.parts[-2:]) if collection == SESSIONS else path.name
 
 
-def _find_texts(home: Path) -> Iterator[_TextFile]:
+def _find_texts(home: Path) -> Iterator[_NanoBrainFile]:
     """Its logs and sessions; links are not followed."""
     folders = [(home / MEMORY, MEMORY), (home / SESSIONS, SESSIONS)]
     for folder, collection in folders:
@@ -73,10 +73,10 @@ def _find_texts(home: Path) -> Iterator[_TextFile]:
                 path = Path(parent) / name
                 if name.endswith(".md") and path.is_file() and not path.is_symlink():
                     place = _to_place(collection, PurePosixPath(path.as_posix()))
-                    yield _TextFile(path, collection, place, path.stat().st_size)
+                    yield _NanoBrainFile(path, collection, place, path.stat().st_size)
     path = home / "MEMORY.md"
     if path.is_file() and not path.is_symlink():
-        yield _TextFile(path, MEMORY, path.name, path.stat().st_size)
+        yield _NanoBrainFile(path, MEMORY, path.name, path.stat().st_size)
 
 
 def _count_collections(path: Path, left: Counter[str]) -> None:
@@ -88,7 +88,7 @@ def _count_collections(path: Path, left: Counter[str]) -> None:
 
 
 def _read(
-    files: list[_TextFile], tables: SourceReading | None, refused: UnreadableRecord | None
+    files: list[_NanoBrainFile], tables: SourceReading | None, refused: UnreadableRecord | None
 ) -> Iterator[SourceItem]:
     done = 0
     for file in files:
@@ -100,7 +100,7 @@ def _read(
         yield replace(item, done=done + item.done)
 
 
-def _read_text(file: _TextFile, done: int) -> Iterator[SourceItem]:
+def _read_text(file: _NanoBrainFile, done: int) -> Iterator[SourceItem]:
     place = f"{file.collection}/{file.place}"
     if file.size > MAX_FILE:
         yield UnreadableRecord(place, f"has more than {MAX_FILE >> 20} MB", done)
@@ -122,7 +122,7 @@ def _read_text(file: _TextFile, done: int) -> Iterator[SourceItem]:
         yield SourceRecord(place, fields, done)
 
 
-def _to_note(file: _TextFile, text: str, modified: str | None) -> Fields:
+def _to_note(file: _NanoBrainFile, text: str, modified: str | None) -> Fields:
     """A file of memory that a person keeps, without entries."""
     fields = {"kind": "note", "external_id": to_label(f"nano-brain:note:{file.place}"), "content": text}
     return {**fields, "path": f"nano-brain/{file.place}", "modified_at": modified}

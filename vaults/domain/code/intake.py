@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vaults import clock
 from vaults.code.code_outline import CodeChunk, CodeOutline
+from vaults.context import run_in
 from vaults.db.sql import Writer
-from vaults.domain.actors import workspace_key
+from vaults.domain.actors import Actor, workspace_key
 from vaults.domain.code import code_rows
-from vaults.domain.documents.document_model import CONTEXT_FIELD, DocumentFields, DocumentKind, DocumentPart
-from vaults.domain.documents.intake import MAX_TITLE, DocumentSource
+from vaults.domain.documents import indexing, storage
+from vaults.domain.documents.document_model import (
+    CONTEXT_FIELD,
+    DocumentFields,
+    DocumentKind,
+    DocumentPart,
+    hash_document,
+)
+from vaults.domain.documents.intake import (
+    MAX_TITLE,
+    DocumentSource,
+    StoredDocument,
+    describe_stored,
+    find_known,
+    prepare_document,
+)
+from vaults.domain.documents.storage import PreparedDocument
 from vaults.domain.secrets import redaction
 from vaults.index.blocks import SEPARATOR
 from vaults.vault import Vault
@@ -68,3 +85,41 @@ def _without_secrets(vault: Vault, outline: CodeOutline) -> CodeOutline:
     return replace(
         outline, symbols=tuple(replace(symbol, signature=signature, doc=doc) for symbol, signature, doc in clean)
     )
+
+
+async def store_many(
+    vault: Vault, actor: Actor, files: Sequence[tuple[CodeOutline, DocumentSource]]
+) -> list[StoredDocument]:
+    """Store source files, each new or in place of what was stored of it, in one transaction: a file costs a fraction of
+    what it does alone. Found by their words and names when this returns; vectors are queued. Raises ``StorageFull``."""
+    vault.check_writable()
+    await vault.adopt_model()
+    ready = await run_in(vault.shared.pool, lambda: [_prepare(vault, *each) for each in files])
+
+    def write(tx: Writer) -> list[StoredDocument]:
+        return [
+            _store(vault, tx, actor, prepared, outline) for prepared, (outline, _) in zip(ready, files, strict=True)
+        ]
+
+    stored = await vault.db.write(write)
+    if any(each.pending for each in stored):
+        vault.start_background_work()
+    return stored
+
+
+def _prepare(vault: Vault, outline: CodeOutline, source: DocumentSource) -> PreparedDocument:
+    fields, parts = to_code_document(outline, source)
+    return prepare_document(vault, fields, parts)[0]
+
+
+def _store(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument, outline: CodeOutline) -> StoredDocument:
+    known = find_known(tx, actor, prepared.fields.external_id)
+    if known is None:
+        document = storage.insert(vault, tx, actor, prepared)
+    elif known.hash == hash_document(prepared.fields, prepared.parts) and known.fields == prepared.fields:
+        return describe_stored(tx, known, "unchanged")
+    else:
+        storage.replace_whole(vault, tx, known, prepared)
+        document = indexing.read_document(tx, known.seq)
+    store_code(vault, tx, document.seq, outline)
+    return describe_stored(tx, document, "new" if known is None else "updated")

@@ -82,6 +82,16 @@ PART_COLUMNS = ", ".join(f"q.{name}" for name in PART_FIELDS)
 """The columns of ``DocumentPart``, in its order, from alias ``q``."""
 
 
+FILE_FIELD = "file"
+"""The field of metadata with the name of the file a document was read from, where its title is another."""
+
+
+def file_name(fields: DocumentFields) -> str | None:
+    """The name of the file a document was read from, without folders; None for what was no file."""
+    name = fields.metadata.get(FILE_FIELD) or fields.uri
+    return str(name).rstrip("/").rpartition("/")[2] or None if name else None
+
+
 def from_row(row: Sequence[Any]) -> Document:
     """From a row that starts with ``COLUMNS``."""
     seq, document_id, stored_by, digest, *values = row[:COLUMN_COUNT]

@@ -14,6 +14,7 @@ from vaults.domain.actors import GLOBAL, Actor, workspace_key
 from vaults.domain.documents import indexing, storage
 from vaults.domain.documents.document_model import (
     CONTEXT_FIELD,
+    FILE_FIELD,
     Document,
     DocumentFields,
     DocumentKind,
@@ -103,6 +104,8 @@ def to_document(parsed: ParsedDocument, source: DocumentSource) -> tuple[Documen
     created = parsed.created_at or parsed.modified_at or source.modified_at or clock.now()
     title = source.title or _clean(parsed.title or "").strip() or _name_title(source.name)
     metadata = {name: value for name, value in parsed.metadata.items() if name != CONTEXT_FIELD}
+    if (name := _clean(_name_title(source.name))) not in ("", title):
+        metadata[FILE_FIELD] = name[:MAX_TITLE]
     fields = DocumentFields(
         kind=source.kind,
         format=parsed.format,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from vaults.code import identifiers
-from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of
+from vaults.domain.documents.document_model import TRANSCRIPT, DocumentFields, DocumentPart, context_of, file_name
 from vaults.domain.text.fields import hash_parts
 from vaults.index.blocks import SEPARATOR
 from vaults.index.chunker import estimate_tokens
@@ -97,8 +97,12 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
 
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:
     """Words a passage is found by besides its text; by those of the whole document its first part is found."""
-    whole = (fields.title, (fields.uri or "").rpartition("/")[2]) if part.position == 0 else ()
-    words = (
-        identifiers.to_search_words(f"{part.heading or ''}\n{part.text}", MAX_WORDS) if fields.kind == "code" else []
-    )
-    return [*whole, context_of(fields) or "", part.locator or "", part.author or fields.author or "", *words]
+    whole = (fields.title, file_name(fields) or "") if part.position == 0 else ()
+    person = part.author or fields.author or ""
+    return [*whole, context_of(fields) or "", part.locator or "", person, *_code_words(fields, part)]
+
+
+def _code_words(fields: DocumentFields, part: DocumentPart) -> list[str]:
+    if fields.kind != "code":
+        return []
+    return identifiers.to_search_words(f"{part.heading or ''} {part.text}", MAX_WORDS)

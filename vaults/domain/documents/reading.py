@@ -15,6 +15,8 @@ from vaults.errors import NotFound
 
 SCHEMES = ("document://", "transcript://")
 
+_NUMBER = re.compile(r"[0-9]+")
+
 AROUND = 3
 """Parts read on either side of one that was asked for."""
 
@@ -147,10 +149,17 @@ def describe_place(first: DocumentPart, last: int, kind: str) -> str:
 
 
 def describe_range(parts: Sequence[DocumentPart], kind: str) -> str | None:
-    """Which parts these are, by their numbers; None where there is none."""
+    """Which parts these are, by their numbers, or by their lines in a file of code; None where there is none."""
     if not parts:
         return None
+    if kind == "code":
+        return _describe_lines(parts)
     return _describe_numbers(parts[0].position, parts[-1].position, kind)
+
+
+def _describe_lines(parts: Sequence[DocumentPart]) -> str | None:
+    numbers = _NUMBER.findall(" ".join(part.locator or "" for part in (parts[0], parts[-1])))
+    return f"lines {numbers[0]}–{numbers[-1]}" if numbers else None
 
 
 def _describe_numbers(first: int, last: int, kind: str) -> str:

@@ -1,4 +1,5 @@
-"""Rebuilds everything derived from memories, notes and documents: passages, full text, tags, links, tasks, vectors.
+"""Rebuilds everything derived from memories, notes and documents: passages, full text, tags, links, tasks, symbols of
+code, vectors.
 
 In short transactions, so that a server can go on serving the vault; keyword search finds everything at every moment.
 The first step queues every passage for the model, so a run that is killed leaves only a queue, which a server works
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from uuid_utils import uuid7
 
 from vaults.db.sql import Reader, Writer
+from vaults.domain.code.rebuilding import rebuild_code
 from vaults.domain.documents import indexing as document_indexing
 from vaults.domain.memories import indexing
 from vaults.domain.notes.sync import index_rebuild
@@ -66,6 +68,7 @@ async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | 
         done += count
         progress("passages", done, max(total, done))
     await _rebuild_documents(vault)
+    await rebuild_code(vault)
     problem = await index_rebuild.rebuild_index(vault, lambda count, of: progress("notes", count, of))
     for projection in vault.projections:
         await projection.forget_snapshot()

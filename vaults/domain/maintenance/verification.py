@@ -17,6 +17,7 @@ from vaults.context import run_in
 from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Row, Writer
+from vaults.domain.code import code_rows
 from vaults.domain.documents import indexing as document_indexing
 from vaults.domain.memories import indexing
 from vaults.domain.memories.indexing import MemorySource
@@ -82,6 +83,7 @@ _MESSAGES = {
     "notes_unfinished": "long notes wait for their links and tasks to be read",
     "changes_unfinished": "changes of notes were begun and not ended",
     "versions_damaged": "kept versions of notes cannot be read",
+    "symbols_differ": "symbols of source code are not those of their file's text, or are missing",
     "passages_missing": "memories, notes or documents have no passages",
     "passages_stale": "passages were cut from an earlier text of their memory",
     "passages_differ": "passages are not what is cut from their memory, note or document",
@@ -218,6 +220,7 @@ _IS_QUEUED = "EXISTS (SELECT 1 FROM embedding_queue q WHERE q.passage = p.seq)"
 _HAS_ANY_VECTOR = "EXISTS (SELECT 1 FROM embeddings e WHERE e.passage = p.seq)"
 
 _COUNT_CHECKS = {
+    "symbols_differ": f"SELECT COUNT(*) FROM ({code_rows.STALE})",
     "passages_orphaned": f"SELECT COUNT(*) FROM passages x WHERE {indexing.ORPHANED}",
     "tags_orphaned": " + ".join(
         f"(SELECT COUNT(*) FROM {table} x WHERE {indexing.ORPHANED})" for table in ("item_tags", "item_fields")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from vaults.context import note_whole_sizes, run_in
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
+from vaults.domain.code import symbol_lookup
 from vaults.domain.collections.file_places import read_file_places
 from vaults.domain.documents import indexing, reading
 from vaults.domain.documents.document_model import Document, DocumentPart
@@ -100,6 +101,7 @@ class OpenDocument:
     parts: Sequence[DocumentPart]
     position: int | None = None
     commit: str | None = None
+    symbol: str | None = None  # the id of the symbol that was asked for
 
 
 async def fetch_texts(vault: Vault, actor: Actor, refs: Sequence[str], limits: FetchLimits) -> FetchResult:
@@ -195,7 +197,9 @@ def _open_documents(tx: Reader, actor: Actor, refs: Sequence[str]) -> dict[str, 
                 parts = reading.read_around(tx, document, named.position)
             found[ref] = OpenDocument(document, parts, named.position, commit)
         except NotFound:
-            continue
+            if (symbol := symbol_lookup.read_symbol(tx, actor, ref)) is not None:
+                commit = read_file_places(tx, [symbol[0]]).find_commit(symbol[0])
+                found[ref] = OpenDocument(symbol[0], [symbol[1]], commit=commit, symbol=ref)
     return found
 
 
@@ -291,7 +295,9 @@ def _of_document(opened: OpenDocument, limits: FetchLimits, left: int, result: F
         "commit": opened.commit,
         "created_at": fields.created_at, "modified_at": fields.modified_at,
     }  # fmt: skip
-    own = document.id if opened.position is None else reading.to_reference(document.id, opened.position)
+    own = (
+        opened.symbol or document.id if opened.position is None else reading.to_reference(document.id, opened.position)
+    )
     result.sizes[own] = len(whole)
     return FetchedItem(
         id=own,

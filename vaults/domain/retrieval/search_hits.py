@@ -10,7 +10,7 @@ from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL
 from vaults.domain.collections.file_places import FilePlaces, read_file_places
 from vaults.domain.documents import document_model
-from vaults.domain.documents.document_model import Document, DocumentPart
+from vaults.domain.documents.document_model import TRANSCRIPT, Document, DocumentPart
 from vaults.domain.documents.indexing import to_type
 from vaults.domain.documents.reading import describe_place, to_reference
 from vaults.domain.memories import memory_model
@@ -131,7 +131,10 @@ class FoundPart:
 
     @property
     def place(self) -> str:
-        return describe_place(self.first, self.last, self.document.fields.kind)
+        """Where it stands, for people: "contract.pdf, page 12"."""
+        fields = self.document.fields
+        place, name = describe_place(self.first, self.last, fields.kind), document_model.file_name(fields)
+        return place if fields.kind == TRANSCRIPT or name in (None, fields.title) else f"{name}, {place}"
 
 
 HitSource: TypeAlias = Memory | NoteSummary | FoundPart

@@ -40,8 +40,8 @@ class ModelCommand:
         make_private_folder(self.folder)
         loop = asyncio.get_running_loop()
         try:
-            transport, talk = await loop.subprocess_exec(
-                _Talk,
+            transport, protocol = await loop.subprocess_exec(
+                _CommandProtocol,
                 *self.argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -54,18 +54,18 @@ class ModelCommand:
             raise ModelUnavailable("the command cannot be started") from None
         try:
             async with asyncio.timeout(self.timeout_s):
-                await talk.exchange(prompt.encode("utf-8", "replace"))
+                await protocol.exchange(prompt.encode("utf-8", "replace"))
         except TimeoutError:
             raise ModelUnavailable(f"the command did not answer within {self.timeout_s:g} s") from None
         finally:
-            await run_to_completion(talk.end(self.grace_s))
-        return _to_reply(talk, transport.get_returncode())
+            await run_to_completion(protocol.end(self.grace_s))
+        return _to_reply(protocol, transport.get_returncode())
 
     async def close(self) -> None:
         """Nothing is left open between two calls."""
 
 
-class _Talk(asyncio.SubprocessProtocol):
+class _CommandProtocol(asyncio.SubprocessProtocol):
     """What goes in and out of a process, and when it ends. (The streams of asyncio say that only once the pipes are
     closed, and a child that is left behind keeps them open.)"""
 
@@ -124,12 +124,12 @@ class _Talk(asyncio.SubprocessProtocol):
             os.killpg(self._group, number)
 
 
-def _to_reply(talk: _Talk, code: int | None) -> ModelReply:
-    if talk.is_too_long:
+def _to_reply(protocol: _CommandProtocol, code: int | None) -> ModelReply:
+    if protocol.is_too_long:
         raise BadAnswer("the answer is too long")
     if code != 0:
         raise ModelUnavailable(f"the command ended with {code}")
     try:
-        return ModelReply(talk.printed.decode())
+        return ModelReply(protocol.printed.decode())
     except UnicodeDecodeError:
         raise BadAnswer("the answer is not UTF-8") from None

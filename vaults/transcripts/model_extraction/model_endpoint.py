@@ -29,7 +29,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 _TOO_MANY = 429
 
 
-class _Busy(Exception):
+class _RetryableStatus(Exception):
     """It is worth asking again. ``wait_s``: when, if the endpoint said so."""
 
     def __init__(self, status: int, wait_s: float | None) -> None:
@@ -60,7 +60,7 @@ class ModelEndpoint:
         for attempt in range(ATTEMPTS):
             try:
                 return _read_completion(await self._within_time(body))
-            except _Busy as busy:
+            except _RetryableStatus as busy:
                 wait_s = self._to_wait(attempt, busy.wait_s)
                 if attempt + 1 == ATTEMPTS or wait_s > LONGEST_WAIT_S:
                     raise ModelUnavailable(f"the endpoint answered {busy.status}") from None
@@ -96,7 +96,7 @@ class ModelEndpoint:
             async with self._client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=body) as response:
                 status = response.status_code
                 if status == _TOO_MANY or status >= 500:
-                    raise _Busy(status, _read_wait(response.headers.get("retry-after")))
+                    raise _RetryableStatus(status, _read_wait(response.headers.get("retry-after")))
                 if status != 200:  # a redirect too: the configured address is the only one
                     raise ModelUnavailable(f"the endpoint answered {status}")
                 if "content-encoding" in response.headers:  # its size is unknown before unpacking

@@ -118,7 +118,7 @@ async def test_kinds_and_collections_keep_documents_apart(vault: Vault, ask: Ask
             assert found, (mode, kind)
             assert {hit["kind"] for hit in found} == {kind}
         assert {hit["kind"] for hit in await hits(ask, "salt water", mode=mode)} >= {"transcript", "document", "memory"}
-    assert {hit["place"] for hit in await hits(ask, "salt water", collection="papers")} <= {"page 1", "page 12"}
+    assert {hit["place"] for hit in await hits(ask, "salt water", collection="papers")} <= {"contract.pdf, page 1", "contract.pdf, page 12"}
     found = await hits(ask, "salt water", where={"project": "pier"})
     assert {hit["kind"] for hit in found} == {"transcript"}
 
