@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from vaults.code.code_outline import CodeChunk, CodeSymbol
-from vaults.code.line_cuts import cut_lines
+from vaults.code.line_cuts import count_tokens, cut_lines
 
-WHOLE = 600
-"""Characters up to which a symbol with all that stands in it is one chunk, and small neighbours share one."""
+LONGEST = 190
+"""Tokens of a chunk at most, so that it is one passage: what is cut here, by what it defines, is not cut again."""
 
-LONGEST = 2_400
-"""Characters of a chunk at most: about sixty lines."""
+WHOLE = 150
+"""Tokens up to which a symbol with all that stands in it is one chunk."""
+
+JOINED = 110
+"""Tokens up to which neighbours share a chunk. More of them would be found by the name of none."""
 
 LONGEST_LINE = 8_000
 """Characters of a line above which it is cut within."""
@@ -44,7 +47,7 @@ def cut_chunks(lines: Sequence[str], symbols: Sequence[CodeSymbol]) -> tuple[Cod
     """Chunks in order that together are the lines. ``symbols``: in order of their places."""
     if not lines:
         return ()
-    sizes = list(accumulate(map(len, lines), initial=0))
+    sizes = list(accumulate(map(count_tokens, lines), initial=0))
     runs = _join(list(_walk(symbols, _find_children(symbols), sizes)), lines, sizes, symbols)
     return tuple(chunk for run in runs for chunk in _to_chunks(run, lines, sizes, symbols))
 
@@ -109,7 +112,7 @@ def _join(
 
 
 def _belongs(before: _LineRun, run: _LineRun, sizes: Sequence[int], symbols: Sequence[CodeSymbol]) -> bool:
-    if sizes[run.last + 1] - sizes[before.first] > WHOLE:
+    if sizes[run.last + 1] - sizes[before.first] > JOINED:
         return False
     return not before.symbols or not run.symbols or _holder(before, symbols) == _holder(run, symbols)
 
@@ -125,7 +128,8 @@ def _to_chunks(
     name, kind = _name_run(run, symbols)
     pieces = [(run.first, run.last)]
     if sizes[run.last + 1] - sizes[run.first] > LONGEST:
-        pieces = cut_lines(lines, run.first, run.last, LONGEST)
+        pieces = cut_lines(lines[run.first : run.last + 1], sizes[run.first : run.last + 2], LONGEST)
+        pieces = [(run.first + first, run.first + last) for first, last in pieces]
     for first, last in pieces:
         text = "".join(lines[first : last + 1])
         if first < last or len(text) <= LONGEST_LINE:

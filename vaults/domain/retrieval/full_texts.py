@@ -198,7 +198,8 @@ def _open_documents(tx: Reader, actor: Actor, refs: Sequence[str]) -> dict[str, 
             found[ref] = OpenDocument(document, parts, named.position, commit)
         except NotFound:
             if (symbol := symbol_lookup.read_symbol(tx, actor, ref)) is not None:
-                found[ref] = OpenDocument(symbol[0], [symbol[1]], symbol=ref)
+                commit = read_file_places(tx, [symbol[0]]).find_commit(symbol[0])
+                found[ref] = OpenDocument(symbol[0], [symbol[1]], commit=commit, symbol=ref)
     return found
 
 
