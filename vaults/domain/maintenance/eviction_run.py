@@ -111,9 +111,11 @@ class EvictionRun:
     def _slice(self, name: str, left: Sequence[_CopiedItem], tx: Writer) -> int:
         """One transaction: finish what is begun, begin the next; returns how many were begun."""
         until, begun = time.perf_counter() + SLICE_S, 0
-        while not self._remove_slice(tx, until) and begun < len(left) and time.perf_counter() < until:
+        while begun < len(left) and not self._remove_slice(tx, until):
             self._begin(tx, name, left[begun])
             begun += 1
+            if time.perf_counter() > until:
+                break
         return begun
 
     def _begin(self, tx: Writer, name: str, item: _CopiedItem) -> None:
