@@ -56,6 +56,12 @@ def is_eviction_due(vault: Vault, tx: Reader) -> bool:
     return limits.are_set and not eviction_need.is_put_off(tx, limits) and eviction_need.is_exceeded(tx, limits)
 
 
+def is_above_size(vault: Vault, tx: Reader) -> bool:
+    """Whether the vault is larger than it may be."""
+    limit = vault.limits.max_size
+    return limit is not None and tx.size() > limit
+
+
 def is_tidying_due(tx: Reader) -> bool:
     """Whether room was made that the disk has not got back yet."""
     return tx.one(INFO, {"key": TIDY}) is not None

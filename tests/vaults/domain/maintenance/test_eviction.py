@@ -22,24 +22,27 @@ from vaults.domain.documents import storage
 from vaults.domain.documents.document_model import Document, DocumentFields, DocumentPart
 from vaults.domain.maintenance import eviction, eviction_log, eviction_need, eviction_undo
 from vaults.domain.maintenance.verification import verify
-from vaults.vault import Vault
+from vaults.vault import BackgroundJob, Vault
 
 OWNER = Actor("local|owner", "owner")
 DAY = 86_400
 
 
-@pytest.fixture(autouse=True)
-def _unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No round of the pool comes in between: what is due goes when a vault is opened, or when the test says so."""
-    monkeypatch.setattr("vaults.pool.SWEEP_AFTER_S", 3600.0)
+IDLE = BackgroundJob(lambda _: False, eviction.run_in_background)
 
 
 @asynccontextmanager
-async def limited(opening: Opening, **storage_flags: Any) -> AsyncIterator[tuple[Vault, Services]]:
-    """Vault main under limits; nothing goes before it is asked for."""
-    flags = {f"storage.{name}": value for name, value in storage_flags.items()} | {"embedding.engine": "off"}
-    async with opening(flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        yield vault, services
+async def limited(opening: Opening, *, unasked: bool = False, **limits: Any) -> AsyncIterator[tuple[Vault, Services]]:
+    """Vault main under limits. ``unasked``: its background job runs at once; else nothing goes before the test says
+    so."""
+    flags = {f"storage.{name}": value for name, value in limits.items()} | {"embedding.engine": "off"}
+    with pytest.MonkeyPatch.context() as patch:
+        if not unasked:
+            patch.setattr(eviction, "make_job", lambda _: IDLE)
+        async with opening(flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
+            if unasked:
+                await vault.background.wait()
+            yield vault, services
 
 
 async def stored(
@@ -104,8 +107,7 @@ async def test_eviction_by_max_size_lets_the_oldest_go_first_until_it_fits(openi
             await stored(vault, f"t{number:02}", 100 - number, words=900)
         await stored(vault, "book", 300, "document", words=900)
         size = await vault.db.read(lambda tx: tx.size())
-    async with limited(opening, max_size=f"{size * 3 // 4}B") as (vault, _):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, max_size=f"{size * 3 // 4}B") as (vault, _):
         report = await eviction.evict(vault)
         left = await names(vault)
         gone = [name for name, *_ in await log(vault)]
@@ -123,15 +125,13 @@ async def test_documents_go_once_no_transcript_is_left_and_memories_only_where_t
         await stored(vault, "talk", 10)
         await stored(vault, "book", 300, "document")
         await asker(services)("remember", content="The harbour opens at six")
-    async with limited(opening, max_size="1KB") as (vault, services):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, max_size="1KB") as (vault, services):
         assert await names(vault) == []
         problem = await vault.db.read(lambda tx: eviction_need.find_problem(tx, vault.limits))
         assert problem is not None
         assert "storage.memories" in problem
         assert await value(vault, "SELECT COUNT(*) FROM memories") == 1
-    async with limited(opening, max_size="1KB", memories=True) as (vault, services):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, max_size="1KB", memories=True) as (vault, services):
         assert await value(vault, "SELECT COUNT(*) FROM memories") == 0
         assert [kind for kind, _ in await vault.db.read(lambda tx: tx.all("SELECT kind, seq FROM evictions"))] == [
             "transcript",
@@ -172,8 +172,7 @@ async def test_a_limit_lower_than_what_is_pinned_is_said_and_nothing_pinned_is_l
     async with limited(opening) as (vault, services):
         pinned = await pin(vault, asker(services))
         await stored(vault, "loose", 300)
-    async with limited(opening, max_size="1KB", retention="30d") as (vault, services):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, max_size="1KB", retention="30d") as (vault, services):
         report = await eviction.evict(vault)
         assert await names(vault) == pinned
         assert report.problem is not None
@@ -195,8 +194,10 @@ async def test_memories_that_are_hot_pinned_or_linked_stay(opening: Opening) -> 
             }.items()
         }
         assert (await ask("note_write", path="one.md", content=f"From [it](memory://{ids['linked']}).")).ok
-    async with limited(opening, memories=True, kinds={"memory": {"max_size": "40B"}}) as (vault, services):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, memories=True, kinds={"memory": {"max_size": "40B"}}) as (
+        vault,
+        services,
+    ):
         rows = await vault.db.read(lambda tx: tx.all("SELECT id FROM memories"))
         assert {row[0] for row in rows} == {ids["hot"], ids["tagged"], ids["linked"]}
         assert (await eviction_undo.undo(vault)).restored == 1
@@ -268,7 +269,10 @@ async def test_copies_can_be_emptied_for_good(opening: Opening) -> None:
         assert await eviction_undo.undo(vault) == eviction_undo.UndoReport(0, 0, 0)
 
 
-async def test_orphan_cleanup_leaves_no_passage_vector_or_word(opening: Opening) -> None:
+async def test_orphan_cleanup_leaves_no_passage_vector_or_word(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "make_job", lambda _: IDLE)
     async with opening({"storage.retention": "90d"}) as services:
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await vault.adopt_model()
@@ -297,8 +301,7 @@ async def test_the_room_is_given_back_to_the_disk(opening: Opening) -> None:
             await stored(vault, f"t{number}", 100 - number, words=900)
         await vault.db.checkpoint()
         before = vault.db.path.stat().st_size
-    async with limited(opening, kinds={"transcript": {"max_size": "40KB"}}) as (vault, _):
-        await vault.background.wait()
+    async with limited(opening, unasked=True, kinds={"transcript": {"max_size": "40KB"}}) as (vault, _):
         assert not await vault.db.read(lambda tx: eviction.is_eviction_due(vault, tx))
         assert len(await names(vault)) == 1
         assert await value(vault, "PRAGMA freelist_count") == 0
@@ -317,7 +320,7 @@ async def test_a_transcript_that_goes_on_after_it_went_begins_anew(opening: Open
 
 
 async def test_an_interrupted_run_is_finished_by_the_next_whatever_the_limits_are_now(opening: Opening) -> None:
-    async with limited(opening) as (vault, _):
+    async with limited(opening, unasked=True) as (vault, _):
         document = await stored(vault, "half", 100, ago=100)
         await vault.db.write(
             lambda tx: tx.run(
