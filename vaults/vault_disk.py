@@ -23,7 +23,8 @@ class VaultDisk:
         self._db = db
         self._reserve = reserve
         self._left_free = settings.reserve_mb * MB
-        self._left_by_bulk = max(self._left_free, parse_size(settings.min_free_disk))
+        self._min_free = settings.min_free_disk
+        self._left_by_bulk = max(self._left_free, parse_size(self._min_free))
         self._identity: tuple[int, int] | None = None
 
     def identify(self) -> None:
@@ -42,9 +43,8 @@ class VaultDisk:
         it leaves ``storage.min_free_disk`` to what people and agents store themselves. Raises ``StorageFull``."""
         self.check_writable()
         if not self.has_room_in_bulk():
-            least = self._left_by_bulk // MB
             raise StorageFull(
-                f"less than {least:,} MB of the disk are free; nothing was written",
+                f"less than {self._min_free} of the disk are free; nothing was written",
                 hint="free space, or lower storage.min_free_disk; single memories and notes are still stored",
             )
 

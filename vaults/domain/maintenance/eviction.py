@@ -26,6 +26,9 @@ from vaults.vault import BackgroundJob, Vault
 SPAN_S = 10.0
 """Max seconds of one run in the background; the rest is left to the next."""
 
+PAGES = 8
+"""Pages of the text index merged in one step: of a large one, more take too long for those who wait."""
+
 ROUNDS = 8
 """Times that more is let go in one run because the database did not shrink as was expected."""
 
@@ -129,7 +132,7 @@ async def tidy(vault: Vault) -> int:
 async def _merge_words(vault: Vault) -> None:
     step = 0
     try:
-        while await vault.db.write_uncounted(partial(text_index.erase_traces_in_steps, step=step)):
+        while await vault.db.write_uncounted(partial(text_index.erase_traces_in_steps, step=step, pages_at_once=PAGES)):
             step += 1
             await asyncio.sleep(PAUSE_S)
     except StorageFull:  # merging takes room first: the words stay until there is some

@@ -24,13 +24,13 @@ from vaults.domain.memories import indexing as memory_indexing
 from vaults.index import passages
 from vaults.vault import Vault
 
-ROWS = 32
+ROWS = 12
 """Passages or parts removed by one statement: it must end within a slice."""
 
 COPIED_AT_ONCE = 1_000_000
 """Characters of the items that are read and compressed together."""
 
-FOLLOWED = 2_000
+FOLLOWED = 500
 """Passages after which the indexes in memory are told: none of their readers has to hear of all of them at once."""
 
 SAME_RUN_S = 600.0
