@@ -1,7 +1,8 @@
 """What runs over a limit goes, the least recently used first, and nothing that is pinned; what went comes back.
 
-Covers vaults.domain.maintenance.eviction, eviction_candidates, eviction_copies, eviction_log, eviction_need,
-eviction_run, eviction_undo.
+Covers vaults.domain.maintenance.eviction_candidates, vaults.domain.maintenance.eviction_copies,
+vaults.domain.maintenance.eviction_log, vaults.domain.maintenance.eviction_need,
+vaults.domain.maintenance.eviction_run, vaults.domain.maintenance.eviction_undo.
 """
 
 from __future__ import annotations
