@@ -160,6 +160,7 @@ async def _resolve_targets(vault: Vault, actor: Actor, refs: Sequence[str], resu
     memories = {each.id: each for each in (await lifecycle.get(vault, actor, ids)).memories} if ids else {}
     others = [ref for ref in asked if not _is_of_note(ref) and ref.removeprefix(_MEMORY) not in memories]
     documents = await vault.db.read(lambda tx: _open_documents(tx, actor, others)) if others else {}
+    vault.opened_documents.update(each.document.seq for each in documents.values())
     targets: list[_FetchTarget] = []
     room = MAX_MATCHES
     for ref in asked:
