@@ -66,6 +66,15 @@ async def test_a_file_is_read_by_a_worker_that_stays_for_the_next(pool: ParserPo
     assert pool.worker_count == 1
 
 
+async def test_source_code_is_outlined_by_a_worker(pool: ParserPool) -> None:
+    pytest.importorskip("vaults.code.outline")
+    outline = await pool.outline("def größe(x):\n    return x\n".encode(), "a.py")
+    assert (outline.language, [each.name for each in outline.symbols]) == ("python", ["größe"])
+    with pytest.raises(ParseFailed) as refused:
+        await pool.outline(b"\0\1", "a.py")
+    assert refused.value.problem == "unsupported"
+
+
 async def test_what_is_no_file_to_read_says_why(pool: ParserPool, tmp_path: Path) -> None:
     (tmp_path / "real.txt").write_text("x")
     (tmp_path / "link.txt").symlink_to("real.txt")
