@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from vaults.code.code_outline import CodeImport, CodeReference, CodeSymbol, ReferenceKind, SymbolKind
-from vaults.code.comments import read_leading, summarise_docstring
+from vaults.code.comments import LeadingLines, read_leading, summarise_docstring
 from vaults.code.grammars import LoadedGrammar, is_garbled, parse_source, query_names, query_structure
 from vaults.code.languages import SourceLanguage
 
@@ -22,6 +22,9 @@ MAX_NAME, MAX_SIGNATURE, MAX_MODULE = 200, 300, 300
 
 MAX_QUALIFIER = 100
 """Bytes of what stands before the dot, above which it is left out."""
+
+UNKNOWN = "?"
+"""Before the dot: something that has no name."""
 
 MAX_DEPTH = 16
 """Symbols in symbols. What is deeper is no symbol of its own, so that names cannot grow with the file."""
@@ -33,6 +36,8 @@ _HOLDERS = frozenset({"class", "interface", "enum"})
 _SYMBOL, _SCOPE = "symbol.", "scope."
 _REFERENCES: tuple[tuple[str, ReferenceKind], ...] = (("call", "call"), ("inherit", "inherit"), ("member", "use"))
 _QUALIFIER = re.compile(r"[\w.:$@>\\-]+")
+_OPENS_BODY = re.compile(r"(?:\s*(?:=>|[{:=]))+\s*$")
+_TYPE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _SEPARATORS = re.compile(r"::|\.|\\|->")
 
 
@@ -76,6 +81,7 @@ class _Found:
     references: list[tuple[int, Any, str, ReferenceKind]] = field(default_factory=list)
     members: list[tuple[int, Any, str]] = field(default_factory=list)
     imports: list[CodeImport] = field(default_factory=list)
+    plain_imports: dict[int, CodeImport] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
 
     def text(self, node: Any, most: int) -> str:
@@ -94,6 +100,8 @@ def read_syntax(
     found = _Found(source)
     for pattern, captures in query_structure(grammar, root):
         _sort_match(found, pattern, captures, language)
+    found.imports += found.plain_imports.values()
+    found.imports.sort(key=lambda each: each.line)
     kept = _nest(sorted(found.definitions.values(), key=lambda each: (each.start, -each.end, each.rank)))
     symbols = _to_symbols(found, kept, lines, language)
     places = _PlaceIndex(kept)
@@ -130,7 +138,7 @@ def _add_definition(found: _Found, pattern: int, captures: dict[str, list[Any]],
     known = found.definitions.get(key)
     if (known is not None and known.rank <= pattern) or len(found.definitions) > MAX_SYMBOLS:
         return
-    *before, name = _SEPARATORS.split(found.text(name_node, MAX_NAME)) or [""]
+    *before, name = _SEPARATORS.split(_TYPE_ARGUMENTS.sub("", found.text(name_node, MAX_NAME))) or [""]
     of = _read_qualifier(found, captures["of"][0]) if "of" in captures else ".".join(filter(None, before))
     name = name.strip("'\"`() ")
     if not name or "\n" in name or (" " in name and not name.startswith("operator")):
@@ -174,9 +182,14 @@ def _add_imports(found: _Found, captures: dict[str, list[Any]], language: Source
         module, _, name = module.rpartition(".")
     name = "*" if name.endswith("*") else name
     if module or name:
-        found.imports.append(CodeImport(module or name, name if module else "", alias, node.start_point[0] + 1))
-    for each in (imported or [], captures.get("alias", []), captures["module"]):
-        found.taken.update(node.start_byte for node in each)
+        each = CodeImport(module or name, name if module else "", alias, node.start_point[0] + 1)
+        known = found.plain_imports.pop(node.start_byte, None)
+        if not imported and not alias and known is None:
+            found.plain_imports[node.start_byte] = each
+        else:
+            found.imports.append(each)
+    for nodes in (imported or [], captures.get("alias", []), captures["module"]):
+        found.taken.update(each.start_byte for each in nodes)
 
 
 def _read_statement(text: str, line: int) -> Iterator[CodeImport]:
@@ -220,11 +233,13 @@ def _to_symbols(
 ) -> tuple[CodeSymbol, ...]:
     places = _PlaceIndex(kept)
     said = {places.find(node.start_byte): node for node in reversed(found.docs)}
+    kept_rows = {each.number: each.top for each in kept}
     symbols = []
     for each in kept:
         if each.number is None:
             continue
-        leading = read_leading(lines, each.top, language)
+        alone = each.parent is None or kept_rows.get(each.parent) != each.top
+        leading = read_leading(lines, each.top, language) if alone else LeadingLines(each.top, "")
         doc = summarise_docstring(found.text(said[each.number], 2000)) if each.number in said else leading.summary
         row, column = each.node.end_point
         last = row if column or row == each.node.start_point[0] else row - 1
@@ -260,7 +275,7 @@ def _read_signature(found: _Found, node: Any) -> str:
         text = found.text(node, min(4 * MAX_SIGNATURE, body.start_byte - node.start_byte))
     else:
         text = found.text(node, 4 * MAX_SIGNATURE).partition("\n")[0]
-    short = " ".join(text.split()).rstrip("{:=> ")
+    short = _OPENS_BODY.sub("", " ".join(text.split()))
     return short if len(short) <= MAX_SIGNATURE else f"{short[: MAX_SIGNATURE - 1]}…"
 
 
@@ -320,16 +335,18 @@ def _to_references(
 ) -> Iterator[CodeReference]:
     everything = [*found.references, *((start, node, on, "use") for start, node, on in names)]
     seen: set[tuple[str, str, str, int]] = set()
+    importing = {each.line for each in found.imports}
     for start, node, on, kind in sorted(everything, key=lambda each: each[0]):
-        name, line = found.text(node, MAX_NAME), node.start_point[0] + 1
-        if name and (name, on, kind, line) not in seen:
-            seen.add((name, on, kind, line))
-            yield CodeReference(name, on, kind, line, places.find(start))
+        name, line, within = found.text(node, MAX_NAME), node.start_point[0] + 1, places.find(start)
+        if not name or (name, on, kind, line) in seen or (kind == "use" and within is None and line in importing):
+            continue
+        seen.add((name, on, kind, line))
+        yield CodeReference(name, on, kind, line, within)
 
 
 def _read_qualifier(found: _Found, node: Any) -> str:
-    """What stands before the dot, if it is names only."""
+    """What stands before the dot, if it is names only; else a mark that something does."""
     if node.end_byte - node.start_byte > MAX_QUALIFIER:
-        return ""
+        return UNKNOWN
     plain = found.text(node, MAX_QUALIFIER).removesuffix("()")
-    return plain if _QUALIFIER.fullmatch(plain) else ""
+    return plain if _QUALIFIER.fullmatch(plain) else UNKNOWN

@@ -16,3 +16,5 @@
 (navigation_expression . (identifier) @on (identifier) @member)
 
 (import (qualified_identifier) @module)
+(import (qualified_identifier) @module "*" @imported)
+(import (qualified_identifier) @module "as" (identifier) @alias)

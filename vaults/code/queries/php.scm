@@ -21,7 +21,7 @@
 
 (namespace_use_clause (qualified_name prefix: (_) @module (name) @imported) !alias)
 (namespace_use_clause (qualified_name prefix: (_) @module (name) @imported) alias: (name) @alias)
-(namespace_use_clause (name) @module)
+(namespace_use_clause . (name) @module .)
 (require_once_expression (_) @module)
 (require_expression (_) @module)
 (include_expression (_) @module)
