@@ -34,9 +34,10 @@ PARTS = {
     "notes_moves": "moving a note with 1,000 backlinks",
     "linking": "suggested links and links set on write",
     "graph": "links of 10,000 notes, and what is asked of them",
+    "evictions": "100,000 passages of documents beside memories, and letting them go",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"scale"}
+ON_REQUEST = {"evictions", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

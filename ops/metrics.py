@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from ops.refusals import REASONS, RefusalReason
 from vaults.errors import StrongroomError
+from vaults.storage_limits import KINDS as EVICTABLE
 
 OTHER = "other"
 UNKNOWN_TOOL = "unknown"
@@ -81,6 +82,11 @@ HEALTH = GaugeSpec(
 )
 MEMORIES = GaugeSpec("strongroom_memories", "Living memories in open vaults", mode="livemax")
 SIZE = GaugeSpec("strongroom_vault_bytes", "Bytes of the databases of open vaults", mode="livemax")
+LIMIT = GaugeSpec("strongroom_vault_limit_bytes", "Bytes that the limits of open vaults allow", mode="livemax")
+FILLED = GaugeSpec(
+    "strongroom_vault_filled_ratio", "Share of its limit that the fullest open vault takes", mode="livemax"
+)
+EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limit", ("kind",))
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
 LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterSpec("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
@@ -105,6 +111,9 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     HEALTH,
     MEMORIES,
     SIZE,
+    LIMIT,
+    FILLED,
+    EVICTED,
     LOST,
     LAG,
     DROPPED,
@@ -157,6 +166,9 @@ class Metrics:
         )
         self._sessions, self._claims = SESSIONS.register(registry), CLAIMS.register(registry)
         self._memories, self._size = MEMORIES.register(registry), SIZE.register(registry)
+        self._limit, self._filled = LIMIT.register(registry), FILLED.register(registry)
+        evicted = EVICTED.register(registry)
+        self._evicted = {kind: evicted.labels(kind) for kind in EVICTABLE}
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
         self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
@@ -221,6 +233,14 @@ class Metrics:
     def on_stored(self, memories: int, size: int) -> None:
         self._memories.set(memories)
         self._size.set(size)
+
+    def on_filled(self, limits: int, share: float) -> None:
+        self._limit.set(limits)
+        self._filled.set(share)
+
+    def on_evicted(self, kind: str, count: int) -> None:
+        if kind in self._evicted:
+            self._evicted[kind].inc(count)
 
     def on_events_lost(self, count: int) -> None:
         self._lost.inc(count)

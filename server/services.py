@@ -32,7 +32,7 @@ from vaults.domain.collections import follow_loop, removal
 from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
-from vaults.domain.maintenance import reindexing, retention
+from vaults.domain.maintenance import eviction, reindexing, retention
 from vaults.domain.memories import lifecycle
 from vaults.domain.notes.commit import git_commits, recovery
 from vaults.domain.notes.sync import sync_loop
@@ -87,6 +87,7 @@ class BackgroundPlan:
 
     vectors: bool  # backfill the vectors a vault lacks
     rounds: bool  # visit all vaults in turn
+    evictions: bool  # let go what is above the limits
     followers: tuple[Callable[[], object], ...] = ()  # run at each poll of the access cache
 
     def background_jobs(self) -> tuple[BackgroundJob, ...]:
@@ -94,9 +95,10 @@ class BackgroundPlan:
         return BACKGROUND_JOBS if self.vectors else tuple(job for job in BACKGROUND_JOBS if job not in _OF_SERVERS)
 
 
-SERVER_WORK = BackgroundPlan(vectors=True, rounds=True)
-COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False)
-"""For a process that ends with its command: nothing that needs the model, and only the vaults asked for."""
+SERVER_WORK = BackgroundPlan(vectors=True, rounds=True, evictions=True)
+COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False, evictions=False)
+"""For a process that ends with its command: nothing that needs the model, only the vaults asked for, and nothing goes
+because somebody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,16 @@ async def open_services(
         shared = _make_shared(stack, settings, embedder, observer, listeners.tell)
         pool = _start_pool(
             stack,
-            VaultPool(data, replace(shared, background_jobs=background.background_jobs()), registry_cache.entries),
+            VaultPool(
+                data,
+                replace(
+                    shared,
+                    background_jobs=background.background_jobs(),
+                    jobs_of_vault=(eviction.make_job,) if background.evictions else (),
+                    plan_size=partial(_plan_size, plans),
+                ),
+                registry_cache.entries,
+            ),
             background,
         )
         yield Services(
@@ -225,6 +236,11 @@ async def open_services(
             change_listeners=listeners,
             moltbook=_make_moltbook(stack, settings, data),
         )
+
+
+def _plan_size(plans: Plans, vault: str) -> int | None:
+    size = plans.of_vault(vault).bound("size")
+    return None if size is None else size.limit
 
 
 async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:

@@ -6,6 +6,7 @@ stops the start with one line that names it.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import tomllib
@@ -21,6 +22,7 @@ from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import OpsSettings
 from server.reasons import reword_message
+from vaults import storage_limits
 from vaults.errors import InvalidArgument
 from vaults.settings import (
     CodeSettings,
@@ -165,11 +167,13 @@ def configured_endpoints(settings: Settings) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings, the data folder, and the source of each value that was set."""
+    """Settings, the data folder, and the source of each value that was set. ``warnings``: what was no limit of storage,
+    a line each."""
 
     settings: Settings
     data: Path
     sources: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def load(
@@ -179,7 +183,7 @@ def load(
     environment: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
     """Read everything once. ``flags`` are dotted names, ``{"server.port": 8701}``. Raises ``InvalidArgument`` naming
-    the first key that is unknown or does not fit."""
+    the first key that is unknown or does not fit; limits of storage that are none are left out and warned of."""
     env = os.environ if environment is None else environment
     folder = (data or _path(env.get(f"{PREFIX}DATA")) or default_data()).expanduser().resolve()
     file = config or _path(env.get(f"{PREFIX}CONFIG")) or folder / FILE
@@ -193,6 +197,8 @@ def load(
     for name, value in (flags or {}).items():
         if value is not None:
             _set(values, sources, name, value, "flag")
+    values["storage"] = storage = copy.deepcopy(values.get("storage", {}))
+    warnings = tuple(storage_limits.drop_nonsense(storage))
     try:
         settings = Settings.model_validate(values)
     except ValidationError as failure:
@@ -204,7 +210,10 @@ def load(
             raise InvalidArgument(f"--{str(first['loc'][-1]).replace('_', '-')}", reason) from None
         raise InvalidArgument(key, f"{reason} ({source})") from None
     _check_plans(settings, sources)
-    return LoadedSettings(settings, folder, sources)
+    dropped = {f"storage.{name}" for name in storage_limits.DEFAULTS if name not in storage}
+    return LoadedSettings(
+        settings, folder, {name: each for name, each in sources.items() if name not in dropped}, warnings
+    )
 
 
 def _check_plans(settings: Settings, sources: Mapping[str, str]) -> None:

@@ -6,11 +6,15 @@ vaults of a data folder; a folder served in place, which may lie on another disk
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from vaults.settings import StorageSettings
+
+_log = logging.getLogger(__name__)
 
 RESERVE_FILE = ".reserve"
 MB = 1024 * 1024
@@ -31,7 +35,8 @@ class DiskReserve:
         with suppress(OSError):  # the disk cannot be written, or is full after all: tried again later
             if self._is_whole() or not self.size:
                 return
-            if free_bytes(self._path.parent) < self._left_free + self.size:
+            free = free_bytes(self._path.parent)
+            if free is None or free < self._left_free + self.size:
                 return
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
@@ -46,7 +51,8 @@ class DiskReserve:
 
     def is_needed(self) -> bool:
         """Whether less is free than the size of the file."""
-        return free_bytes(self._path.parent) < self.size
+        free = free_bytes(self._path.parent)
+        return free is not None and free < self.size
 
     def _is_whole(self) -> bool:
         try:
@@ -63,7 +69,17 @@ class DiskReserve:
             raise
 
 
-def free_bytes(folder: Path) -> int:
-    """What this process may still write on the disk of ``folder``."""
-    disk = os.statvfs(folder)
+def free_bytes(folder: Path) -> int | None:
+    """What this process may still write on the disk of ``folder``; None where the system does not say, which is logged
+    once: checks of the disk are off there, and everything else goes on."""
+    try:
+        disk = os.statvfs(folder)
+    except (AttributeError, OSError):  # a system without it, or a file system that does not answer
+        _say_unknown()
+        return None
     return disk.f_bavail * disk.f_frsize
+
+
+@cache
+def _say_unknown() -> None:
+    _log.warning("the free space of the disk cannot be read: disk safety checks are off, everything else goes on")

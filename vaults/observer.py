@@ -38,6 +38,12 @@ class Observer(Protocol):
     def on_stored(self, memories: int, size: int) -> None:
         """Living memories, and bytes of databases, over the open vaults."""
 
+    def on_filled(self, limits: int, share: float) -> None:
+        """Bytes that the limits of the open vaults allow together, and the share taken of it in the fullest one."""
+
+    def on_evicted(self, kind: str, count: int) -> None:
+        """``count`` items of a kind went to keep a limit."""
+
     def on_events_lost(self, count: int) -> None:
         """``count`` calls could not be written to the activity log; the calls themselves were served."""
 
@@ -55,4 +61,6 @@ class NullObserver:
     def on_activity(self, sessions: int, claims: int) -> None: ...
     def on_health(self, score: float) -> None: ...
     def on_stored(self, memories: int, size: int) -> None: ...
+    def on_filled(self, limits: int, share: float) -> None: ...
+    def on_evicted(self, kind: str, count: int) -> None: ...
     def on_events_lost(self, count: int) -> None: ...

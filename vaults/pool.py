@@ -91,7 +91,14 @@ class VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
         return VaultPool(
             self._data,
-            replace(self._shared, background_jobs=(), run_while_open=(), recover_on_open=None, before_close=None),
+            replace(
+                self._shared,
+                background_jobs=(),
+                jobs_of_vault=(),
+                run_while_open=(),
+                recover_on_open=None,
+                before_close=None,
+            ),
         )
 
     def folder_of(self, entry: VaultEntry) -> Path:
@@ -312,6 +319,7 @@ class VaultPool:
         observer = self._shared.observer
         observer.on_activity(figures.sessions, figures.claims)
         observer.on_stored(figures.memories, figures.size)
+        observer.on_filled(figures.limit, figures.filled)
         observer.on_health(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:

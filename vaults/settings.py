@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from vaults.durations import parse_duration
+from vaults.durations import parse_duration, parse_size
 from vaults.listed_hosts import parse_pattern
 
 
@@ -40,6 +40,56 @@ def _check_hosts(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def _check_size(value: str) -> str:
+    parse_size(value)
+    return value
+
+
+def _check_limit(value: str | None) -> str | None:
+    if value not in (None, NO_LIMIT):
+        parse_size(value or "")
+    return value
+
+
+def _check_retention(value: str | None) -> str | None:
+    if value not in (None, NO_LIMIT):
+        parse_duration(value or "")
+    return value
+
+
+NO_LIMIT = "none"
+"""What lifts a limit that is set more generally."""
+
+EvictableKind = Literal["transcript", "document", "code", "memory"]
+
+SizeLimit = Annotated[
+    str | None,
+    AfterValidator(_check_limit),
+    Field(description="size of a vault's database, such as 2GB, above which the oldest go; of a kind: of its texts"),
+]
+RetentionLimit = Annotated[
+    str | None,
+    AfterValidator(_check_retention),
+    Field(description="age, such as 90d or 1y, at which transcripts and documents nobody opened since go"),
+]
+
+
+class KindLimitSettings(SettingsSection):
+    """Limits of a kind. What is left out is as for all kinds; ``none`` lifts it."""
+
+    max_size: SizeLimit = None
+    retention: RetentionLimit = None
+
+
+class VaultLimitSettings(SettingsSection):
+    """Limits of a vault. What is left out is as for all vaults; ``none`` lifts it."""
+
+    max_size: SizeLimit = None
+    retention: RetentionLimit = None
+    memories: bool | None = None
+    kinds: dict[EvictableKind, KindLimitSettings] = {}
+
+
 class StorageSettings(SettingsSection):
     open_vaults: Annotated[
         int, Field(ge=1, le=1024, description="vaults kept open at once; the least used is closed")
@@ -54,6 +104,22 @@ class StorageSettings(SettingsSection):
     reserve_mb: Annotated[int, Field(ge=0, description="MB of disk left free: below it writes answer storage_full")] = (
         32
     )
+    min_free_disk: Annotated[
+        str, AfterValidator(_check_size), Field(description="disk left free by harvests, imports, reindexing, vectors")
+    ] = "100MB"
+    max_size: SizeLimit = None
+    retention: RetentionLimit = None
+    memories: Annotated[
+        bool, Field(description="a limit lets memories go, too, once no transcript and document is left to go")
+    ] = False
+    kinds: Annotated[
+        dict[EvictableKind, KindLimitSettings],
+        Field(description="max_size and retention of transcript, document, code or memory; see storage"),
+    ] = {}
+    vaults: Annotated[
+        dict[str, VaultLimitSettings],
+        Field(description="the same, and memories and kinds, for a vault by its name"),
+    ] = {}
 
 
 EmbeddingEngine = Literal["onnx", "sentence-transformers", "off"]

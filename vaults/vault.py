@@ -67,6 +67,7 @@ from vaults.settings import (
     StorageSettings,
     TelemetrySettings,
 )
+from vaults.storage_limits import StorageLimits, limits_of
 from vaults.vault_disk import VaultDisk
 from vaults.web.page_fetch import PageFetcher
 
@@ -118,6 +119,10 @@ class SharedResources:
     background_jobs: tuple[BackgroundJob, ...] = ()
     run_while_open: tuple[VaultTask, ...] = ()
     """Last as long as a vault is open, in the process that holds its lease."""
+    jobs_of_vault: tuple[Callable[[Vault], BackgroundJob], ...] = ()
+    """Jobs that need to know whose they are to say whether they are due; made for each vault that is opened."""
+    plan_size: Callable[[str], int | None] = lambda _: None
+    """Bytes that the plan of a vault allows; None: no bound."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
     before_close: VaultTask | None = None
@@ -158,6 +163,7 @@ class Vault:
             self.db, shared.sessions, shared.observer, keeps_queries=shared.telemetry.query_context
         )
         self.access_counts: Counter[int] = Counter()
+        self.opened_documents: set[int] = set()
         self.shown_texts = ShownTexts()
         self.engines = SearchEngines(
             db=self.db,
@@ -175,6 +181,7 @@ class Vault:
         )
         lasting = [partial(run, self) for run in shared.run_while_open]
         self.background = BackgroundWork(self.lease, self._run_due_work, lasting)
+        self._jobs = (*shared.background_jobs, *(make(self) for make in shared.jobs_of_vault))
         self._model: str | None = None
 
     @property
@@ -238,17 +245,30 @@ class Vault:
 
     async def settle(self) -> None:
         """Save counters and, in the process that holds the lease, a vector snapshot."""
-        accesses, self.access_counts = self.access_counts, Counter()
         await self.activity_log.write_out()
         await self.graph_cache.co_access.write_out()
-        try:
-            if accesses:
-                await self.db.write_uncounted(lambda tx: access_counts.add_access_counts(tx, accesses))
+        # Nothing here is worth failing for: the rows are the truth, and they are all there.
+        with contextlib.suppress(ReadOnly, StorageFull, VaultUnavailable):
+            await self.write_accesses()
             if self.lease.held and any([await each.save() for each in self.projections]):
                 await self.db.write(embeddings.prune_removals)
+
+    async def write_accesses(self) -> None:
+        """Save what was read. Raises what a write raises, and then still knows it."""
+        accesses, self.access_counts = self.access_counts, Counter()
+        opened, self.opened_documents = self.opened_documents, set()
+
+        def write(tx: Writer) -> None:
+            access_counts.add_access_counts(tx, accesses)
+            access_counts.record_opened_documents(tx, opened)
+
+        try:
+            if accesses or opened:
+                await self.db.write_uncounted(write)
         except (ReadOnly, StorageFull, VaultUnavailable):
-            # Nothing here is worth failing for: the rows are the truth, and they are all there.
             self.access_counts.update(accesses)
+            self.opened_documents |= opened
+            raise
 
     async def rest(self) -> None:
         """Release everything but the vectors and the task that follows the files. Where no such task runs, release the
@@ -262,6 +282,11 @@ class Vault:
         await self.db.rest()
         if not self.background.has_lasting_task:
             self.lease.release()
+
+    @property
+    def limits(self) -> StorageLimits:
+        """How much it may hold, and for how long."""
+        return limits_of(self.shared.storage, self.name, self.shared.plan_size(self.name))
 
     @property
     def projections(self) -> tuple[Projection, ...]:
@@ -308,15 +333,15 @@ class Vault:
 
     def has_due_jobs(self, tx: Reader) -> bool:
         """Whether a background job is due."""
-        return any(job.is_due(tx) for job in self.shared.background_jobs)
+        return any(job.is_due(tx) for job in self._jobs)
 
     async def _run_due_work(self) -> None:
-        for job in self.shared.background_jobs:
+        for job in self._jobs:
             if await self.db.read(job.is_due):
                 await job.run(self)
-        await backfill.run_backfill(self.db, self.shared.embedder)
+        await backfill.run_backfill(self.db, self.shared.embedder, self.disk.has_room_in_bulk)
         await self.adopt_model()
-        await backfill.run_backfill(self.db, self.shared.embedder)
+        await backfill.run_backfill(self.db, self.shared.embedder, self.disk.has_room_in_bulk)
 
     def start_background_work(self) -> None:
         """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""

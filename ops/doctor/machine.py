@@ -13,6 +13,8 @@ from ops.doctor.check import DoctorCheck
 from vaults.db.connection import open_raw
 from vaults.db.engine import is_safe, sqlite
 from vaults.db.failures import translate_sqlite_errors
+from vaults.disk_reserve import free_bytes
+from vaults.durations import parse_size
 from vaults.embed.engines import model_info
 from vaults.errors import StrongroomError
 from vaults.files.watch.mounts import find_network_disk
@@ -49,13 +51,20 @@ def data_folder(machine: Machine) -> DoctorCheck:
 
 
 def disk_space(machine: Machine) -> DoctorCheck:
-    """Whether more is free than the reserve below which nothing is written."""
+    """Whether more is free than the reserve below which nothing is written, and than is left by what can wait."""
     there = next(folder for folder in (machine.data, *machine.data.parents) if folder.is_dir())
-    disk = os.statvfs(there)
-    free, reserve = disk.f_bavail * disk.f_frsize // MB, machine.storage.reserve_mb
+    found, reserve, least = free_bytes(there), machine.storage.reserve_mb, parse_size(machine.storage.min_free_disk)
+    if found is None:
+        return DoctorCheck(
+            "disk_space", "notice", "the system does not say how much is free: disk safety checks are off"
+        )
+    free = found // MB
     message = f"{free:,} MB are free; below {reserve:,} MB nothing is written"
     if free < reserve:
         return DoctorCheck("disk_space", "error", message, "free space: writes answer storage_full")
+    if found < least:
+        waits = f"below {least // MB:,} MB harvests, imports, reindexing and vectors wait"
+        return DoctorCheck("disk_space", "warning", f"{message}; {waits}", "free space")
     if free < NEARLY_FULL_FACTOR * reserve:
         return DoctorCheck("disk_space", "warning", message, "free space soon")
     return DoctorCheck("disk_space", "ok", message)

@@ -15,8 +15,11 @@ from typing import TypeAlias
 from ops.doctor.check import DoctorCheck
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
+from vaults.db import free_pages
 from vaults.db.sql import Reader
+from vaults.disk_reserve import MB
 from vaults.domain.actors import Actor
+from vaults.domain.maintenance import eviction_need
 from vaults.domain.maintenance.vault_status import read_status
 from vaults.domain.notes.verify import journal_check
 from vaults.errors import StrongroomError, VaultQuarantined
@@ -64,6 +67,28 @@ async def vectors(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
     return DoctorCheck(name, "ok", "every passage has its vector")
 
 
+async def limits(vault: Vault, viewer: Actor | None = None) -> DoctorCheck:
+    """Whether the limits of storage are kept. How full the vault is tells of what others keep privately, so a caller
+    learns only that a limit cannot be kept."""
+    name, bound = "storage_limits", vault.limits
+    if not bound.are_set:
+        return DoctorCheck(name, "ok", "no limit of storage is set")
+    problem = await vault.db.read(lambda tx: eviction_need.find_problem(tx, bound))
+    if problem is not None:
+        todo = "raise the limit, or unpin some: strongroom evict --dry-run lists what stays and why"
+        told = problem if viewer is None else "a limit of storage cannot be kept"
+        return DoctorCheck(name, "warning", told, todo)
+    if viewer is not None or bound.max_size is None:
+        return DoctorCheck(name, "ok", "the limits of storage are kept")
+    size = await vault.db.read(lambda tx: tx.size())
+    free = await vault.db.read(free_pages.read_free_pages)
+    message = f"{size // MB:,} of {bound.max_size // MB:,} MB are taken"
+    if not free.returnable:
+        todo = f"run once: strongroom evict --compact --vault {vault.name}"
+        return DoctorCheck(name, "notice", f"{message}; what goes leaves the file as long as it is", todo)
+    return DoctorCheck(name, "ok", message)
+
+
 async def changes(vault: Vault) -> DoctorCheck:
     """Whether every change a tool began was finished."""
     if count := await journal_check.count_unfinished(vault):
@@ -72,7 +97,7 @@ async def changes(vault: Vault) -> DoctorCheck:
     return DoctorCheck("changes", "ok", "every change was ended")
 
 
-VAULT: tuple[VaultCheck, ...] = (holds, vectors, changes, *CONTINUITY, *NOTES)
+VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, *CONTINUITY, *NOTES)
 
 
 async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:
@@ -80,6 +105,7 @@ async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:
     for_viewer: dict[VaultCheck, VaultCheck] = {
         holds: partial(holds, viewer=viewer),
         vectors: partial(vectors, viewer=viewer),
+        limits: partial(limits, viewer=viewer),
     }
     found = [await _run_check(vault, for_viewer.get(check, check)) for check in VAULT]
     return [_without_paths(vault, each) for each in found]

@@ -32,6 +32,7 @@ MODULES = {
     "harvest": "harvest",
     "verify": "maintenance",
     "reindex": "maintenance",
+    "evict": "evictions",
     "doctor": "doctor",
     "model": "models",
     "config": "configuration",

@@ -19,7 +19,7 @@ Include = Annotated[list[str] | None, typer.Option(help="files to read, such as 
 Exclude = Annotated[list[str] | None, typer.Option(help="what is left out, as in .gitignore; repeats")]
 Context = Annotated[str | None, typer.Option(help="a line on what it is; its files are found by it")]
 Workspace = Annotated[str | None, typer.Option(help="the workspace it belongs to")]
-Watch = Annotated[bool | None, typer.Option("--watch/--no-watch", help="follow its files, or read them on refresh")]
+NoWatch = Annotated[bool, typer.Option("--no-watch", help="read its files on refresh only")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -50,11 +50,14 @@ def add(
     exclude: Exclude = None,
     context: Context = None,
     workspace: Workspace = None,
-    watch: Watch = None,
+    no_watch: NoWatch = False,
     as_json: Json = False,
 ) -> None:
     """Have a vault read a folder. A running server does it within seconds; else it is done here."""
-    given = _given(include, exclude, context, workspace, watch) | {"kind": kind, "root": str(path.absolute())}
+    given = _given(include, exclude, context, workspace, False if no_watch else None) | {
+        "kind": kind,
+        "root": str(path.absolute()),
+    }
     _tell(_run(ctx, vault, {"action": "add", "name": name, **given}, as_json=as_json), as_json=as_json)
 
 
@@ -67,11 +70,12 @@ def update(
     exclude: Exclude = None,
     context: Context = None,
     workspace: Workspace = None,
-    watch: Watch = None,
+    watch: Annotated[bool, typer.Option("--watch", help="follow its files")] = False,
+    no_watch: NoWatch = False,
     as_json: Json = False,
 ) -> None:
     """Change what is given of a collection. Lists replace the former ones."""
-    given = _given(include, exclude, context, workspace, watch)
+    given = _given(include, exclude, context, workspace, watch if watch or no_watch else None)
     given |= {"root": str(root.absolute())} if root else {}
     _tell(_run(ctx, vault, {"action": "update", "name": name, **given}, as_json=as_json), as_json=as_json)
 

@@ -32,15 +32,19 @@ class GlobalOptions:
 
 
 def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) -> LoadedSettings:
-    """The effective settings. ``data`` wins over the option; ``flags`` are given as ``server__port=8701``. Raises
-    ``InvalidArgument`` naming the key."""
+    """The effective settings. ``data`` wins over the option; ``flags`` are given as ``server__port=8701``. Says which
+    limits of storage are none, and so do not hold. Raises ``InvalidArgument`` naming the key."""
+    from server.cli.output import say_on_stderr
     from server.settings import export_environment, load
 
     export_environment()
     given: GlobalOptions = ctx.find_root().obj or GlobalOptions()
     dotted = {name.replace("__", ".", 1): value for name, value in flags.items()}
     dotted |= {"ops.log_level": given.log_level, "ops.log_format": given.log_format}
-    return load(data or given.data, given.config, dotted)
+    loaded = load(data or given.data, given.config, dotted)
+    for line in loaded.warnings:
+        say_on_stderr(f"strongroom: {line}")
+    return loaded
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -18,7 +18,8 @@ from server.version import version
 from vaults.domain.continuity import feedback
 from vaults.domain.continuity import live_status as pulses
 from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
-from vaults.domain.maintenance import vault_status
+from vaults.domain.maintenance import eviction_outlook, vault_status
+from vaults.domain.maintenance.eviction_outlook import EvictionOutlook
 from vaults.domain.maintenance.vault_status import (
     CollectionStatus,
     DocumentCounts,
@@ -45,7 +46,7 @@ class CallerInfo:
 @dataclass(frozen=True, slots=True)
 class StatusResult:
     """Sections of the answer. ``health``: the share of the last 100 calls that went well, 0 to 1; absent before the
-    first. ``recent``: the last five minutes."""
+    first. ``recent``: the last five minutes. ``eviction``: what limits of storage let go, where there are any."""
 
     vault: str
     version: str
@@ -63,6 +64,7 @@ class StatusResult:
     claims: ClaimsSummary
     recent: list[RecentAction]
     limits: Allowances
+    eviction: EvictionOutlook | None = None
 
 
 SIZE_STEP = 2**20
@@ -98,6 +100,7 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         claims=now.claims,
         recent=now.recent,
         limits=await allowance.store_quota(call).allowances(),
+        eviction=await eviction_outlook.read_outlook(call.vault, None if caller.principal.is_owner else call.actor),
     )
 
 

@@ -71,6 +71,7 @@ VALID = {
     "insights": {"entity": "canary"},
     "entities": {"entity": "canary", "into": "other", "alias": "known"},
     "policies": {"name": "canary", "content": POLICY},
+    "collections": {"name": "canary", "root": "/nowhere", "new_name": "other"},
     "code": {"name": "canary", "path": "canary.py"},
     "corrections": {"wrong": "canary", "right": "new", "kind": "memory", "subject": "{own}", "id": "none"},
     "checkpoint": {"reason": "new", "state": {"step": 1}, "thread": "canary"},

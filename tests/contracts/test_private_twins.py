@@ -55,6 +55,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"action": "list", "limit": 100}, {"action": "list", "kind": "memory"}, {"action": "list", "kind": "prospect"},
         {"action": "list", "contains": "Zebulon"},
     ),
+    "collections": ({"action": "list"},),
     "ingest": ({"action": "list", "listed": "transcript"}, {"action": "list", "words": "sale"}),
     "links": ({"action": "suggest", "text": "Zebulon Quagmire saw the Orion in the harbour"},),
     "threads": tuple({"action": "show", "thread": thread} for thread in ("hidden-thread", "quay")),

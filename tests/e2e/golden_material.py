@@ -83,7 +83,10 @@ def build_docx(sections: Sequence[tuple[str, str]]) -> bytes:
 
 def build_pptx(sections: Sequence[tuple[str, str]]) -> bytes:
     """A slide for each section, with a title and a text."""
-    shape = '<p:sp><p:nvSpPr><p:cNvPr id="{0}" name="{1}"/><p:cNvSpPr/><p:nvPr><p:ph type="{1}"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>{2}</a:t></a:r></a:p></p:txBody></p:sp>'
+    shape = (
+        '<p:sp><p:nvSpPr><p:cNvPr id="{0}" name="{1}"/><p:cNvSpPr/><p:nvPr><p:ph type="{1}"/></p:nvPr></p:nvSpPr>'
+        "<p:txBody><a:p><a:r><a:t>{2}</a:t></a:r></a:p></p:txBody></p:sp>"
+    )
     members, ids, relations = {}, "", ""
     for number, (head, text) in enumerate(sections, 1):
         shapes = shape.format(2, "title", head) + shape.format(3, "body", text)
@@ -144,7 +147,8 @@ def build_epub(sections: Sequence[tuple[str, str]]) -> bytes:
         f"<manifest>{manifest}</manifest><spine>{spine}</spine></package>"
     )
     container = (
-        '<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        "<rootfiles>"
         '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
     )
     pages = {
@@ -156,8 +160,8 @@ def build_epub(sections: Sequence[tuple[str, str]]) -> bytes:
 
 def build_html(sections: Sequence[tuple[str, str]]) -> bytes:
     body = "".join(f"<h2>{head}</h2><p>{text}</p>" for head, text in sections)
-    page = f"<html><head><title>{sections[0][0]}</title></head><body><nav>Home About</nav><main>{body}</main></body></html>"
-    return page.encode()
+    head = f"<head><title>{sections[0][0]}</title></head>"
+    return f"<html>{head}<body><nav>Home About</nav><main>{body}</main></body></html>".encode()
 
 
 def build_markdown(sections: Sequence[tuple[str, str]]) -> bytes:

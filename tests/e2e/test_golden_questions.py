@@ -50,7 +50,7 @@ async def filled_site(folder: Path) -> AsyncIterator[Client]:
 async def _fill(client: Client, code: Path) -> None:
     ask = asking(client)
     for package in CHECKOUTS:
-        await ask("collections", action="add", name=package, kind="code", path=str(code / f"{package}-checkout"))
+        await ask("collections", action="add", name=package, kind="code", root=str(code / f"{package}-checkout"))
     texts = [
         *MEMORIES,
         *(("observation", f"Buoy {n}: {FILLER[n % 3]} ({n})") for n in range(MEMORY_COUNT - len(MEMORIES))),
@@ -69,7 +69,7 @@ async def _fill(client: Client, code: Path) -> None:
         action="push",
         lines=[{"kind": "document", "format": "transcript", "external_id": "day-1", "parts": parts}],
     )
-    while (await ask("status"))["embedding"]["pending"]:
+    while (await ask("status"))["embedding"]["pending"]:  # noqa: ASYNC110  nobody tells
         await asyncio.sleep(0.2)
 
 

@@ -93,6 +93,7 @@ def test_no_metric_can_name_a_vault_or_a_caller():
         "outcome",
         "reason",
         "stage",
+        "kind",
         "version",
     }
 

@@ -6,14 +6,42 @@ from vaults.durations import format_duration, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("5m", 300), ("12h", 43_200), ("30d", 2_592_000), ("1w", 604_800), ("0s", 0)]
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("5m", 300),
+        ("12h", 43_200),
+        ("30d", 2_592_000),
+        ("1w", 604_800),
+        ("3mo", 7_776_000),
+        ("1y", 31_536_000),
+        ("0s", 0),
+    ],
 )
 def test_a_duration_is_one_number_and_one_unit(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
-    "text", ["", "30", "d", "1d12h", "-1d", "1.5d", " 1d", "1d ", "1 d", "1D", "1y", "٣d", "1" * 10 + "s"]
+    "text",
+    [
+        "",
+        "30",
+        "d",
+        "1d12h",
+        "-1d",
+        "1.5d",
+        " 1d",
+        "1d ",
+        "1 d",
+        "1D",
+        "1Y",
+        "1M",
+        "1mon",
+        "1 mo",
+        "٣d",
+        "1" * 10 + "s",
+    ],
 )
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="such as 90s, 30d or 1w"):

@@ -1,8 +1,9 @@
-"""How often memories were read, and when last. Counted in memory, saved now and then."""
+"""How often memories were read, and when last, and when documents were last opened. Counted in memory, saved now and
+then."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer, bind_list
@@ -15,6 +16,14 @@ def add_access_counts(tx: Writer, accesses: Mapping[int, int]) -> None:
         " WHERE seq = :memory ON CONFLICT (memory) DO UPDATE SET"
         " accessed_at = excluded.accessed_at, times = memory_accesses.times + excluded.times",
         [{"memory": memory, "now": clock.now(), "times": times} for memory, times in accesses.items()],
+    )
+
+
+def record_opened_documents(tx: Writer, documents: Collection[int]) -> None:
+    """Record that documents were opened now, by their numbers. The table is that of ``vaults.domain.documents``."""
+    tx.many(
+        "UPDATE documents SET used_at = :now WHERE seq = :document",
+        [{"now": clock.now(), "document": document} for document in documents],
     )
 
 

@@ -254,6 +254,8 @@ def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.C
         raw.execute(f"PRAGMA busy_timeout={settings.busy_timeout_ms}")
         raw.execute("PRAGMA foreign_keys=ON")
         if writer and not read_only:
+            if not files.size:  # before the first page: a database with tables would have to be rewritten for it
+                raw.execute("PRAGMA auto_vacuum=INCREMENTAL")
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute(f"PRAGMA synchronous={settings.synchronous.upper()}")
             raw.execute("PRAGMA secure_delete=ON")

@@ -28,6 +28,11 @@ class DatabaseFiles:
     """Whether there is a ``-shm`` file."""
 
     @property
+    def size(self) -> int:
+        """Bytes of the database; 0 where there is none yet."""
+        return self.database[2] if self.database else 0
+
+    @property
     def frozen(self) -> bool:
         """Whether the database can only be read as a file that does not change."""
         complete = self.wal_bytes is not None and self.shared

@@ -94,7 +94,7 @@ def _remove(element: Any) -> None:
 
 
 def _text_of(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())
+    return str(element.xpath("normalize-space(.)"))  # in C: a page may have frames in frames, each of which is asked
 
 
 def find_main(root: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from vaults.formats.html_content import drop_boilerplate, find_main, read_content
 from vaults.formats.moments import to_moment
 from vaults.formats.parsed_document import ParsedDocument, ParseFailed, ParseLimits
-from vaults.formats.part_limits import clean_line, take_parts
+from vaults.formats.part_limits import clean_line, clean_text, take_parts
 from vaults.formats.section_builder import SectionBuilder
 from vaults.formats.text_encoding import read_text
 
@@ -70,7 +70,7 @@ def load_page(text: str) -> tuple[Any, bool]:
     # huge_tree off: the parser stops where elements are nested more than 256 deep.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, remove_comments=True, remove_pis=True, no_network=True)
     try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+        root = etree.fromstring(clean_text(text).encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError:
         root = None
     if root is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
@@ -88,7 +88,7 @@ def _header(message: Message, name: str) -> str | None:
     written = str(value)[:MAX_HEADER]
     try:
         return str(make_header(decode_header(written)))
-    except (ValueError, LookupError, TypeError, HeaderParseError):
+    except (ValueError, LookupError, TypeError, MessageError):
         return written
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
@@ -32,14 +32,14 @@ async def adopt_model(db: Database, model: ModelIdentity) -> int:
     return await db.write(change)
 
 
-async def run_backfill(db: Database, embedder: EmbeddingService) -> int:
+async def run_backfill(db: Database, embedder: EmbeddingService, has_room: Callable[[], bool] = lambda: True) -> int:
     """Embed queued passages until nothing more can be done; returns how many got their vector. Raises
-    ``EmbeddingUnavailable`` when the model is down; the rest stays queued. A text the model has no vector for counts
-    one attempt and, after a few, is left to keyword search."""
+    ``EmbeddingUnavailable`` when the model is down; the rest stays queued, as it does while the disk has no room. A
+    text the model has no vector for counts one attempt and, after a few, is left to keyword search."""
     done = 0
     if embedder.state().status == "off" or not embedder.loads_for_backfill:
         return 0  # the queue is not even read
-    while batch := await db.read(lambda tx: embeddings.next_missing(tx, WINDOW)):
+    while has_room() and (batch := await db.read(lambda tx: embeddings.next_missing(tx, WINDOW))):
         rows = await embedder.each([missing.text for missing in batch], urgent=False)
         model = embedder.identity
         assert model is not None  # it has just answered

@@ -148,6 +148,12 @@ class Projection:
             index = await self._catch_up(stamp, await self._db.read(embeddings.last_change))
         return index, replace(stamp, seen=index.seen)
 
+    async def catch_up(self) -> None:
+        """Apply what changed so far, if the index is loaded: whoever changes much does so now and then, so that no
+        search has to apply all of it."""
+        if self._index is not None and self._stamp is not None:
+            await self._newest(self._stamp)
+
     async def drop(self) -> None:
         """Free the memory; the next search loads the index again."""
         async with self._changing:

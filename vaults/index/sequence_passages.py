@@ -83,6 +83,17 @@ def put_into_collection(tx: Writer, sequence: str, collection: str) -> None:
     )
 
 
+def drop_some(tx: Writer, sequence: str, most: int) -> bool:
+    """Remove so many passages of a sequence from every index; returns whether there were as many. For a sequence that
+    goes as a whole: the neighbours of what went are not updated."""
+    rows = tx.all(
+        "SELECT seq, kind FROM passages WHERE sequence = :sequence LIMIT :most", {"sequence": sequence, "most": most}
+    )
+    if rows:
+        passages.delete_passages(tx, [int(seq) for seq, _ in rows], shelf_of(rows[0][1]))
+    return len(rows) == most
+
+
 def _read_tail(tx: Reader, sequence: str, place: int) -> dict[tuple[int, int], dict[str, Any]]:
     rows = tx.all(
         f"SELECT {', '.join(_STORED)} FROM passages WHERE sequence = :sequence AND place >= :place",

@@ -240,10 +240,10 @@ def erase_traces(tx: Writer) -> None:
         tx.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
-def erase_traces_in_steps(tx: Writer, step: int) -> bool:
+def erase_traces_in_steps(tx: Writer, step: int, pages_at_once: int = MERGE_PAGES) -> bool:
     """One step of ``erase_traces``, for callers who must not keep others waiting; the first ``step`` is 0. Returns
     whether there is more to do."""
-    more, pages = False, {"pages": -MERGE_PAGES if step == 0 else MERGE_PAGES}
+    more, pages = False, {"pages": -pages_at_once if step == 0 else pages_at_once}
     for table in _TABLES_OF_ALL:
         before = int(tx.value("SELECT total_changes()"))
         tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", pages)

@@ -92,7 +92,6 @@ class PageFetcher:
 
     async def _follow(self, address: WebAddress, known: PageVersion) -> WebPage:
         for _ in range(MAX_REDIRECTS + 1):
-            self._check(address)
             await self._check_robots(address)
             answer = await self._ask(address, known.to_headers(), self._limits.size)
             if answer.status in _REDIRECTS and answer.location:
@@ -118,7 +117,6 @@ class PageFetcher:
         """The text of robots.txt; empty where there is none, None where it cannot be told, which closes the site."""
         at = WebAddress(address.scheme, address.host, address.port, ROBOTS_PATH)
         for _ in range(MAX_REDIRECTS + 1):
-            self._check(at)
             try:
                 answer = await self._ask(at, {}, self._robots.size)
             except PageFailed as failure:
@@ -134,6 +132,7 @@ class PageFetcher:
     async def _ask(self, address: WebAddress, headers: Mapping[str, str], size: int) -> _WebAnswer:
         import httpcore2
 
+        self._check(address)  # here, where everything passes that is asked for
         connections = await self._opened()
         sent = {"host": address.authority, "user-agent": AGENT, "accept": "*/*", "accept-encoding": "identity"}
         try:

@@ -29,7 +29,7 @@ async def test_a_file_is_pushed_once_with_all_that_is_said_of_it(services: Servi
     assert (again.status, again.id) == ("unchanged", stored.id)
     (listed,) = (await ann("ingest", action="list")).content["documents"]
     assert (listed["uri"], listed["thread"], listed["collection"]) == ("file://laptop/a.txt", "t", "c")
-    with pytest.raises(IntakeRefused, match="not read"):
+    with pytest.raises(IntakeRefused, match="binary"):
         await push.push(GivenFile(b"\0\1", DocumentSource(name="a.bin")))
     with pytest.raises(IntakeRefused, match=r"ingest\.hosts"):
         await push.push_page(DocumentSource(name="", uri="https://example.org/"))

@@ -52,7 +52,8 @@ def test_an_archive_has_its_messages_in_order() -> None:
 
 def test_a_message_without_order_is_still_read() -> None:
     parsed = read(
-        b"Subject: =?x?q?=FF?=\nFrom: \xff\nDate: soon\nContent-Type: text/plain; charset=no-such\n\nText \xe4", "a.eml"
+        b"Subject: =?\xff?q?=FF?=\nFrom: \xff\nDate: soon\nContent-Type: text/plain; charset=no-such\n\nText \xe4",
+        "a.eml",
     )
     assert parsed.parts[0].text == "Text ä"
     assert parsed.created_at is None

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart, ParseFailed, ParseLimits
+from vaults.parsing.result_frames import MAX_FRAME
 
 
 def read_document(data: bytes, name: str, mime: str | None, limits: ParseLimits) -> ParsedDocument:
@@ -65,7 +66,7 @@ def prattle(name: str, limits: ParseLimits) -> str:
 
 
 def flood(name: str, limits: ParseLimits) -> str:
-    return "x" * (limits.characters * 8)
+    return "x" * MAX_FRAME
 
 
 def lie(name: str, limits: ParseLimits) -> None:

@@ -82,7 +82,7 @@ def _list_problems(tx: Reader, collection: Collection, limit: int) -> list[tuple
 
 
 async def add(vault: Vault, actor: Actor, name: str, request: CollectionRequest, rules: RootRules) -> Collection:
-    """Add a collection; whoever follows the vault's collections reads it. Raises ``InvalidArgument``, ``Forbidden`` and
+    """Add a collection; whoever follows the vault's collections reads it. Raises ``InvalidArgument`` and
     ``AlreadyExists``."""
     if request.root is None:
         raise InvalidArgument("root", "is needed: the folder to read")
@@ -184,7 +184,7 @@ def _check_name(name: str, field_name: str = "name") -> str:
 
 
 def _merge(known: CollectionFields, request: CollectionRequest, rules: RootRules) -> CollectionFields:
-    """The fields with what is given. Raises ``InvalidArgument`` and ``Forbidden``."""
+    """The fields with what is given. Raises ``InvalidArgument``."""
     given: dict[str, Any] = {
         "include": None if request.include is None else tuple(request.include),
         "exclude": None if request.exclude is None else tuple(request.exclude),

@@ -19,10 +19,8 @@ class FilePlaces:
     heads: Mapping[str, str] = field(default_factory=dict)
 
     def describe(self, document: Document, place: str) -> str:
-        """The place in a document together with its file, such as "api/src/app.py, lines 10–42, commit 1a2b3c4d5e6f";
-        of what is no file of a collection, the place as it is."""
-        if not is_of_collection(document):
-            return place
+        """The place in a document of a collection together with its file, such as "api/src/app.py, lines 10–42, commit
+        1a2b3c4d5e6f"."""
         commit = self.find_commit(document)
         told = (
             f"{document.fields.collection}/{document.fields.uri}",

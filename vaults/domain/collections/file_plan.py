@@ -24,19 +24,19 @@ TOO_MANY = "over the number of files a collection may have"
 
 
 @dataclass(frozen=True, slots=True)
-class FilePlan:
+class CollectionPlan:
     """What to do to bring the rows up to date."""
 
     read: list[FoundFile] = field(default_factory=list)
     gone: list[KnownFile] = field(default_factory=list)
 
 
-def plan_files(known: Mapping[str, KnownFile], walk: FileWalk, touched: Collection[str] = ()) -> FilePlan:
+def plan_files(known: Mapping[str, KnownFile], walk: FileWalk, touched: Collection[str] = ()) -> CollectionPlan:
     """``touched``: files that something happened to, whatever their stamps say."""
     now = {each.path for each in walk.found}
     read = [each for each in walk.found if each.path in touched or not _is_unchanged(known.get(each.path), each)]
     gone = [each for path, each in known.items() if path not in now and not is_within(path, walk.unread)]
-    return FilePlan(read, gone)
+    return CollectionPlan(read, gone)
 
 
 def _is_unchanged(known: KnownFile | None, found: FoundFile) -> bool:

@@ -21,7 +21,7 @@ from vaults.domain.collections import collection_rows, document_writes, file_pla
 from vaults.domain.collections.collection_model import Collection
 from vaults.domain.collections.document_writes import DocumentWriter
 from vaults.domain.collections.file_kinds import make_rules
-from vaults.domain.collections.file_plan import FileBudget, FilePlan
+from vaults.domain.collections.file_plan import CollectionPlan, FileBudget
 from vaults.domain.collections.file_reading import FileReader, FileReading
 from vaults.domain.collections.file_rows import KnownFile
 from vaults.errors import VaultUnavailable
@@ -96,7 +96,7 @@ def _budget_of(vault: Vault, collection: Collection) -> FileBudget:
     return FileBudget(vault.shared.collections.max_files, size)
 
 
-async def _apply(vault: Vault, collection: Collection, plan: FilePlan, known: Mapping[str, KnownFile]) -> None:
+async def _apply(vault: Vault, collection: Collection, plan: CollectionPlan, known: Mapping[str, KnownFile]) -> None:
     if not plan.read and not plan.gone:
         return
     vault.check_writable()

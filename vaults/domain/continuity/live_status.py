@@ -151,39 +151,46 @@ def _recent(tx: Reader, viewer: str, since: str) -> list[RecentAction]:
 
 @dataclass(frozen=True, slots=True)
 class VaultFigures:
-    """Counts of a vault for its operator, whoever may see what is counted. ``size`` in bytes."""
+    """Counts of a vault for its operator, whoever may see what is counted. ``size`` in bytes; ``limit``: those it may
+    take, 0 for no limit; ``filled``: the share of it that is taken."""
 
     sessions: int = 0
     claims: int = 0
     memories: int = 0
     size: int = 0
     health: float | None = None
+    limit: int = 0
+    filled: float = 0.0
 
 
 async def read_figures(vault: Vault) -> VaultFigures:
     """The counts as of now, without events of the last half second that are still to be written."""
-    cutoffs = vault.activity_log.cutoffs()
+    cutoffs, limit = vault.activity_log.cutoffs(), vault.limits.max_size
 
     def read(tx: Reader) -> VaultFigures:
         return VaultFigures(
-            _count_active(tx, cutoffs),
-            _count_held(tx, cutoffs),
-            _count_living(tx),
-            database_size(vault),
-            measure_health(tx, MIN_CALLS),
+            sessions=_count_active(tx, cutoffs),
+            claims=_count_held(tx, cutoffs),
+            memories=_count_living(tx),
+            size=database_size(vault),
+            health=measure_health(tx, MIN_CALLS),
+            limit=limit or 0,
+            filled=tx.size() / limit if limit else 0.0,
         )
 
     return await vault.db.read(read)
 
 
 def combine_figures(each: Sequence[VaultFigures]) -> VaultFigures:
-    """The sums over several vaults, and their worst health."""
+    """The sums over several vaults, their worst health, and how full the fullest is."""
     return VaultFigures(
-        sum(one.sessions for one in each),
-        sum(one.claims for one in each),
-        sum(one.memories for one in each),
-        sum(one.size for one in each),
-        min((one.health for one in each if one.health is not None), default=None),
+        sessions=sum(one.sessions for one in each),
+        claims=sum(one.claims for one in each),
+        memories=sum(one.memories for one in each),
+        size=sum(one.size for one in each),
+        health=min((one.health for one in each if one.health is not None), default=None),
+        limit=sum(one.limit for one in each),
+        filled=max((one.filled for one in each), default=0.0),
     )
 
 

@@ -30,7 +30,12 @@ FACETS = "documents"
 def sequence_of(document: Document) -> str:
     """The sequence of a document's passages. Those of a transcript carry the text around them, as turns of a
     conversation do; those of other documents have headings, as those of notes do."""
-    return f"transcript::{document.seq}" if document.fields.kind == TRANSCRIPT else f"{DOCUMENT_PREFIX}{document.seq}"
+    return name_sequence(document.fields.kind, document.seq)
+
+
+def name_sequence(kind: str, seq: int) -> str:
+    """The sequence of the passages of a document of this kind and number."""
+    return f"transcript::{seq}" if kind == TRANSCRIPT else f"{DOCUMENT_PREFIX}{seq}"
 
 
 def read_document(tx: Reader, seq: int) -> Document:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -32,7 +33,12 @@ MAX_CHARACTERS = 4_000_000
 """Characters of one document that are stored: it is written in one transaction, and the writer is shared by all who
 store in the vault. This is a book of 1,500 pages."""
 
-MAX_TITLE = 500
+MAX_TITLE = MAX_HEADING = 500
+MAX_NAME = 200
+MAX_PART = 1_000_000
+MAX_METADATA = 10_000
+"""Characters of a title or heading, of a name or place, of one part, and of metadata as JSON: what a line of an export
+has room for."""
 
 IntakeStatus = Literal["new", "unchanged", "updated", "duplicate"]
 
@@ -98,14 +104,14 @@ def hash_bytes(data: bytes) -> str:
 
 def to_document(parsed: ParsedDocument, source: DocumentSource) -> tuple[DocumentFields, tuple[DocumentPart, ...]]:
     """A parsed file as a document and its parts. Pure."""
-    parts = tuple(
-        _to_part(position, part) for position, part in enumerate(each for each in parsed.parts if each.text.strip())
-    )
+    pieces = [(part, text) for part in parsed.parts for text in _split(_clean(part.text))]
+    parts = tuple(_to_part(position, part, text) for position, (part, text) in enumerate(pieces))
     created = parsed.created_at or parsed.modified_at or source.modified_at or clock.now()
     title = source.title or _clean(parsed.title or "").strip() or _name_title(source.name)
-    metadata = {name: value for name, value in parsed.metadata.items() if name != CONTEXT_FIELD}
+    own = {name: value for name, value in parsed.metadata.items() if name != CONTEXT_FIELD}
+    said = source.metadata | ({CONTEXT_FIELD: source.context} if source.context else {})
     if (name := _clean(_name_title(source.name))) not in ("", title):
-        metadata[FILE_FIELD] = name[:MAX_TITLE]
+        said[FILE_FIELD] = name[:MAX_TITLE]
     fields = DocumentFields(
         kind=source.kind,
         format=parsed.format,
@@ -117,18 +123,47 @@ def to_document(parsed: ParsedDocument, source: DocumentSource) -> tuple[Documen
         workspace=workspace_key(source.workspace),
         collection=source.collection,
         thread=source.thread,
-        author=_clean(parsed.author) if parsed.author else None,
+        author=_clean_name(parsed.author, MAX_NAME),
         visibility=source.visibility,
         mime=parsed.mime,
         source_hash=source.source_hash,
-        metadata=metadata | source.metadata | ({CONTEXT_FIELD: source.context} if source.context else {}),
+        metadata=_fit_metadata(said, own),
     )
     return fields, parts
 
 
-def _to_part(position: int, part: ParsedPart) -> DocumentPart:
-    heading = _clean(part.heading) if part.heading else None
-    return DocumentPart(position, _clean(part.text), heading, part.locator, part.author, at=part.at)
+def _split(text: str) -> list[str]:
+    """A part's text, in pieces that are stored as parts of their own where it is very long; none of a blank one."""
+    pieces = (text[start : start + MAX_PART] for start in range(0, len(text), MAX_PART))
+    return [piece for piece in pieces if piece.strip()]
+
+
+def _to_part(position: int, part: ParsedPart, text: str) -> DocumentPart:
+    return DocumentPart(
+        position,
+        text,
+        heading=_clean_name(part.heading, MAX_HEADING),
+        locator=_clean_name(part.locator, MAX_NAME),
+        author=_clean_name(part.author, MAX_NAME),
+        at=part.at,
+    )
+
+
+def _fit_metadata(said: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What is said of a document, and as many of its own fields as there is room for."""
+    kept = dict(said)
+    # Through JSON: a parser that hostile bytes misled may say what no database stores, such as half a character.
+    plain = json.loads(_clean(json.dumps(own, ensure_ascii=False, default=str)), parse_constant=lambda _: None)
+    for name, value in plain.items():
+        more = {**kept, name: value} if name not in said else kept
+        if len(json.dumps(more, ensure_ascii=False, default=str).encode("utf-8", "replace")) <= MAX_METADATA:
+            kept = more
+    return kept
+
+
+def _clean_name(text: str | None, most: int) -> str | None:
+    """A name, heading or place that can be stored; None for a blank one."""
+    return _clean(text or "").strip()[:most].strip() or None
 
 
 def _clean(text: str) -> str:
@@ -142,8 +177,9 @@ def _name_title(name: str) -> str:
 
 
 def _to_key(name: str | None) -> str | None:
-    """An external id that gives no secret away: an address may hold one, and an id cannot do without a part of it."""
-    if name is None or not redaction.find_secrets(name):
+    """An external id that is short and gives no secret away: an address may hold one, and an id cannot do without a
+    part of it."""
+    if name is None or (len(name) <= MAX_NAME and not redaction.find_secrets(name)):
         return name
     return f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
 

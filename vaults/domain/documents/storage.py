@@ -73,6 +73,33 @@ def drop(tx: Writer, document: Document) -> None:
     tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
 
 
+def detach(tx: Writer, seq: int) -> None:
+    """Have whoever continues a document that is about to go begin a new one: it loses its external id, and no import
+    knows it any more. The table of imports is that of ``vaults.domain.import_export.import_runs``."""
+    tx.run(
+        "DELETE FROM import_records WHERE kind = 'document'"
+        " AND item = (SELECT json_array(id) FROM documents WHERE seq = :seq)",
+        {"seq": seq},
+    )
+    tx.run("UPDATE documents SET external_id = NULL WHERE seq = :seq", {"seq": seq})
+
+
+def remove_some(tx: Writer, kind: str, seq: int, most: int) -> bool:
+    """Remove so many rows of a document: passages first, then parts, the document itself last; returns whether there is
+    more to do. Until then it is there and found by less and less. The caller keeps the log."""
+    if sequence_passages.drop_some(tx, indexing.name_sequence(kind, seq), most):
+        return True
+    gone = tx.run(
+        "DELETE FROM document_parts WHERE seq IN (SELECT seq FROM document_parts WHERE document = :seq LIMIT :most)",
+        {"seq": seq, "most": most},
+    )
+    if gone == most:
+        return True
+    facets.store(tx, indexing.FACETS, seq, (), {})
+    tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": seq})
+    return False
+
+
 def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -> Document:
     """Write a new document with its passages, its vectors queued."""
     digest = hash_document(prepared.fields, prepared.parts)

@@ -23,7 +23,7 @@ PAGE = 20
 LINE_BYTES = 512 * 1024
 """Bytes of parts from which an exported document goes on in another line."""
 
-_COPIED = ("format", "uri", "collection", "thread", "author", "visibility")
+_COPIED = ("format", "uri", "collection", "thread", "author", "visibility", "mime", "source_hash")
 _NAMED = ("agent", "parent")  # kept, and exported, as metadata
 _PART = ("text", "heading", "locator", "author", "role", "at")
 

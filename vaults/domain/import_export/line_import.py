@@ -67,7 +67,7 @@ async def import_lines(
     """Store what is new or changed of a batch; what became of its lines, in their order: of all of them, or of those
     before the first memory that ``quota`` does not admit. What was returned is durable. Vectors are queued. Raises
     ``StorageFull``, and ``QuotaExceeded`` when not even the first line is admitted."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.adopt_model()
     ready = await run_in(vault.shared.pool, _prepare, vault, actor, batch, rights)
     rows = [each for each in ready if _is_row(each)]

@@ -271,6 +271,8 @@ class DocumentLine(RecordLine):
     agent: Label | None = None  # with whom a conversation was held
     parent: Label | None = None  # external id of the conversation it was begun in
     visibility: Visibility = "shared"
+    mime: Label | None = None  # of the file it was read from
+    source_hash: Label | None = None  # of its bytes, by which the file is known when it comes again
     created_at: Time | None = None
     modified_at: Time | None = None
     metadata: Annotated[JsonObject, AfterValidator(lambda value: check_json_size(value, 10))] = {}

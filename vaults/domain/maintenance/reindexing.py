@@ -60,7 +60,7 @@ async def reindex(vault: Vault, progress: OnReindexed = ignore_progress) -> Rein
 
 async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | None]:
     """Rebuild all but the vectors; returns how many memories, and why the notes were left unchanged."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.db.write(_drop_derived)
     total, after, done = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories"))), 0, 0
     while (page := await vault.db.write(lambda tx, after=after: _rebuild_page(vault, tx, after))) is not None:  # type: ignore[misc]
@@ -91,7 +91,7 @@ async def _rebuild_documents(vault: Vault) -> None:
 async def request_reindex(vault: Vault) -> None:
     """Have it done in the background, by the process that runs background jobs here, also after a restart. Raises
     ``StorageFull``."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.db.write(
         lambda tx: tx.run(
             "INSERT INTO vault_info (key, value) VALUES ('reindex', :mark)"

@@ -160,6 +160,7 @@ async def _resolve_targets(vault: Vault, actor: Actor, refs: Sequence[str], resu
     memories = {each.id: each for each in (await lifecycle.get(vault, actor, ids)).memories} if ids else {}
     others = [ref for ref in asked if not _is_of_note(ref) and ref.removeprefix(_MEMORY) not in memories]
     documents = await vault.db.read(lambda tx: _open_documents(tx, actor, others)) if others else {}
+    vault.opened_documents.update(each.document.seq for each in documents.values())
     targets: list[_FetchTarget] = []
     room = MAX_MATCHES
     for ref in asked:
@@ -198,7 +199,8 @@ def _open_documents(tx: Reader, actor: Actor, refs: Sequence[str]) -> dict[str, 
             found[ref] = OpenDocument(document, parts, named.position, commit)
         except NotFound:
             if (symbol := symbol_lookup.read_symbol(tx, actor, ref)) is not None:
-                found[ref] = OpenDocument(symbol[0], [symbol[1]], symbol=ref)
+                commit = read_file_places(tx, [symbol[0]]).find_commit(symbol[0])
+                found[ref] = OpenDocument(symbol[0], [symbol[1]], commit=commit, symbol=ref)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL
-from vaults.domain.collections.file_places import FilePlaces, read_file_places
+from vaults.domain.collections.file_places import FilePlaces, is_of_collection, read_file_places
 from vaults.domain.documents import document_model
 from vaults.domain.documents.document_model import TRANSCRIPT, Document, DocumentPart
 from vaults.domain.documents.indexing import to_type
@@ -130,10 +130,15 @@ class FoundPart:
     size: int  # characters of the document
 
     @property
+    def place_within(self) -> str:
+        """Where it stands in its document."""
+        return describe_place(self.first, self.last, self.document.fields.kind)
+
+    @property
     def place(self) -> str:
         """Where it stands, for people: "contract.pdf, page 12"."""
         fields = self.document.fields
-        place, name = describe_place(self.first, self.last, fields.kind), document_model.file_name(fields)
+        place, name = self.place_within, document_model.file_name(fields)
         return place if fields.kind == TRANSCRIPT or name in (None, fields.title) else f"{name}, {place}"
 
 
@@ -169,9 +174,9 @@ _KINDS: dict[str, tuple[str, str, Callable[[Any], HitSource]]] = {
 
 def _locate(hit: RankedHit, found: _FoundPassage, places: FilePlaces) -> RankedHit:
     """With the file it is in, of a collection."""
-    if not isinstance(found.of, FoundPart):
+    if not isinstance(found.of, FoundPart) or not is_of_collection(found.of.document):
         return hit
-    return replace(hit, place=places.describe(found.of.document, found.of.place))
+    return replace(hit, place=places.describe(found.of.document, found.of.place_within))
 
 
 def _to_ranked_hit(

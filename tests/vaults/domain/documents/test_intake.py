@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from server.services import Services
-from tests.conftest import Asking
+from tests.conftest import Asking, Opening
 from vaults.domain.actors import Actor
 from vaults.domain.documents import intake
 from vaults.domain.documents.intake import DocumentSource, StoredDocument, find_stored, store_document, to_document
+from vaults.domain.import_export import document_lines, import_runs
+from vaults.domain.import_export.line_import import NumberedLine, import_lines
 from vaults.domain.maintenance.verification import verify
 from vaults.errors import QuotaExceeded
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart
@@ -58,6 +60,39 @@ def test_a_file_without_a_title_has_its_name_and_blank_parts_are_left_out() -> N
 def test_what_cannot_be_stored_of_a_text_is_left_out() -> None:
     _, (part,) = to_document(parsed(ParsedPart("a\x00b\ud800c", "x\x00y")), source())
     assert (part.text, part.heading) == ("ab?c", "xy")
+
+
+def test_what_a_file_says_of_itself_fits_into_a_line_of_an_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MAX_PART", 10)
+    long = ParsedPart("a" * 25, "h" * 900, "p" * 300, author="b" * 300)
+    fields, parts = to_document(
+        parsed(
+            long,
+            author="c" * 300,
+            title="t" * 900,
+            metadata={"big": "x" * 20_000, "small": 1, "odd": ["\ud800", float("nan")]},
+        ),
+        source(uri="https://example.org/" + "u" * 900),
+    )
+    assert [len(part.text) for part in parts] == [10, 10, 5]
+    sizes = [len(each or "") for each in (parts[0].heading, parts[0].locator, parts[0].author, fields.author)]
+    assert (sizes, len(fields.title), fields.metadata) == ([500, 200, 200, 200], 500, {"small": 1, "odd": ["?", None]})
+    assert len(fields.external_id or "") < 200
+
+
+async def test_an_export_keeps_what_a_file_is_known_by(opening: Opening) -> None:
+    async with opening(vaults=("main", "other")) as services:
+        fetched = []
+        for name in ("main", "other"):
+            async with services.pool.lease(services.registry_cache.entry(name)) as vault:
+                if name == "main":
+                    await store(vault, parsed(), source(context="leases"))
+                    lines = (await vault.db.read(lambda tx: document_lines.read_page(tx, 0)) or (0, []))[1]
+                else:
+                    run = await vault.db.write(lambda tx: import_runs.begin(tx, OWNER, "jsonl", ""))
+                    await import_lines(vault, OWNER, run, [NumberedLine(1, lines[0])])
+                fetched.append(await find_stored(vault, OWNER, source(context="leases")))
+        assert [each.status if each else None for each in fetched] == ["unchanged", "unchanged"]
 
 
 async def test_a_file_that_comes_again_is_unchanged_and_a_changed_one_is_updated(vault: Vault, ask: Asking) -> None:
