@@ -24,8 +24,8 @@ OWN: Mapping[str, Callable[[Path], int]] = {
     "linking": lambda out: linking.main(["--out", str(out)]),
     "notes": lambda _: notes.main([]),
 }
-"""What is judged beside the sets: code by its docstrings, memories made of conversations, and, by a vault of its own, suggested links and what
-links and names do for a search."""
+"""What is judged beside the sets: code by its docstrings, memories made of conversations, and, by a vault of its own,
+suggested links and what links and names do for a search."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
