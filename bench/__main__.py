@@ -35,6 +35,7 @@ PARTS = {
     "linking": "suggested links and links set on write",
     "graph": "links of 10,000 notes, and what is asked of them",
     "evictions": "100,000 passages of documents beside memories, and letting them go",
+    "code": "a million lines of code, and where things are defined",
     "scale": "search among a million passages",
 }
 ON_REQUEST = {"evictions", "scale"}

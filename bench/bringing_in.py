@@ -96,7 +96,7 @@ def read_transcripts(state: Path, home: Path) -> Readings:
 
 
 @asynccontextmanager
-async def _open(data: Path, flags: dict[str, Any]) -> AsyncIterator[Vault]:
+async def open_vault(data: Path, flags: dict[str, Any]) -> AsyncIterator[Vault]:
     from server.services import COMMAND_WORK, open_services
     from server.tools import discover
 
@@ -123,7 +123,7 @@ async def _bring(vault: Vault, path: Path, memory: _Memory) -> int:
 
 async def _import_file(data: Path, path: Path, flags: dict[str, Any]) -> Readings:
     memory = _Memory()
-    async with _open(data, flags) as vault:
+    async with open_vault(data, flags) as vault:
         began, cpu = time.perf_counter(), time.process_time()
         stored = await _bring(vault, path, memory)
         seconds, spent = time.perf_counter() - began, time.process_time() - cpu
@@ -135,7 +135,7 @@ async def _import_with_vectors(data: Path, path: Path, texts: Sequence[str]) -> 
     from vaults.index import embeddings
 
     half = len(texts) // 2
-    async with _open(data, {}) as vault:
+    async with open_vault(data, {}) as vault:
         embedder = vault.shared.embedder
         await embedder.warm()
         first = await _timed(lambda: embedder.each(texts[:half], urgent=False))
@@ -166,7 +166,7 @@ async def _harvest(data: Path, home: Path, flags: dict[str, Any]) -> Readings:
     from vaults.domain.import_export.vault_import import open_push
 
     async with (
-        _open(data, flags) as vault,
+        open_vault(data, flags) as vault,
         open_push(vault, Actor("owner", "owner"), ("harvest", str(home))) as push,
     ):
         before = resident_bytes(os.getpid())
@@ -206,7 +206,7 @@ async def _read_in(data: Path, folder: Path, flags: dict[str, Any]) -> Readings:
             stored.append((await take_in(vault, actor, given)).status)
             memory.look()
 
-    async with _open(data, flags) as vault:
+    async with open_vault(data, flags) as vault:
         memory.look()
         began, cpu = time.perf_counter(), time.process_time()
         await asyncio.gather(*(work(vault) for _ in range(FILES_AT_ONCE)))

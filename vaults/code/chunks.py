@@ -19,7 +19,7 @@ LONGEST = 190
 WHOLE = 150
 """Tokens up to which a symbol with all that stands in it is one chunk."""
 
-JOINED = 110
+JOINED = 80
 """Tokens up to which neighbours share a chunk. More of them would be found by the name of none."""
 
 LONGEST_LINE = 8_000

@@ -21,9 +21,9 @@ _MODIFIED = (
 """A note's own time, because its passages keep the time they were split: editing a long note touches few of them."""
 
 
-_FACET_KIND = "CASE WHEN p.kind IN ('document', 'transcript') THEN 'documents' ELSE p.kind END"
+_FACET_KIND = "CASE WHEN p.kind IN ('document', 'transcript', 'code') THEN 'documents' ELSE p.kind END"
 _FACET_ITEM = (
-    "CASE WHEN p.kind IN ('document', 'transcript') THEN (SELECT d.seq FROM documents d WHERE d.id = p.parent)"
+    "CASE WHEN p.kind IN ('document', 'transcript', 'code') THEN (SELECT d.seq FROM documents d WHERE d.id = p.parent)"
     " ELSE p.item END"
 )
 """What a passage's tags and fields are kept by: a document's once, for all its parts."""

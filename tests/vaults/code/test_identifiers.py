@@ -21,7 +21,7 @@ from vaults.code.identifiers import MAX_IDENTIFIER, split_identifier, to_search_
         ("sha256Sum", ["sha", "256", "sum"]),
         ("__init__", ["init"]),
         ("XMLHttpRequest", ["xml", "http", "request"]),
-        ("größeDerKiste", ["gr", "öß", "e", "der", "kiste"]),
+        ("größeDerKiste", ["größe", "der", "kiste"]),
         ("x", ["x"]),
         ("", []),
     ],

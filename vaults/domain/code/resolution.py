@@ -144,7 +144,8 @@ def _choose(
 
 def _judge(place: NamedPlace, meant: StoredSymbol, reach: _Reach) -> Sureness | None:
     """How sure it is that a place means a definition, by the file both are in, or what its file imports."""
-    own = last_word(place.on.replace("::", "/").replace(".", "/").replace("\\", "/"))
+    path = place.on.replace("::", "/").replace(".", "/").replace("\\", "/")
+    own = last_word(path)
     if place.document == meant.document:
         return "exact" if place.name == meant.name and _is_of_file(place, meant, own) else None
     bound = reach.symbol.get(place.document, ())
@@ -154,7 +155,7 @@ def _judge(place: NamedPlace, meant: StoredSymbol, reach: _Reach) -> Sureness | 
     if place.name != meant.name:
         return None
     modules, holders = reach.module.get(place.document, ()), reach.holder.get(place.document, ())
-    if own in modules or place.on in modules or own in holders:
+    if own in modules or place.on in modules or own in holders or ("/" in path and fits(path, meant.module)):
         return "import"
     return "import" if meant.kind in _MEMBERS and holders and own not in _OWN else None
 

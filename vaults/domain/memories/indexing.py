@@ -21,7 +21,7 @@ ORPHANED = (
     "NOT (x.kind = 'memory' AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = x.item)"
     " OR x.kind = 'note' AND EXISTS (SELECT 1 FROM notes n WHERE n.seq = x.item)"
     " OR x.kind = 'documents' AND EXISTS (SELECT 1 FROM documents d WHERE d.seq = x.item)"
-    " OR x.kind IN ('document', 'transcript') AND EXISTS (SELECT 1 FROM document_parts q WHERE q.seq = x.item))"
+    " OR x.kind IN ('document', 'transcript', 'code') AND EXISTS (SELECT 1 FROM document_parts q WHERE q.seq = x.item))"
 )
 """True of a row ``x`` that names an item which is gone."""
 
