@@ -7,7 +7,8 @@ from collections.abc import Sequence
 GLOBAL_OPTIONS = ("--data", "--config", "--log-level", "--log-format")
 
 FLAG_OPTIONS = frozenset({
-    "--help", "--json", "--read-only", "--no-agents", "--watch", "--no-watch", "--markdown", "--repair", "--verbose", "--admin",
+    "--help", "--json", "--read-only", "--no-agents", "--markdown", "--repair", "--verbose", "--admin",
+    "--watch", "--no-watch",
     "--no-first-token", "--version", "--dry-run", "--once", "--wait", "--harvest", "--private",
 })  # fmt: skip
 """Options of any command that take no value. The word after any other option is its value and is left alone, whatever
