@@ -95,7 +95,7 @@ def rename(
 def refresh(
     ctx: typer.Context,
     vault: InVault,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="the collection; without it all")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="the collection; without it all")] = None,
     as_json: Json = False,
 ) -> None:
     """Look at all files again now."""
