@@ -1,6 +1,8 @@
 """Collections while a vault is open: files that come, change and go, folders that vanish, and edits of a collection
-(vaults.domain.collections.follow_loop, .follower, .reconciliation, .file_reading, .document_writes, .file_rows,
-.collection_rows, .change_signal, .editing, .removal, server.tools.collections)."""
+(vaults.domain.collections.follow_loop, vaults.domain.collections.follower, vaults.domain.collections.reconciliation,
+vaults.domain.collections.file_reading, vaults.domain.collections.document_writes, vaults.domain.collections.file_rows,
+vaults.domain.collections.collection_rows, vaults.domain.collections.collection_model,
+vaults.domain.collections.change_signal, vaults.domain.collections.editing, vaults.domain.collections.removal)."""
 
 from __future__ import annotations
 
