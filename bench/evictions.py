@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -119,22 +119,27 @@ def _ask(line: RawConnection, endpoint: VaultEndpoint, query: str, tool: str = "
     return seconds
 
 
+def _ask_all(endpoint: VaultEndpoint, queries: Sequence[str]) -> list[float]:
+    """Over a connection of their own: one that waits for its turn would be closed."""
+    with RawConnection(endpoint.port) as line:
+        return [_ask(line, endpoint, query) for query in queries]
+
+
 def _measure_recall(without: DataFolder, held: DataFolder, sizes: tuple[int, int], count: int) -> Figure:
     writer = TextWriter(seed=5)
     with ExitStack() as stack:
-        asks = []
+        doors = []
         for folder in (without, held):
             server = stack.enter_context(servers.run_server(servers.SERVE, folder.data))
-            line = stack.enter_context(RawConnection(server.port))
-            asks.append(partial(_ask, line, VaultEndpoint(server.port, "main", folder.tokens["ann"])))
-        for query in [writer.query() for _ in range(WARM)]:
-            for ask in asks:
-                ask(query)
+            doors.append(VaultEndpoint(server.port, "main", folder.tokens["ann"]))
+        warm = [writer.query() for _ in range(WARM)]
+        for door in doors:
+            _ask_all(door, warm)
         fresh = [writer.query() for _ in range(count)]
         took: tuple[list[float], list[float]] = ([], [])
         for turn, some in enumerate(blocks(count, BLOCK)):
             for which in (0, 1) if turn % 2 else (1, 0):  # neither is always the first to meet a query
-                took[which].extend(asks[which](fresh[number]) for number in some)
+                took[which].extend(_ask_all(doors[which], [fresh[number] for number in some]))
     alone, beside = took
     memories, passages = sizes
     raw = (
