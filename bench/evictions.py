@@ -1,19 +1,19 @@
 """100,000 passages of documents beside memories: what they cost a recall, and what letting them go costs anybody.
 
 Two servers on copies of one data folder, one with the documents, answer the same fresh queries in turns. Then the
-second is started under a limit that none of the documents fits, and its background job lets them go beside calls.
+second is started under a limit that a tenth as many more fit, and its background job lets the rest go beside calls.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench import baseline, data_folders, recalls, servers
 from bench.data_folders import DataFolder
@@ -25,20 +25,26 @@ from bench.wire import RawConnection, VaultEndpoint, result_of
 from server.services import open_services
 from server.tools import discover
 from vaults import clock
-from vaults.db.sql import Writer
+from vaults.db.connection import open_raw
+from vaults.db.sql import Reader, Writer
 from vaults.domain.documents import storage
 from vaults.domain.documents.document_model import DocumentFields, DocumentPart
 from vaults.domain.maintenance import eviction, eviction_log
 from vaults.index import embeddings
+from vaults.settings import StorageSettings
 from vaults.vault import Vault
 
+T = TypeVar("T")
+
 MEMORIES, PASSAGES, PARTS = 10_000, 100_000, 100
+KEPT = 10
+"""One part in so many more is kept."""
+
 SENTENCES = 5
 """Of a part: a passage of some 70 words."""
 
 QUERIES, BLOCK, WARM = 400, 20, 20
 SLOWER, LONGEST_MS = 1.05, 50.0
-NONE_FITS = '{"document": {"max_size": "1KB"}}'
 QUIET_S = 5.0
 PATIENCE_S = 1_800.0
 
@@ -53,9 +59,9 @@ def measure(run: Run) -> Iterator[Figure]:
         held = DataFolder(folder / "with", ready.tokens)
         shutil.copytree(ready.data, held.data)
         with run.report_progress(f"store {passages:,} passages of documents"):
-            _add_documents(pool, held.data, passages)
+            _add_documents(pool, held.data, passages + passages // KEPT)
         with run.report_progress("recall with and without them"):
-            yield _measure_recall(ready, held, (memories, passages), run.sized(QUERIES, 80))
+            yield _measure_recall(ready, held, (memories, passages + passages // KEPT), run.sized(QUERIES, 80))
         with run.report_progress(f"let {passages:,} passages go"):
             yield from _measure_eviction(held, passages)
 
@@ -113,22 +119,27 @@ def _ask(line: RawConnection, endpoint: VaultEndpoint, query: str, tool: str = "
     return seconds
 
 
+def _ask_all(endpoint: VaultEndpoint, queries: Sequence[str]) -> list[float]:
+    """Over a connection of their own: one that waits for its turn would be closed."""
+    with RawConnection(endpoint.port) as line:
+        return [_ask(line, endpoint, query) for query in queries]
+
+
 def _measure_recall(without: DataFolder, held: DataFolder, sizes: tuple[int, int], count: int) -> Figure:
     writer = TextWriter(seed=5)
     with ExitStack() as stack:
-        asks = []
+        doors = []
         for folder in (without, held):
             server = stack.enter_context(servers.run_server(servers.SERVE, folder.data))
-            line = stack.enter_context(RawConnection(server.port))
-            asks.append(partial(_ask, line, VaultEndpoint(server.port, "main", folder.tokens["ann"])))
-        for query in [writer.query() for _ in range(WARM)]:
-            for ask in asks:
-                ask(query)
+            doors.append(VaultEndpoint(server.port, "main", folder.tokens["ann"]))
+        warm = [writer.query() for _ in range(WARM)]
+        for door in doors:
+            _ask_all(door, warm)
         fresh = [writer.query() for _ in range(count)]
         took: tuple[list[float], list[float]] = ([], [])
         for turn, some in enumerate(blocks(count, BLOCK)):
             for which in (0, 1) if turn % 2 else (1, 0):  # neither is always the first to meet a query
-                took[which].extend(asks[which](fresh[number]) for number in some)
+                took[which].extend(_ask_all(doors[which], [fresh[number] for number in some]))
     alone, beside = took
     memories, passages = sizes
     raw = (
@@ -145,7 +156,9 @@ def _measure_eviction(held: DataFolder, passages: int) -> Iterator[Figure]:
     before = path.stat().st_size
     quiet = _drive(held, {}, lambda since: since > QUIET_S)
     began = time.perf_counter()
-    busy = _drive(held, {"storage.kinds": NONE_FITS}, partial(_is_done, held, passages // PARTS))
+    size = _read(held, lambda tx: int(tx.value("SELECT SUM(size) FROM documents")))
+    limit = f'{{"document": {{"max_size": "{size // (KEPT + 1)}B"}}}}'
+    busy = _drive(held, {"storage.kinds": limit}, partial(_is_done, held, passages // PARTS))
     seconds, after = time.perf_counter() - began, path.stat().st_size
     for name, times in busy.items():
         alone = quiet[name]
@@ -188,16 +201,19 @@ def _drive(held: DataFolder, flags: dict[str, Any], is_done: Callable[[float], b
 
 
 def _is_done(held: DataFolder, documents: int, _since: float) -> bool:
-    """Whether all documents but what the limit leaves went, and the room was given back."""
-    from vaults.db.connection import open_raw
-    from vaults.db.sql import Reader
-    from vaults.settings import StorageSettings
+    """Whether what the limit does not allow went, and the room was given back."""
 
-    raw = open_raw(held.data / "vaults" / "main" / "vault.db", StorageSettings(), writer=False)
-    try:
-        tx = Reader(raw)
+    def look(tx: Reader) -> bool:
         gone = int(tx.value("SELECT COUNT(*) FROM evictions WHERE state = 'gone'"))
         ended = eviction_log.find_unfinished(tx) is None and not eviction.is_tidying_due(tx)
+        return gone >= documents - 5 and ended
+
+    return _read(held, look)
+
+
+def _read(held: DataFolder, look: Callable[[Reader], T]) -> T:
+    raw = open_raw(held.data / "vaults" / "main" / "vault.db", StorageSettings(), writer=False)
+    try:
+        return look(Reader(raw))
     finally:
         raw.close()
-    return gone >= documents - 1 and ended

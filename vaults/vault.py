@@ -152,6 +152,7 @@ class Vault:
         self.disk = VaultDisk(entry.name, folder, self.db, reserve, shared.storage)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.document_projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool, DOCUMENTS)
+        self.parsers = shared.parsers.of(entry.vault_id)
         self.vocabulary = Vocabulary()
         self.rankings = RankingCache()
         self.graph_cache = GraphCache(self.db)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ops.doctor.check import DoctorCheck
+from ops.doctor.collections import collections
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.notes import NOTES
 from vaults.db import free_pages
@@ -97,7 +98,7 @@ async def changes(vault: Vault) -> DoctorCheck:
     return DoctorCheck("changes", "ok", "every change was ended")
 
 
-VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, *CONTINUITY, *NOTES)
+VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, collections, *CONTINUITY, *NOTES)
 
 
 async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:

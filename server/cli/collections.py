@@ -23,9 +23,7 @@ NoWatch = Annotated[bool, typer.Option("--no-watch", help="read its files on ref
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(
-        name="collection", help="Folders a vault reads besides its notes; they are never written.", no_args_is_help=True
-    )
+    group = typer.Typer(name="collection", help="Folders that vaults read besides notes.", no_args_is_help=True)
     group.command("list")(show_list)
     group.command("add")(add)
     group.command("remove")(remove)
@@ -36,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show_list(ctx: typer.Context, vault: InVault, as_json: Json = False) -> None:
-    """List the collections of a vault, with what was left out of each and why."""
+    """List a vault's collections. Says what was left out of each, and why."""
     _tell(_run(ctx, vault, {"action": "list"}, as_json=as_json), as_json=as_json)
 
 
@@ -95,7 +93,7 @@ def rename(
 def refresh(
     ctx: typer.Context,
     vault: InVault,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="the collection; without it all")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="the collection; without it all")] = None,
     as_json: Json = False,
 ) -> None:
     """Look at all files again now."""
@@ -104,7 +102,7 @@ def refresh(
 
 
 def remove(ctx: typer.Context, name: Name, vault: InVault, as_json: Json = False) -> None:
-    """Remove a collection and its documents from a vault. The files stay."""
+    """Remove a collection. Its documents go with it, its files stay."""
     from server.cli.output import say
 
     left = _run(ctx, vault, {"action": "remove", "name": name, "confirmed": True}, as_json=as_json)

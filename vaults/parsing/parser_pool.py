@@ -1,4 +1,7 @@
-"""Reads files in worker processes: started on need, each with one file at a time, ended when nobody needs them."""
+"""Reads files in worker processes: started on need, each with one file at a time, ended when nobody needs them.
+
+A worker reads the files of one owner: what a hostile file makes of it must not show in another vault.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,6 +51,7 @@ class ParserPool:
         settings = settings or IngestSettings()
         self._options = WorkerOptions(to_limits(settings), reader)
         self._lifetime = lifetime or WorkerLifetime()
+        self._most = settings.workers
         self._turns = asyncio.Semaphore(settings.workers)
         self._idle: list[WorkerProcess] = []
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -56,34 +60,14 @@ class ParserPool:
         self._waiting = 0
         self._waiting_bytes = 0
 
-    @cached_property
-    def _documents(self) -> ResultCodec[ParsedDocument]:
-        return ResultCodec(ParsedDocument)
-
-    @cached_property
-    def _outlines(self) -> ResultCodec[CodeOutline]:
-        from vaults.code.code_outline import CodeOutline
-
-        return ResultCodec(CodeOutline)
-
     @property
     def worker_count(self) -> int:
         """Workers that run now."""
         return len(self._idle) + len(self._busy)
 
-    async def parse(self, data: bytes, name: str, *, mime: str | None = None) -> ParsedDocument:
-        """What a file says. ``name`` and ``mime`` help to find its format where its bytes do not say. Raises
-        ``ParseFailed``, and ``Overloaded`` where too many wait already."""
-        return await self._ask(self._documents, {"kind": "parse", "name": name, "mime": mime, "path": None}, data)
-
-    async def parse_file(self, path: Path, name: str) -> ParsedDocument:
-        """What a file on this machine says; the worker opens it, and follows no link. Raises as :meth:`parse`."""
-        request = {"kind": "parse", "name": name, "mime": None, "path": str(path.absolute())}
-        return await self._ask(self._documents, request, b"")
-
-    async def outline(self, data: bytes, name: str) -> CodeOutline:
-        """The symbols of source code. Raises as :meth:`parse`."""
-        return await self._ask(self._outlines, {"kind": "outline", "name": name, "mime": None, "path": None}, data)
+    def of(self, owner: str) -> FileParsers:
+        """The parsers of one owner, such as a vault."""
+        return FileParsers(self, owner)
 
     async def close(self) -> None:
         """End all workers. The pool starts others if it is used again."""
@@ -95,11 +79,12 @@ class ParserPool:
         while self._ending:
             await asyncio.wait(self._ending)
 
-    async def _ask(self, codec: ResultCodec[Result], request: dict[str, Any], data: bytes) -> Result:
+    async def ask(self, owner: str, codec: ResultCodec[Result], request: dict[str, Any], data: bytes) -> Result:
+        """What a worker of this owner answers."""
         most = self._options.limits.size
         if len(data) > most:
             raise ParseFailed("too_large", f"the file has {len(data):,} bytes, and {most:,} may be read")
-        async with self._turn(len(data)), self._worker() as worker:
+        async with self._turn(len(data)), self._worker(owner) as worker:
             return await worker.ask(codec, request, data)
 
     @asynccontextmanager
@@ -119,8 +104,8 @@ class ParserPool:
             self._turns.release()
 
     @asynccontextmanager
-    async def _worker(self) -> AsyncIterator[WorkerProcess]:
-        worker = self._take_idle() or await WorkerProcess.start(self._options)
+    async def _worker(self, owner: str) -> AsyncIterator[WorkerProcess]:
+        worker = self._take_idle(owner) or await WorkerProcess.start(self._options, owner)
         self._busy.add(worker)
         try:
             yield worker
@@ -128,13 +113,21 @@ class ParserPool:
             self._busy.discard(worker)
             self._give_back(worker)
 
-    def _take_idle(self) -> WorkerProcess | None:
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.is_usable:
-                return worker
-            self._retire(worker)
+    def _take_idle(self, owner: str) -> WorkerProcess | None:
+        """The worker of this owner that was busy last. Where there is none, another owner's makes room."""
+        for worker in [each for each in self._idle if not each.is_usable]:
+            self._drop_idle(worker)
+        own = [worker for worker in self._idle if worker.owner == owner]
+        if own:
+            self._idle.remove(own[-1])
+            return own[-1]
+        if self._idle and self.worker_count >= self._most:
+            self._drop_idle(self._idle[0])
         return None
+
+    def _drop_idle(self, worker: WorkerProcess) -> None:
+        self._idle.remove(worker)
+        self._retire(worker)
 
     def _give_back(self, worker: WorkerProcess) -> None:
         if not worker.is_usable or worker.files >= self._lifetime.files:
@@ -155,6 +148,42 @@ class ParserPool:
         ending = asyncio.get_running_loop().create_task(worker.end())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
+
+
+@dataclass(frozen=True, slots=True)
+class FileParsers:
+    """Reads the files of one owner."""
+
+    pool: ParserPool
+    owner: str
+
+    async def parse(self, data: bytes, name: str, *, mime: str | None = None) -> ParsedDocument:
+        """What a file says. ``name`` and ``mime`` help to find its format where its bytes do not say. Raises
+        ``ParseFailed``, and ``Overloaded`` where too many wait already."""
+        request = {"kind": "parse", "name": name, "mime": mime, "path": None}
+        return await self.pool.ask(self.owner, _document_codec(), request, data)
+
+    async def parse_file(self, path: Path, name: str) -> ParsedDocument:
+        """What a file on this machine says; the worker opens it, and follows no link. Raises as :meth:`parse`."""
+        request = {"kind": "parse", "name": name, "mime": None, "path": str(path.absolute())}
+        return await self.pool.ask(self.owner, _document_codec(), request, b"")
+
+    async def outline(self, data: bytes, name: str) -> CodeOutline:
+        """The symbols of source code. Raises as :meth:`parse`."""
+        request = {"kind": "outline", "name": name, "mime": None, "path": None}
+        return await self.pool.ask(self.owner, _outline_codec(), request, data)
+
+
+@cache
+def _document_codec() -> ResultCodec[ParsedDocument]:
+    return ResultCodec(ParsedDocument)
+
+
+@cache
+def _outline_codec() -> ResultCodec[CodeOutline]:
+    from vaults.code.code_outline import CodeOutline
+
+    return ResultCodec(CodeOutline)
 
 
 def to_limits(settings: IngestSettings) -> ParseLimits:

@@ -39,15 +39,17 @@ class WorkerOptions:
 class WorkerProcess:
     """A running worker. Use :meth:`start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, options: WorkerOptions) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, options: WorkerOptions, owner: str) -> None:
         self._process = process
+        self.owner = owner
+        """Whose files it reads."""
         self._limits = options.limits
         self.files = 0
         """Files it was asked about."""
         self._is_killed = False
 
     @classmethod
-    async def start(cls, options: WorkerOptions) -> WorkerProcess:
+    async def start(cls, options: WorkerOptions, owner: str) -> WorkerProcess:
         """Start a worker with an empty environment, in a session of its own: what ends the server's terminal is the
         server's to handle. Raises ``ParseFailed`` where no process can be started."""
         told = {"limits": asdict(options.limits), "reader": options.reader, "parent": os.getpid()}
@@ -63,7 +65,7 @@ class WorkerProcess:
             )
         except OSError:
             raise ParseFailed("crashed", "no process could be started to read the file") from None
-        return cls(process, options)
+        return cls(process, options, owner)
 
     @property
     def is_usable(self) -> bool:

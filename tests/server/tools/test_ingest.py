@@ -122,10 +122,10 @@ async def test_a_hit_in_a_pdf_says_its_page_in_every_form(ask: Asking) -> None:
     assert (await ask("ingest", data=encoded(to_pdf("Lease", pages)), name="lease.pdf")).content["counts"] == {"new": 1}
     found = await ask("search", query="who pays the lighthouse keeper", mode="keyword", limit=3)
     hit = found.content["hits"][0]
-    assert (hit["title"], hit["place"]) == ("Lease", "page 2")
+    assert (hit["title"], hit["place"]) == ("Lease", "lease.pdf, page 2")
     assert "page 2" in found.text
     connector = json.loads((await ask("search", query="who pays the lighthouse keeper")).text)
-    assert connector["results"][0]["title"].startswith("Lease, page 2")
+    assert connector["results"][0]["title"].startswith("Lease, lease.pdf, page 2")
     around = (await ask("fetch", id=hit["id"])).content["text"]
     for said in ("page 1", "Salt water", "page 3", "Ends in May"):
         assert said in around

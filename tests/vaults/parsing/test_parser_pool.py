@@ -46,7 +46,7 @@ def make_misbehaving(settings: IngestSettings = SETTINGS, lifetime: WorkerLifeti
 
 
 async def ask(pool: ParserPool, act: str) -> str:
-    return (await pool.parse(act.encode(), "file")).parts[0].text
+    return (await pool.of("a").parse(act.encode(), "file")).parts[0].text
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -57,10 +57,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_a_file_is_read_by_a_worker_that_stays_for_the_next(pool: ParserPool, tmp_path: Path) -> None:
     assert pool.worker_count == 0
-    parsed = await pool.parse(b"# Plan\n\nBuy bread.", "plan.md")
+    parsed = await pool.of("a").parse(b"# Plan\n\nBuy bread.", "plan.md")
     assert [(part.heading, part.text) for part in parsed.parts] == [("Plan", "Buy bread.")]
     (tmp_path / "a.pdf").write_bytes(make_pdf(["From the disk."]))
-    from_disk = await pool.parse_file(tmp_path / "a.pdf", "a.pdf")
+    from_disk = await pool.of("a").parse_file(tmp_path / "a.pdf", "a.pdf")
     assert from_disk.parts[0].text == "From the disk."
     assert from_disk.source_hash != parsed.source_hash
     assert pool.worker_count == 1
@@ -68,10 +68,10 @@ async def test_a_file_is_read_by_a_worker_that_stays_for_the_next(pool: ParserPo
 
 async def test_source_code_is_outlined_by_a_worker(pool: ParserPool) -> None:
     pytest.importorskip("vaults.code.outline")
-    outline = await pool.outline("def größe(x):\n    return x\n".encode(), "a.py")
+    outline = await pool.of("a").outline("def größe(x):\n    return x\n".encode(), "a.py")
     assert (outline.language, [each.name for each in outline.symbols]) == ("python", ["größe"])
     with pytest.raises(ParseFailed) as refused:
-        await pool.outline(b"\0\1", "a.py")
+        await pool.of("a").outline(b"\0\1", "a.py")
     assert refused.value.problem == "unsupported"
 
 
@@ -89,11 +89,11 @@ async def test_what_is_no_file_to_read_says_why(pool: ParserPool, tmp_path: Path
         ("large.txt", "too_large"),
     ):
         with pytest.raises(ParseFailed) as refused:
-            await pool.parse_file(tmp_path / name, name)
+            await pool.of("a").parse_file(tmp_path / name, name)
         assert refused.value.problem == problem
         assert str(tmp_path) not in refused.value.message
     with pytest.raises(ParseFailed) as refused:
-        await pool.parse(bytes(SETTINGS.max_file + 1), "large.txt")
+        await pool.of("a").parse(bytes(SETTINGS.max_file + 1), "large.txt")
     assert refused.value.problem == "too_large"
     assert pool.worker_count == 1
 
@@ -199,6 +199,14 @@ async def test_a_worker_that_died_while_idle_is_replaced(misbehaving: ParserPool
     assert answers in (["again"], ["crashed", "again"])
 
 
+async def test_no_worker_reads_files_of_two_owners(misbehaving: ParserPool) -> None:
+    first = await ask(misbehaving, "tell_process")
+    other = (await misbehaving.of("b").parse(b"tell_process", "file")).parts[0].text
+    assert other != first
+    assert (await misbehaving.of("b").parse(b"tell_process", "file")).parts[0].text == other
+    assert misbehaving.worker_count == 1, "the worker of the first owner made room"
+
+
 SERVER = """
 import asyncio, os, sys
 from server.services import Services
@@ -206,13 +214,13 @@ from vaults.parsing.parser_pool import ParserPool
 
 async def main():
     pool = ParserPool()
-    await pool.parse(b"<p>words</p>", "a.html")
-    await pool.parse(b"a,b", "a.csv")
+    await pool.of("a").parse(b"<p>words</p>", "a.html")
+    await pool.of("a").parse(b"a,b", "a.csv")
     readers = [name for name in sys.modules if name.startswith("vaults.formats.") and "parsed_document" not in name]
     libraries = [name for name in ("lxml", "pypdfium2", "openpyxl", "charset_normalizer") if name in sys.modules]
     hanging = ParserPool(reader="tests.vaults.parsing.misbehaving_reader")
-    said = await hanging.parse(b"tell_process", "file")
-    asyncio.create_task(hanging.parse(b"hang", "file"))
+    said = await hanging.of("a").parse(b"tell_process", "file")
+    asyncio.create_task(hanging.of("a").parse(b"hang", "file"))
     while not hanging._busy:
         await asyncio.sleep(0)
     print(readers, libraries, said.parts[0].text, flush=True)

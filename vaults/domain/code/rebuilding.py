@@ -54,6 +54,6 @@ def _read_source(tx: Reader, seq: int) -> tuple[str, str, str] | None:
 async def _outline(vault: Vault, text: str, path: str) -> CodeOutline:
     """What a file defines; nothing where it cannot be read any more: its text is found all the same."""
     try:
-        return await vault.shared.parsers.outline(text.encode(), path)
+        return await vault.parsers.outline(text.encode(), path)
     except (ParseFailed, Overloaded, StrongroomError):
         return CodeOutline("text", False, text.count("\n") + 1, ())

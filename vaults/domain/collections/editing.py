@@ -82,8 +82,7 @@ def _list_problems(tx: Reader, collection: Collection, limit: int) -> list[tuple
 
 
 async def add(vault: Vault, actor: Actor, name: str, request: CollectionRequest, rules: RootRules) -> Collection:
-    """Add a collection; whoever follows the vault's collections reads it. Raises ``InvalidArgument`` and
-    ``AlreadyExists``."""
+    """Add a collection, which whoever follows the vault reads. Raises ``InvalidArgument`` and ``AlreadyExists``."""
     if request.root is None:
         raise InvalidArgument("root", "is needed: the folder to read")
     start = CollectionFields(name=_check_name(name), kind=request.kind or "markdown", root=Path("/"))

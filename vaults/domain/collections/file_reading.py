@@ -105,7 +105,7 @@ class FileReader:
             return FileReading(replace(row, left_out=EMPTY))
         if self._collection.fields.kind == "code":
             return await self._parse_code(content, row)
-        parsers = self._vault.shared.parsers
+        parsers = self._vault.parsers
         parsed = await _in_turn(lambda: parsers.parse(content.data, row.path))
         fields, parts = intake.to_document(parsed, self._to_source(row, content.stamp))
         return await self._prepare(fields, parts, row, parsed.warnings)
@@ -117,7 +117,7 @@ class FileReader:
         reason = why_excluded(row.path, content.data[:HEAD_BYTES])
         if reason is not None:
             return FileReading(replace(row, left_out=reason))
-        parsers = self._vault.shared.parsers
+        parsers = self._vault.parsers
         outline = await _in_turn(lambda: parsers.outline(content.data, row.path))
         fields, parts = to_code_document(outline, self._to_source(row, content.stamp))
         return replace(await self._prepare(fields, parts, row, outline.warnings), outline=outline)
@@ -128,7 +128,7 @@ class FileReader:
         before = found.stamp
         for _ in range(3):
             try:
-                parsed = await _in_turn(lambda: self._vault.shared.parsers.parse_file(path, found.path))
+                parsed = await _in_turn(lambda: self._vault.parsers.parse_file(path, found.path))
             except ParseFailed as failure:
                 return _to_failed(row, failure)
             after = stamp_of(await run_in(self._vault.shared.pool, path.lstat))

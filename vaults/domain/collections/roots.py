@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vaults.domain.collections.collection_model import Collection, CollectionFields
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, NotFound
 from vaults.files.paths import NOTE_SUFFIXES
 
 _HINT = "an operator lists folders under collections.roots, or adds the collection where the server runs"
@@ -26,7 +26,7 @@ class RootRules:
 
 def resolve_root(text: str, rules: RootRules) -> Path:
     """The folder a caller names, without links. Where only some are allowed, no answer tells which others there are.
-    Raises ``InvalidArgument``."""
+    Raises ``InvalidArgument`` and ``NotFound``."""
     named = Path(text)
     if not named.is_absolute():
         raise InvalidArgument("root", "must be an absolute path, such as /srv/docs")
@@ -40,9 +40,9 @@ def resolve_root(text: str, rules: RootRules) -> Path:
 
 def _check_allowed(root: Path, allowed: Sequence[Path]) -> None:
     if not allowed:
-        raise InvalidArgument("root", "cannot be added over the network: this server allows no folder", hint=_HINT)
+        raise NotFound("no folder of this server may be added over the network", hint=_HINT)
     if not any(_is_in(root, Path(os.path.realpath(each))) for each in allowed):
-        raise InvalidArgument("root", "is in none of the folders that may be added over the network", hint=_HINT)
+        raise NotFound("root is in none of the folders that may be added over the network", hint=_HINT)
 
 
 def check_free(fields: CollectionFields, others: Iterable[Collection], rules: RootRules) -> None:

@@ -72,7 +72,7 @@ async def take_in(vault: Vault, actor: Actor, given: GivenFile, quota: Quota = U
     if known is not None:
         return known
     try:
-        parsed = await vault.shared.parsers.parse(given.data, source.name, mime=given.mime)
+        parsed = await vault.parsers.parse(given.data, source.name, mime=given.mime)
     except ParseFailed as failure:
         raise IntakeRefused(failure.problem, failure.message) from None
     return await _store(vault, actor, parsed, source, quota)

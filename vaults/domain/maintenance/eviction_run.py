@@ -24,7 +24,7 @@ from vaults.domain.memories import indexing as memory_indexing
 from vaults.index import passages
 from vaults.vault import Vault
 
-ROWS = 12
+ROWS = 8
 """Passages or parts removed by one statement: it must end within a slice."""
 
 COPIED_AT_ONCE = 1_000_000

@@ -1,6 +1,8 @@
 """Collections while a vault is open: files that come, change and go, folders that vanish, and edits of a collection
-(vaults.domain.collections.follow_loop, .follower, .reconciliation, .file_reading, .document_writes, .file_rows,
-.collection_rows, .change_signal, .editing, .removal, server.tools.collections)."""
+(vaults.domain.collections.follow_loop, vaults.domain.collections.follower, vaults.domain.collections.reconciliation,
+vaults.domain.collections.file_reading, vaults.domain.collections.document_writes, vaults.domain.collections.file_rows,
+vaults.domain.collections.collection_rows, vaults.domain.collections.collection_model,
+vaults.domain.collections.change_signal, vaults.domain.collections.editing, vaults.domain.collections.removal)."""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from vaults.domain.collections.change_signal import signal_change
 from vaults.domain.collections.collection_model import CollectionFields
 from vaults.errors import StorageFull
 from vaults.formats.parsed_document import ParseFailed
+from vaults.parsing.parser_pool import FileParsers
 
 
 @pytest.fixture
@@ -219,7 +222,11 @@ async def test_a_folder_that_is_not_there_deletes_nothing_and_is_followed_again(
     (away / "c.md").write_text("# Lighthouse\n\nThe lighthouse is red.\n")
     away.rename(folder)
     await until(lambda: texts(ask, "lighthouse"))
-    assert await state() == "ready"
+
+    async def back() -> bool:
+        return await state() == "ready"
+
+    await until(back)
 
 
 async def test_most_files_gone_are_looked_for_twice(
@@ -279,15 +286,14 @@ async def test_what_cannot_be_read_is_told_and_leaves_the_rest_alone(
     (folder / "round").symlink_to(folder)
     (folder / "large.md").write_bytes(b"# Large\n" + b"x" * 2048)
     async with opening({"ingest.max_file": 1024}) as services:
-        parsers = services.pool._shared.parsers
-        parse = parsers.parse
+        parse = FileParsers.parse
 
-        async def failing(data: bytes, name: str, **more: Any) -> Any:
+        async def failing(self: FileParsers, data: bytes, name: str, **more: Any) -> Any:
             if name == "broken.md":
                 raise ParseFailed("crashed", "reading it ended the process that read it")
-            return await parse(data, name, **more)
+            return await parse(self, data, name, **more)
 
-        monkeypatch.setattr(parsers, "parse", failing)
+        monkeypatch.setattr(FileParsers, "parse", failing)
         added = await add(asker(services), folder, watch=False)
         assert (added["files"], added["documents"], added["problems"]) == (5, 2, 2)
         assert {each["path"]: each["problem"] for each in added["examples"]} == {

@@ -9,7 +9,7 @@ import pytest
 from vaults.domain.collections import file_kinds, roots
 from vaults.domain.collections.collection_model import Collection, CollectionFields, CollectionKind
 from vaults.domain.collections.roots import RootRules
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, NotFound
 
 
 def rules(tmp_path: Path, allowed: tuple[Path, ...] | None = None) -> RootRules:
@@ -57,9 +57,9 @@ def test_only_folders_below_those_of_the_operator_where_there_are_bounds(tmp_pat
     assert roots.resolve_root(str(inside), bound) == inside
     (tmp_path / "srv" / "link").symlink_to(outside)
     for path in (outside, tmp_path / "srv" / "link", tmp_path / "srv" / ".." / "outside", tmp_path / "nothing"):
-        with pytest.raises(InvalidArgument, match="in none of the folders"):
+        with pytest.raises(NotFound, match="in none of the folders"):
             roots.resolve_root(str(path), bound)
-    with pytest.raises(InvalidArgument, match="over the network"):
+    with pytest.raises(NotFound, match="over the network"):
         roots.resolve_root(str(inside), rules(tmp_path, ()))
     with pytest.raises(InvalidArgument, match="absolute"):
         roots.resolve_root("docs", rules(tmp_path))

@@ -76,7 +76,8 @@ def test_what_a_file_says_of_itself_fits_into_a_line_of_an_export(monkeypatch: p
     )
     assert [len(part.text) for part in parts] == [10, 10, 5]
     sizes = [len(each or "") for each in (parts[0].heading, parts[0].locator, parts[0].author, fields.author)]
-    assert (sizes, len(fields.title), fields.metadata) == ([500, 200, 200, 200], 500, {"small": 1, "odd": ["?", None]})
+    kept = {"file": "contract.pdf", "small": 1, "odd": ["?", None]}
+    assert (sizes, len(fields.title), fields.metadata) == ([500, 200, 200, 200], 500, kept)
     assert len(fields.external_id or "") < 200
 
 
