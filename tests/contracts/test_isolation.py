@@ -19,6 +19,7 @@ from server.dispatch import CallOutcome, dispatch
 from server.services import Services
 from server.tool_spec import ToolSpec
 from server.tools import discover
+from tests.code_bases import store_files
 from tests.conftest import Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from vaults.db.sql import Reader
@@ -103,6 +104,8 @@ async def _canary(services: Services, vault: str) -> tuple[str, str]:
     ask = asker(services, Caller(local(f"seed-{vault}"), vault, Role.ADMIN, "http"))
     own = (await ask("remember", content=f"canary {vault}", thread="canary")).content["id"]
     other = (await ask("remember", content=f"second {vault}")).content["id"]
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
+        await store_files(held, {"canary.py": f"def canary():\n    return '{vault}'\n"})
     put(folder(services.data, vault), {"canary.md": f"canary {vault}\n", "beside.md": "beside\n"})
     return own, other
 
