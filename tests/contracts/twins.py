@@ -75,9 +75,7 @@ HIDDEN_TALK = {
 }  # fmt: skip
 
 
-CODE = {
-    "quay.py": "def open_harbour():\n    return 9\n\n\nclass Pilot:\n    def wait(self):\n        open_harbour()\n"
-}
+CODE = {"quay.py": "def open_harbour():\n    return 9\n\n\nclass Pilot:\n    def wait(self):\n        open_harbour()\n"}
 HIDDEN_CODE = {
     "sale.py": "from quay import Pilot, open_harbour\n\n\nclass Pilot:\n    pass\n\n\ndef sell():\n    open_harbour()\n"
 }

@@ -1,6 +1,7 @@
 """Definitions, references, callers and dependents of a code base, each as sure as it can be.
 
 Covers vaults.domain.code.code_questions, vaults.domain.code.code_answers, vaults.domain.code.resolution,
+vaults.domain.code.import_reach,
 vaults.domain.code.dependents, vaults.domain.code.symbol_search, vaults.domain.code.symbol_lookup, server.tools.code.
 """
 
