@@ -135,7 +135,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"skipped: {feed}: its files are not in {data / FEEDS[feed].folder}")
             continue
         for row in measure(data, given.out, feed):
-            print(f"{feed:22} {row.tool:8} {row.budget:6,} {row.share:7.4f} {row.tokens:8.0f} {row.rate:7.3f}", flush=True)
+            print(
+                f"{feed:22} {row.tool:8} {row.budget:6,} {row.share:7.4f} {row.tokens:8.0f} {row.rate:7.3f}", flush=True
+            )
     return 0
 
 

@@ -21,7 +21,8 @@ from vaults import clock
 from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
-from vaults.domain.retrieval import hybrid_search
+from vaults.domain.paging.token_budget import FRAME_TOKENS
+from vaults.domain.retrieval import hybrid_search, widening
 from vaults.domain.retrieval.hybrid_search import SearchAnswer as Found
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
@@ -131,8 +132,9 @@ class LinkedNote:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched, of a
-    note under ``section``, of a document or transcript at ``place``; ``fetch`` reads the rest.
+    """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched and what
+    the budget leaves of its section around it, of a note under ``section``, of a document or transcript at ``place``;
+    ``fetch`` reads the rest. ``positions``: the parts of ``parent`` in ``text``, if several; fetch ``parent#position``.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
     adversarial, if the text tries to give its reader orders. ``backlinks`` and ``outlinks``, if asked for: the most
     central ten notes that link to a note or that it links to, for the first ten hits; the totals count all."""
@@ -154,6 +156,7 @@ class SearchHit:
     thread: str | None = None
     parent: str | None = None
     position: int | None = None
+    positions: list[int] = field(default_factory=list)
     occurred_at: str | None = None
     external_id: str | None = None
     key: str | None = None
@@ -182,12 +185,14 @@ class SearchResult:
 
 
 def _searched_text(found: SearchResult) -> TextAnswer:
-    head = f"{len(found.hits)} of {found.total}." if found.hits else "Nothing found."
+    items = sum(len(hit.positions) or 1 for hit in found.hits)
+    head = f"{items} of {found.total}." if found.hits else "Nothing found."
     return TextAnswer(head, [_hit_item(hit) for hit in found.hits], [*found.warnings, *next_page_hint(found.cursor)])
 
 
 def _hit_item(hit: SearchHit) -> EvidenceItem:
-    name = " > ".join(filter(None, (hit.id, hit.place, hit.section)))
+    others = [f"#{position}" for position in hit.positions if position != hit.position]
+    name = " > ".join(filter(None, (", ".join([hit.id, *others]), hit.place, hit.section)))
     when = hit.occurred_at or hit.modified_at or hit.created_at
     linked_from, links_to = (
         _link_fields(hit.backlinks, hit.backlinks_total),
@@ -237,29 +242,44 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
         notes += late  # of several vaults each is told by its name
         found = await hybrid_search.search_vault(call.vault, ask)
         linked = await hybrid_search.find_linked_notes(call.vault, found.shown) if args.links else {}
-    hits = await fit_hits(call, found, args, linked, several=bool(args.vaults))
-    after = (
-        None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, found.shown[: len(hits)])
-    )
-    note_whole_sizes(dict(each.whole for each in found.shown[: len(hits)]))
+    rows = HitRows(linked, found.terms, several=bool(args.vaults))
+    fits = await count_fitting(call, found, args, rows)
+    kept = found.shown[:fits]
+    hits = widening.merge_neighbours(kept)
+    if not args.vaults:
+        room = args.max_tokens - FRAME_TOKENS
+        hits = await widening.widen_best(call.vault, call.actor.identity, hits, room, rows.count_tokens)
+    after = None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, kept)
+    note_whole_sizes(dict(each.whole for each in kept))
     return SearchResult(
-        hits=hits,
+        hits=list(map(rows.to_row, hits)),
         total=found.total,
         mode_used=found.mode_used,
-        truncated=len(hits) < min(found.total, args.limit),
+        truncated=fits < min(found.total, args.limit),
         cursor=after,
         warnings=[*notes, *found.warnings],
     )
 
 
-async def fit_hits(
-    call: Call, found: Found, args: BaseSearchArguments, linked: Mapping[str, LinkedNotes], *, several: bool = False
-) -> list[SearchHit]:
-    """The hits of an answer that fit into the call's budget, best first; one at least."""
-    hits = [_with_links(_to_hit(each, found.terms, several=several), linked.get(each.hit.id)) for each in found.shown]
-    return (
-        hits[: await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens)] if hits else []
-    )
+@dataclass(frozen=True, slots=True)
+class HitRows:
+    """How hits are sent: with their links, the words that matched, and, of several vaults, with their vault."""
+
+    linked: Mapping[str, LinkedNotes] = field(default_factory=dict)
+    terms: tuple[str, ...] = ()
+    several: bool = False
+
+    def to_row(self, shown: RankedHit) -> SearchHit:
+        return _with_links(_to_hit(shown, self.terms, several=self.several), self.linked.get(shown.hit.id))
+
+    def count_tokens(self, shown: RankedHit) -> int:
+        return token_counts.count_row(_HITS, self.to_row(shown))
+
+
+async def count_fitting(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> int:
+    """How many hits of an answer fit into the call's budget, best first, before any is widened; one at least."""
+    hits = list(map(rows.to_row, found.shown))
+    return await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
 
 
 _HITS = TypeAdapter(list[SearchHit])
@@ -298,6 +318,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         thread=hit.thread,
         parent=hit.parent,
         position=hit.position,
+        positions=shown.positions,
         occurred_at=hit.occurred_at,
         external_id=hit.external_id,
         key=hit.key,
