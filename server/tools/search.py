@@ -243,9 +243,8 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
         found = await hybrid_search.search_vault(call.vault, ask)
         linked = await hybrid_search.find_linked_notes(call.vault, found.shown) if args.links else {}
     rows = HitRows(linked, found.terms, several=bool(args.vaults))
-    fits = await count_fitting(call, found, args, rows)
+    hits, fits = await fit_hits(call, found, args, rows)
     kept = found.shown[:fits]
-    hits = widening.merge_neighbours(kept)
     if not args.vaults:
         room = args.max_tokens - FRAME_TOKENS
         hits = await widening.widen_best(call.vault, call.actor.identity, hits, room, rows.count_tokens)
@@ -276,10 +275,14 @@ class HitRows:
         return token_counts.count_row(_HITS, self.to_row(shown))
 
 
-async def count_fitting(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> int:
-    """How many hits of an answer fit into the call's budget, best first, before any is widened; one at least."""
-    hits = list(map(rows.to_row, found.shown))
-    return await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
+async def fit_hits(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> tuple[list[RankedHit], int]:
+    """The hits of an answer that fit into the call's budget, best first, neighbours merged, none widened; and how many
+    of those that were found they are. One at least."""
+    if not found.shown:
+        return [], 0
+    written = list(map(rows.to_row, found.shown))
+    fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, written, args.max_tokens)
+    return widening.merge_and_refill(found.shown, fits, args.max_tokens - FRAME_TOKENS, rows.count_tokens)
 
 
 _HITS = TypeAdapter(list[SearchHit])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,14 +38,15 @@ class HitPlace:
     position: int
     section: str = ""
 
-    def adjoins(self, other: HitPlace) -> bool:
-        """Whether both belong to one section, or one stretch of a conversation."""
-        if (self.kind, self.document) != (other.kind, other.document):
-            return False
-        apart = abs(self.position - other.position)
-        if self.kind == "transcript":
-            return apart <= TURNS_APART
-        return apart <= PARTS_APART and self.section == other.section
+    @property
+    def stretch(self) -> tuple[str, ...]:
+        """What only neighbours have in common."""
+        return (self.document,) if self.kind == "transcript" else (self.document, self.section)
+
+    def adjoins(self, before: HitPlace) -> bool:
+        """Whether it stands near enough to one of the same stretch before it."""
+        apart = TURNS_APART if self.kind == "transcript" else PARTS_APART
+        return self.position - before.position <= apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +69,23 @@ class NeighbourText:
 
 
 def group_neighbours(places: Sequence[HitPlace | None]) -> list[list[int]]:
-    """The numbers of ``places``, those that adjoin together. Groups are in order of their first number; what has no
-    place stands alone."""
-    groups: list[list[int]] = []
+    """The numbers of ``places``, neighbours together. Groups are in order of their first number; what has no place
+    stands alone."""
+    groups = [[number] for number, place in enumerate(places) if place is None]
+    stretches: dict[tuple[str, ...], list[tuple[HitPlace, int]]] = defaultdict(list)
     for number, place in enumerate(places):
-        near = [] if place is None else [group for group in groups if _touches(places, group, place)]
-        joined = sorted([*(each for group in near for each in group), number])
-        groups = sorted([*(group for group in groups if group not in near), joined])
-    return groups
-
-
-def _touches(places: Sequence[HitPlace | None], group: Sequence[int], place: HitPlace) -> bool:
-    return any((other := places[each]) is not None and other.adjoins(place) for each in group)
+        if place is not None:
+            stretches[place.stretch].append((place, number))
+    for stretch in stretches.values():
+        stretch.sort(key=lambda pair: pair[0].position)
+        near = [stretch[0][1]]
+        for (before, _), (place, number) in pairwise(stretch):
+            if not place.adjoins(before):
+                groups.append(near)
+                near = []
+            near.append(number)
+        groups.append(near)
+    return sorted(sorted(group) for group in groups)
 
 
 def join_neighbours(kind: str, texts: Sequence[NeighbourText]) -> str:

@@ -21,13 +21,32 @@ from vaults.index.traits import is_adversarial
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
-MAX_WIDENED = 10
+MAX_WIDENED = 3
 """Hits that are widened at most, the best ones."""
+
+MAX_REFILLED = 20
+"""Further hits at most that take the place merging gives back."""
 
 CHARACTERS_PER_TOKEN = 3
 """Characters a token mostly has at least: for how much text what is left of a budget may pay."""
 
 TokensOfHit = Callable[[RankedHit], int]
+
+
+def merge_and_refill(
+    shown: Sequence[RankedHit], fits: int, room: int, count_tokens: TokensOfHit
+) -> tuple[list[RankedHit], int]:
+    """The first ``fits`` hits with neighbours merged, and further ones in the place this gives back; and how many of
+    ``shown`` that are."""
+    merged = merge_neighbours(shown[:fits])
+    if len(merged) == fits:
+        return merged, fits
+    for more in range(fits + 1, min(len(shown), fits + MAX_REFILLED) + 1):
+        longer = merge_neighbours(shown[:more])
+        if sum(map(count_tokens, longer)) > room:
+            break
+        merged, fits = longer, more
+    return merged, fits
 
 
 def merge_neighbours(shown: Sequence[RankedHit]) -> list[RankedHit]:
