@@ -22,7 +22,7 @@ from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
 from vaults.domain.paging.token_budget import FRAME_TOKENS
-from vaults.domain.retrieval import hybrid_search, widening
+from vaults.domain.retrieval import hybrid_search, liked_items, widening
 from vaults.domain.retrieval.hybrid_search import SearchAnswer as Found
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
@@ -77,7 +77,7 @@ class BaseSearchArguments(SearchFilterArguments):
             notes.append("rerank: none is set up on this server (setting rerank.model)")
         like, like_words = None, ""
         if self.similar_to:
-            like, like_words = await hybrid_search.resolve_similar_to(call.vault, call.actor, self.similar_to)
+            like, like_words = await liked_items.resolve_similar_to(call.vault, call.actor, self.similar_to)
         ask = SearchRequest(
             query=query,
             only=only,

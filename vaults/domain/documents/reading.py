@@ -11,7 +11,7 @@ from vaults.domain.documents import indexing
 from vaults.domain.documents.document_model import COLUMNS, TRANSCRIPT, Document, DocumentPart, from_row
 from vaults.errors import NotFound
 
-SCHEMES = ("document://", "transcript://")
+SCHEMES = ("document://", "transcript://", "code://")
 
 AROUND = 3
 """Parts read on either side of one that was asked for."""
