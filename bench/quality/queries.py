@@ -66,7 +66,10 @@ def warm(port: int, token: str, vault: str) -> None:
 def hit_names(hit: Mapping[str, Any], judged: JudgedSet, turns: TurnNames, vault: str) -> list[str]:
     """The ids the set knows a hit by: one, or those of all turns that it shows."""
     if judged.task.as_transcripts:
-        return turns[vault, hit["occurred_at"], hit["position"]]
+        places = dict.fromkeys(
+            [hit["position"], *hit.get("positions", ())]
+        )  # the turn that matched, then its neighbours
+        return [name for place in places for name in turns[vault, hit["occurred_at"], place]]
     return [str(hit["parent"] if judged.task.by_parent else hit["external_id"])]
 
 

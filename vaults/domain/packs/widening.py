@@ -47,11 +47,9 @@ def _merge(group: Sequence[PackCandidate]) -> PackCandidate:
         NeighbourText(position, each.item.author or each.item.type or "", each.item.text or "")
         for position, each in zip(places, group, strict=True)
     ]
-    authors = dict.fromkeys(each.item.author for each in group if each.item.author)
     item = replace(
         best.item,
         text=join_neighbours(best.place.kind, texts),
-        author=", ".join(authors) or None,
         positions=sorted(places),
         flags=sorted({flag for each in group for flag in each.item.flags or ()}) or None,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from vaults.db.sql import Reader
 from vaults.domain.retrieval.search_hits import RankedHit
@@ -66,13 +66,22 @@ def _read_memories(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
 
 def _read_notes(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
     """A note's passages side by side under one heading, as its text: what lay between them was white space."""
+    found = {}
+    for passage in passages:
+        before, after = (_read_beside(tx, passage, *way) for way in (("<=", "DESC"), (">", "ASC")))
+        if before:
+            found[passage] = _join_passages([*reversed(before), *after])
+    return found
+
+
+def _read_beside(tx: Reader, passage: int, compared: str, order: str) -> list[str]:
+    """The passages of a note from one on, up to the next heading. Their ordinals have gaps."""
     rows = tx.all(
-        "SELECT o.seq, o.ordinal, p.ordinal, p.body FROM passages o CROSS JOIN passages p"
-        " ON p.kind = o.kind AND p.item = o.item AND p.ordinal BETWEEN o.ordinal - :apart AND o.ordinal + :apart"
-        f" WHERE o.seq IN ({_some(passages)}) AND p.title = o.title ORDER BY o.seq, p.ordinal",
-        {"apart": PASSAGES_APART},
+        "SELECT p.title = o.title, p.body FROM passages o CROSS JOIN passages p ON p.kind = o.kind AND p.item = o.item"
+        f" AND p.ordinal {compared} o.ordinal WHERE o.seq = :passage ORDER BY p.ordinal {order} LIMIT :apart",
+        {"passage": passage, "apart": PASSAGES_APART},
     )
-    return {seq: _join_passages(_stretch(some)) for seq, some in _by_first(rows)}
+    return [body for _, body in takewhile(lambda row: row[0], rows)]
 
 
 def _read_parts(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:

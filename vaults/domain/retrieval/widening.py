@@ -67,7 +67,6 @@ def _merge(group: Sequence[RankedHit]) -> RankedHit:
     hit = replace(
         best.hit,
         snippet=join_neighbours(best.item[0], texts),
-        author=", ".join(dict.fromkeys(each.hit.author for each in group if each.hit.author)),
         flags=sorted({flag for each in group for flag in each.hit.flags}),
     )
     return replace(best, hit=hit, also=tuple(others))
