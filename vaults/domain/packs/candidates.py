@@ -39,7 +39,7 @@ PASSAGE_LENGTH = 1_200
 """Max characters of a note's passage: about 320 tokens."""
 
 
-MAX_WIDENED, MAX_WIDENED_PARTS = 3, 1
+MAX_WIDENED, MAX_WIDENED_PARTS = 2, 1
 """Memories and notes, and parts of documents, that may be widened to their sections, the best of each: with more of
 them a pack held less of the evidence for its tokens."""
 

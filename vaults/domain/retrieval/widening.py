@@ -21,7 +21,7 @@ from vaults.index.traits import is_adversarial
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
-MAX_WIDENED = 3
+MAX_WIDENED = 2
 """Hits that are widened at most, the best ones."""
 
 MAX_REFILLED = 20
