@@ -7,17 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from vaults.domain.packs.pack import PackCandidate
 from vaults.domain.retrieval.sections import (
-    SECTION_LENGTH,
     HitSection,
     NeighbourText,
-    cut_section,
     group_neighbours,
     join_neighbours,
+    lengths_within,
+    widen_text,
 )
 from vaults.domain.text.sanitize import INSTRUCTIONS, sanitize
-
-CHARACTERS_PER_TOKEN = 3
-"""Characters a token mostly has at least: for how much text what is left of a budget may pay."""
 
 TokensOfCandidate = Callable[[PackCandidate], int]
 
@@ -71,7 +68,7 @@ def widen_candidates(kept: Sequence[PackCandidate], room: int, count_tokens: Tok
     costs = [count_tokens(candidate) for candidate in kept]
     left, widened = room - sum(costs), list(kept)
     for number, candidate in enumerate(kept):
-        for length in _lengths(candidate, left):
+        for length in lengths_within(candidate.item.text or "", left) if candidate.section else ():
             wider = _to_section(candidate, length)
             if wider is not None and (cost := count_tokens(wider) - costs[number]) <= left:
                 widened[number] = wider
@@ -80,19 +77,12 @@ def widen_candidates(kept: Sequence[PackCandidate], room: int, count_tokens: Tok
     return widened
 
 
-def _lengths(candidate: PackCandidate, left: int) -> list[int]:
-    if candidate.section is None or left <= 0:
-        return []
-    affordable = len(candidate.item.text or "") + left * CHARACTERS_PER_TOKEN
-    return [SECTION_LENGTH] if affordable >= SECTION_LENGTH else [affordable, affordable * 3 // 4]
-
-
 def _to_section(candidate: PackCandidate, length: int) -> PackCandidate | None:
     """The candidate with its section's text; None where that is no longer, or gives its reader orders that the match
     did not."""
     section, item = candidate.section, candidate.item
-    text = cut_section(section, length) if section is not None else None
-    if section is None or text is None or len(text) <= len(item.text or ""):
+    text = widen_text(section, item.text or "", length) if section is not None else None
+    if section is None or text is None:
         return None
     safe = sanitize(text)
     if INSTRUCTIONS in safe.flags and not candidate.suspect:

@@ -25,6 +25,12 @@ PARTS_APART = 8
 MARGIN = 4
 """Characters of the marks that say something was left out before and after."""
 
+MIN_GAIN = 8
+"""Min characters that a wider text must add: fewer are hardly more than the marks of what was left out."""
+
+CHARACTERS_PER_TOKEN = 3
+"""Characters a token mostly has at least: for how much text what is left of a budget may pay."""
+
 _BREAK = re.compile(r"\n|(?<=[.!?…])[\"')\]*_”’]{0,3}[ \t]+|(?<=[。！？])")
 _ROW = re.compile(r"^[ \t>]*\|", re.MULTILINE)
 
@@ -116,6 +122,20 @@ def find_section(kind: str, text: str, bodies: Sequence[str]) -> HitSection | No
         return None
     ends = [start + len(body) for start, body in zip(starts, bodies, strict=True)]
     return HitSection(kind, text, min(starts), max(ends))
+
+
+def widen_text(section: HitSection, shown: str, length: int) -> str | None:
+    """At most ``length`` characters of a section in place of what was shown of it; None where that says no more."""
+    text = cut_section(section, length)
+    return text if text is not None and len(text) >= len(shown) + MIN_GAIN else None
+
+
+def lengths_within(shown: str, left: int) -> list[int]:
+    """The lengths worth trying where ``left`` tokens may be added to what is shown, the longest first."""
+    if left <= 0:
+        return []
+    affordable = len(shown) + left * CHARACTERS_PER_TOKEN
+    return [SECTION_LENGTH] if affordable >= SECTION_LENGTH else [affordable, affordable * 3 // 4]
 
 
 def cut_section(section: HitSection, length: int) -> str | None:

@@ -10,12 +10,14 @@ from vaults.domain.memories import indexing
 from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.domain.retrieval.section_reading import place_of, read_sections
 from vaults.domain.retrieval.sections import (
+    MIN_GAIN,
     SECTION_LENGTH,
     HitSection,
     NeighbourText,
-    cut_section,
     group_neighbours,
     join_neighbours,
+    lengths_within,
+    widen_text,
 )
 from vaults.index.traits import is_adversarial
 from vaults.search import tokenizer
@@ -26,9 +28,6 @@ MAX_WIDENED = 2
 
 MAX_REFILLED = 20
 """Further hits at most that take the place merging gives back."""
-
-CHARACTERS_PER_TOKEN = 3
-"""Characters a token mostly has at least: for how much text what is left of a budget may pay."""
 
 TokensOfHit = Callable[[RankedHit], int]
 
@@ -92,7 +91,7 @@ async def widen_best(
 
 
 def _is_wider(section: HitSection, cut: Iterable[RankedHit], passage: int) -> bool:
-    return any(each.passage == passage and len(section.text) > len(each.hit.snippet or "") for each in cut)
+    return any(each.passage == passage and len(section.text) >= len(each.hit.snippet or "") + MIN_GAIN for each in cut)
 
 
 def _widen(
@@ -101,9 +100,9 @@ def _widen(
     costs = [count_tokens(each) for each in shown]
     left, widened = room - sum(costs), list(shown)
     for number, each in enumerate(shown):
-        if (section := sections.get(each.passage)) is None or left <= 0:
+        if (section := sections.get(each.passage)) is None:
             continue
-        for length in _lengths(each, left):
+        for length in lengths_within(each.hit.snippet or "", left):
             wider = _to_section(each, section, length)
             if wider is not None and (cost := count_tokens(wider) - costs[number]) <= left:
                 widened[number] = wider
@@ -112,18 +111,11 @@ def _widen(
     return widened
 
 
-def _lengths(each: RankedHit, left: int) -> list[int]:
-    affordable = len(each.hit.snippet or "") + left * CHARACTERS_PER_TOKEN
-    return [SECTION_LENGTH] if affordable >= SECTION_LENGTH else [affordable, affordable * 3 // 4]
-
-
 def _to_section(each: RankedHit, section: HitSection, length: int) -> RankedHit | None:
     """The hit with its section's text; None where that is no longer, or gives its reader orders that the match did
     not."""
-    text = cut_section(section, length)
-    if text is None or len(text) <= len(each.hit.snippet or ""):
-        return None
-    if not each.hit.flags and is_adversarial(text):
+    text = widen_text(section, each.hit.snippet or "", length)
+    if text is None or (not each.hit.flags and is_adversarial(text)):
         return None
     return replace(each, hit=replace(each.hit, snippet=text))
 
