@@ -19,12 +19,17 @@ def push_pages(endpoint: VaultEndpoint, task: JudgedTask, documents: Sequence[Ju
                 text = "\n\n".join(f"## {each.arguments['title']}\n\n{each.arguments['content']}" for each in some)
                 result_of(to.ask(endpoint.call("note_write", {"path": _name(number), "content": f"{text}\n"})))
             return
-        lines = [_to_line(number, some) for number, some in enumerate(_pages(documents))]
+        lines = to_lines(documents)
         for start in range(0, len(lines), LINES_AT_ONCE):
             some = lines[start : start + LINES_AT_ONCE]
             done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": some})))
             if done["done"] != len(some):
                 raise RuntimeError(f"{endpoint.vault} took {done['done']} of {len(some)} lines: {done.get('rejected')}")
+
+
+def to_lines(documents: Sequence[JudgedDocument]) -> list[Mapping[str, Any]]:
+    """Lines of documents, a part for each text."""
+    return [_to_line(number, some) for number, some in enumerate(_pages(documents))]
 
 
 def count_pages(documents: Sequence[JudgedDocument]) -> int:

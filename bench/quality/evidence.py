@@ -36,6 +36,15 @@ FEEDS: Mapping[str, JudgedTask] = {
     "HotpotQA, documents": _PAGES,
     "HotpotQA, notes": replace(_PAGES, store="notes", as_pages="notes"),
 }
+FLOORS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "LoCoMo, memories": {"context": (1.01, 0.395, 0.200), "search": (0.815, 0.374, 0.312)},
+    "LoCoMo, transcripts": {"context": (1.50, 1.50, 1.50), "search": (0.91, 0.475, 0.465)},
+    "HotpotQA, memories": {"context": (0.97, 0.395, 0.195), "search": (0.898, 0.388, 0.325)},
+    "HotpotQA, documents": {"context": (0.97, 0.905, 0.905), "search": (0.853, 0.365, 0.262)},
+    "HotpotQA, notes": {"context": (0.95, 0.390, 0.194), "search": (0.843, 0.376, 0.342)},
+}
+"""Evidence for each 1,000 tokens that may not be missed, by feed and tool, one for each of ``BUDGETS``."""
+
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -87,7 +96,7 @@ def _ask(judged: JudgedSet, port: int, token: str, tool: str, budget: int) -> Ev
     for question, body in zip(judged.questions, bodies, strict=True):
         answer = result_of(body)
         said = _plain(answer["prompt"] if tool == "context" else "\n".join(hit["text"] for hit in answer["hits"]))
-        held.append(_share([texts[name] for name in question.relevant], said))
+        held.append(share_held([texts[name] for name in question.relevant], said))
         tokens.append(_count_tokens(tool, answer))
         if tokens[-1] > budget:
             raise RuntimeError(f"{tool}: an answer of {tokens[-1]} tokens for {budget}")
@@ -106,7 +115,7 @@ def _count_tokens(tool: str, answer: Mapping[str, Any]) -> int:
     return tokenizer.count_tokens(json.dumps(answer, ensure_ascii=False))
 
 
-def _share(texts: Sequence[str], said: str) -> float:
+def share_held(texts: Sequence[str], said: str) -> float:
     """The mean share of each text's sentences that were said, in characters."""
     shares = []
     for text in texts:
@@ -120,25 +129,38 @@ def _plain(text: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0, also where the sets are not there."""
+    """0, also where the sets are not there; 1 when a floor does not hold."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.evidence", description=__doc__)
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the judged sets")
     parser.add_argument("--out", type=Path, default=OUT / "quality", metavar="DIR", help="where what is stored is kept")
-    parser.add_argument("--feed", nargs="+", choices=FEEDS, default=list(FEEDS))
+    parser.add_argument("--feed", nargs="+", choices=FEEDS, default=list(FEEDS), help="some of them")
     given = parser.parse_args(argv)
     data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
     from server.settings import export_environment
 
     export_environment()
+    print(f"{'evidence held':24}{'tool':10}{'budget':>8}{'share':>8}{'tokens':>8}{'of 1,000':>10}{'at least':>10}")
+    lost = 0
     for feed in given.feed:
         if not sets.is_present(data, FEEDS[feed]):
             print(f"skipped: {feed}: its files are not in {data / FEEDS[feed].folder}")
             continue
         for row in measure(data, given.out, feed):
-            print(
-                f"{feed:22} {row.tool:8} {row.budget:6,} {row.share:7.4f} {row.tokens:8.0f} {row.rate:7.3f}", flush=True
-            )
-    return 0
+            floor = floor_of(feed, row)
+            lost = max(lost, int(row.rate < floor))
+            print(_line(feed, row, floor), flush=True)
+    return lost
+
+
+def floor_of(feed: str, row: EvidenceHeld) -> float:
+    """What a row may not fall below."""
+    return FLOORS[feed][row.tool][BUDGETS.index(row.budget)]
+
+
+def _line(feed: str, row: EvidenceHeld, floor: float) -> str:
+    met = "met" if row.rate >= floor else "MISSED"
+    figures = f"{row.budget:8,}{row.share:8.3f}{row.tokens:8.0f}{row.rate:10.3f}{floor:10.3f}"
+    return f"{feed:24}{row.tool:10}{figures}  {met}"
 
 
 if __name__ == "__main__":
