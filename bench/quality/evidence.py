@@ -95,7 +95,7 @@ def _ask(judged: JudgedSet, port: int, token: str, tool: str, budget: int) -> Ev
     held, tokens = [], []
     for question, body in zip(judged.questions, bodies, strict=True):
         answer = result_of(body)
-        said = _plain(answer["prompt"] if tool == "context" else "\n".join(hit["text"] for hit in answer["hits"]))
+        said = answer["prompt"] if tool == "context" else "\n".join(hit["text"] for hit in answer["hits"])
         held.append(share_held([texts[name] for name in question.relevant], said))
         tokens.append(_count_tokens(tool, answer))
         if tokens[-1] > budget:
@@ -117,7 +117,7 @@ def _count_tokens(tool: str, answer: Mapping[str, Any]) -> int:
 
 def share_held(texts: Sequence[str], said: str) -> float:
     """The mean share of each text's sentences that were said, in characters."""
-    shares = []
+    shares, said = [], _plain(said)
     for text in texts:
         sentences = [_plain(each) for each in _SENTENCE.split(text) if each.strip()]
         shares.append(sum(len(each) for each in sentences if each in said) / sum(map(len, sentences)))
