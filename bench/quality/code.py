@@ -4,8 +4,8 @@
 classes with a docstring, some are drawn by the digest of their place; their docstrings are taken out of the files, and
 the first sentence of each is a question. It is answered by any piece of the definition. A docstring that says the name
 is no question. Asked through the stages of ``search`` with ``kinds = ["code"]``, in this process; beside it, over the
-same pieces, SQLite's own ranking, and counting words as ``grep -i`` would. And symbols drawn likewise are asked by name:
-"where is X defined".
+same pieces, SQLite's own ranking, and counting words as ``grep -i`` would. And symbols drawn likewise are asked by
+name: "where is X defined".
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def draw_questions(files: Sequence[SourceFile], most: int) -> tuple[list[Docstri
     for each in drawn[:most]:
         chosen.setdefault(each.path, []).append(each)
     asked = list[DocstringQuestion]()
-    stripped = {path: file for path, file in ((each.path, each) for each in files)}
+    stripped = {each.path: each for each in files}
     for path, several in chosen.items():
         data, questions = _strip(known[path], several)
         stripped[path] = SourceFile(path, data)
