@@ -46,11 +46,12 @@ class SourceFile:
         return self.data.decode("utf-8", "replace")
 
 
-def read_code_base(packages: Sequence[str], most: int) -> list[SourceFile]:
-    """Source files of JavaScript's packages and then of Python's, up to so many lines, without what a code base leaves
-    out. The same for the same versions."""
+def read_code_base(packages: Sequence[str], most: int, *, scripts: bool = True) -> list[SourceFile]:
+    """Source files of JavaScript's packages, unless ``scripts`` is false, and then of Python's, up to so many lines,
+    without what a code base leaves out. The same for the same versions."""
     found, lines = list[SourceFile](), 0
-    for file in _list_files(packages):
+    roots = [NODE] if scripts and NODE.is_dir() else []
+    for file in _list_files([*roots, *(PYTHON / name for name in packages)]):
         if lines >= most:
             break
         found.append(file)
@@ -58,9 +59,8 @@ def read_code_base(packages: Sequence[str], most: int) -> list[SourceFile]:
     return found
 
 
-def _list_files(packages: Sequence[str]) -> Iterator[SourceFile]:
-    scripts = [NODE] if NODE.is_dir() else []
-    for root in (*scripts, *(PYTHON / name for name in packages)):
+def _list_files(roots: Sequence[Path]) -> Iterator[SourceFile]:
+    for root in roots:
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root.parent).as_posix().removeprefix("node_modules/")
             if find_language(name) is None or why_excluded(name) or not path.is_file() or path.is_symlink():

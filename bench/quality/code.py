@@ -4,8 +4,8 @@
 classes with a docstring, some are drawn by the digest of their place; their docstrings are taken out of the files, and
 the first sentence of each is a question. It is answered by any piece of the definition. A docstring that says the name
 is no question. Asked through the stages of ``search`` with ``kinds = ["code"]``, in this process; beside it, over the
-same pieces, SQLite's own ranking, and counting words as ``grep -i`` would. And symbols drawn likewise are asked by
-name: "where is X defined".
+same pieces, SQLite's own ranking, and counting words as ``grep -i`` would. Symbols drawn likewise are asked by name:
+"where is X defined".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vaults.search.question import SearchMode, SearchRanking
     from vaults.vault import Vault
 
-LINES, QUICK_LINES = 80_000, 12_000
+LINES, QUICK_LINES = 60_000, 12_000
 QUESTIONS, DEFINITIONS = 250, 300
 DEPTH, SHORTEST = 10, 5
 FLOOR = 0.97
@@ -67,12 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0; 1 where definitions are found less often than they have to be."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.code", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small code base; no floor counts")
+    parser.add_argument("--lines", type=int, default=LINES, metavar="N", help="lines of the code base")
     parser.add_argument("--out", type=Path, default=OUT / "quality", metavar="DIR", help="where code.json goes")
     given = parser.parse_args(argv)
     from server.settings import export_environment
 
     export_environment()
-    files = code_bases.read_code_base(SMALL, QUICK_LINES if given.quick else LINES)
+    files = code_bases.read_code_base(SMALL, QUICK_LINES if given.quick else given.lines, scripts=False)
     asked, stripped = draw_questions(files, QUESTIONS)
     found, top = asyncio.run(_ask(stripped, asked))
     lines = sum(each.lines for each in stripped)
