@@ -269,19 +269,31 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HitRows:
-    """How hits are sent: with their links, the words that matched, and, of several vaults, with their vault."""
+    """How hits are sent: with their links, the words that matched, and, of several vaults, with their vault. Each is
+    worded and counted once."""
 
     linked: Mapping[str, LinkedNotes] = field(default_factory=dict)
     terms: tuple[str, ...] = ()
     several: bool = False
+    _made: dict[int, tuple[RankedHit, SearchHit]] = field(default_factory=dict)
+    _counted: dict[int, int] = field(default_factory=dict)
 
     def to_row(self, shown: RankedHit) -> SearchHit:
-        return _with_links(_to_hit(shown, self.terms, several=self.several), self.linked.get(shown.hit.id))
+        """A hit as it is sent."""
+        if (known := self._made.get(id(shown))) is not None:
+            return known[1]
+        row = _with_links(_to_hit(shown, self.terms, several=self.several), self.linked.get(shown.hit.id))
+        self._made[id(shown)] = (shown, row)  # with the hit, or another could come to have its id
+        return row
 
     def count_tokens(self, shown: RankedHit) -> int:
-        return token_counts.count_row(_HITS, self.to_row(shown))
+        """What a hit takes of the budget."""
+        row = self.to_row(shown)
+        if id(shown) not in self._counted:
+            self._counted[id(shown)] = token_counts.count_row(_HITS, row)
+        return self._counted[id(shown)]
 
 
 async def fit_hits(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> tuple[list[RankedHit], int]:
