@@ -110,7 +110,7 @@ async def store_code_base(vault: Vault, files: Sequence[SourceFile]) -> None:
 
     async def outline() -> None:
         for each in todo:
-            await ready.put((await vault.shared.parsers.outline(each.data, each.path), to_source(each)))
+            await ready.put((await vault.parsers.outline(each.data, each.path), to_source(each)))
 
     async def store() -> None:
         left = len(files)
@@ -176,7 +176,7 @@ async def _read_again(vault: Vault, files: Sequence[SourceFile]) -> list[tuple[f
     for each in some:
         changed = SourceFile(each.path, each.data + b"\n\n")
         began = time.perf_counter()
-        outline = await vault.shared.parsers.outline(changed.data, changed.path)
+        outline = await vault.parsers.outline(changed.data, changed.path)
         read = time.perf_counter()
         await _store(vault, [(outline, to_source(changed))])
         times.append((1000 * (read - began), 1000 * (time.perf_counter() - read)))

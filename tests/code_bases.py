@@ -40,11 +40,14 @@ SHOP: Mapping[str, str] = {
 """A code base in which names are passed on, taken twice, and called through their module."""
 
 
-async def store_files(vault: Vault, files: Mapping[str, str], actor: Actor = OWNER) -> dict[str, StoredDocument]:
+async def store_files(
+    vault: Vault, files: Mapping[str, str], actor: Actor = OWNER, *, private: bool = False
+) -> dict[str, StoredDocument]:
     """Have files stored, by path."""
-    pairs = [(outline_source(text, path), _source(path)) for path, text in files.items()]
+    pairs = [(outline_source(text, path), _source(path, private=private)) for path, text in files.items()]
     return dict(zip(files, await store_many(vault, actor, pairs), strict=True))
 
 
-def _source(path: str) -> DocumentSource:
-    return DocumentSource(name=path, uri=path, kind="code", collection="shop", modified_at=AT)
+def _source(path: str, *, private: bool) -> DocumentSource:
+    visibility = "private" if private else "shared"
+    return DocumentSource(name=path, uri=path, kind="code", collection="shop", modified_at=AT, visibility=visibility)

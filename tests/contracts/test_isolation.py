@@ -107,6 +107,8 @@ async def _canary(services: Services, vault: str) -> tuple[str, str]:
     ask = asker(services, Caller(local(f"seed-{vault}"), vault, Role.ADMIN, "http"))
     own = (await ask("remember", content=f"canary {vault}", thread="canary")).content["id"]
     other = (await ask("remember", content=f"second {vault}")).content["id"]
+    async with services.pool.lease(services.registry_cache.entry(vault)) as held:
+        await store_files(held, {"canary.py": f"def canary():\n    return '{vault}'\n"})
     put(folder(services.data, vault), {"canary.md": f"canary {vault}\n", "beside.md": "beside\n"})
     return own, other
 

@@ -55,6 +55,10 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"action": "list", "limit": 100}, {"action": "list", "kind": "memory"}, {"action": "list", "kind": "prospect"},
         {"action": "list", "contains": "Zebulon"},
     ),
+    "code": (
+        {"name": "Pilot"}, {"name": "sell"}, {"action": "callers", "name": "open_harbour"},
+        {"action": "references", "name": "Pilot"}, {"action": "impact", "path": "quay.py", "depth": 3},
+    ),
     "collections": ({"action": "list"},),
     "ingest": ({"action": "list", "listed": "transcript"}, {"action": "list", "words": "sale"}),
     "links": ({"action": "suggest", "text": "Zebulon Quagmire saw the Orion in the harbour"},),

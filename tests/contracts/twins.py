@@ -13,8 +13,10 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import CallOutcome
 from server.services import Services
+from tests.code_bases import store_files
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, indexed, put, settled
+from vaults.domain.actors import Actor
 
 TWINS = ("left", "right")
 
@@ -73,6 +75,12 @@ HIDDEN_TALK = {
 }  # fmt: skip
 
 
+CODE = {"quay.py": "def open_harbour():\n    return 9\n\n\nclass Pilot:\n    def wait(self):\n        open_harbour()\n"}
+HIDDEN_CODE = {
+    "sale.py": "from quay import Pilot, open_harbour\n\n\nclass Pilot:\n    pass\n\n\ndef sell():\n    open_harbour()\n"
+}
+
+
 @dataclass(frozen=True)
 class Twin:
     """One of the two: an admin's and a reader's door to it, and the ids of two memories both see and of one neither
@@ -119,6 +127,9 @@ async def twin(services: Services, vault: str) -> Twin:
         assert pushed.content["counts"] == {"document": {"stored": 1}}, pushed.text
         assert (await who("imports", action="end", run=pushed.content["run"])).ok
     async with services.pool.lease(services.registry_cache.entry(vault)) as held:
+        await store_files(held, CODE)
+        hidden_code = {"none.py": "x = 1\n"} if vault == TWINS[0] else HIDDEN_CODE
+        await store_files(held, hidden_code, Actor("local|bob", "bob"), private=True)
         await held.background.wait()  # vectors: how many are owed is told
     return Twin(ann, await _grant(services, "cat", vault, Role.READER), ids[0], ids[1], hidden[0])
 

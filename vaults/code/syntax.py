@@ -7,13 +7,13 @@ end.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from vaults.code.code_outline import CodeImport, CodeReference, CodeSymbol, ReferenceKind, SymbolKind
 from vaults.code.comments import LeadingLines, read_leading, summarise_docstring
+from vaults.code.definitions import MAX_SYMBOLS, FoundDefinition, PlaceIndex, nest_definitions
 from vaults.code.grammars import LoadedGrammar, is_garbled, parse_source, query_names, query_structure
 from vaults.code.languages import SourceLanguage
 
@@ -26,13 +26,9 @@ MAX_QUALIFIER = 100
 UNKNOWN = "?"
 """Before the dot: something that has no name."""
 
-MAX_DEPTH = 16
-"""Symbols in symbols. What is deeper is no symbol of its own, so that names cannot grow with the file."""
-
-MAX_SYMBOLS, MAX_REFERENCES, MAX_IMPORTS = 20_000, 100_000, 5_000
+MAX_REFERENCES, MAX_IMPORTS = 100_000, 5_000
 """Of one file."""
 
-_HOLDERS = frozenset({"class", "interface", "enum"})
 _SYMBOL, _SCOPE = "symbol.", "scope."
 _REFERENCES: tuple[tuple[str, ReferenceKind], ...] = (("call", "call"), ("inherit", "inherit"), ("member", "use"))
 _QUALIFIER = re.compile(r"[\w.:$@>\\-]+")
@@ -52,31 +48,12 @@ class SyntaxFindings:
 
 
 @dataclass(slots=True)
-class _Definition:
-    """A symbol, or a scope that only qualifies names, as found: bytes from ``start`` to ``end``."""
-
-    start: int
-    end: int
-    node: Any
-    top: int  # its first row, decorators counted in
-    row: int  # where its name stands
-    name: str
-    of: str
-    kind: str
-    rank: int
-    is_scope: bool
-    number: int | None = None
-    parent: int | None = None
-    qualified: str = ""
-
-
-@dataclass(slots=True)
 class _Found:
     """Nodes by what they are, as the query gave them. Text is cut from ``source``: a node copies all of its own, and a
     chain of calls holds every shorter one."""
 
     source: bytes
-    definitions: dict[tuple[int, bool], _Definition] = field(default_factory=dict)
+    definitions: dict[tuple[int, bool], FoundDefinition] = field(default_factory=dict)
     docs: list[Any] = field(default_factory=list)
     references: list[tuple[int, Any, str, ReferenceKind]] = field(default_factory=list)
     members: list[tuple[int, Any, str]] = field(default_factory=list)
@@ -102,9 +79,9 @@ def read_syntax(
         _sort_match(found, pattern, captures, language)
     found.imports += found.plain_imports.values()
     found.imports.sort(key=lambda each: each.line)
-    kept = _nest(sorted(found.definitions.values(), key=lambda each: (each.start, -each.end, each.rank)))
+    kept = nest_definitions(sorted(found.definitions.values(), key=lambda each: (each.start, -each.end, each.rank)))
     symbols = _to_symbols(found, kept, lines, language)
-    places = _PlaceIndex(kept)
+    places = PlaceIndex(kept)
     references = list(_to_references(found, places, _find_names(found, symbols, root, grammar)))
     return SyntaxFindings(
         symbols,
@@ -144,7 +121,7 @@ def _add_definition(found: _Found, pattern: int, captures: dict[str, list[Any]],
     if not name or "\n" in name or (" " in name and not name.startswith("operator")):
         return
     outer = _with_wrappers(node, language)
-    found.definitions[key] = _Definition(
+    found.definitions[key] = FoundDefinition(
         start=outer.start_byte,
         end=node.end_byte,
         node=node,
@@ -203,35 +180,10 @@ def _read_statement(text: str, line: int) -> Iterator[CodeImport]:
                 yield CodeImport(module, "*" if name in ("_", "*") else name, alias.strip(), line)
 
 
-def _nest(definitions: Sequence[_Definition]) -> list[_Definition]:
-    """Those that are not too deep, each with its qualified name, in order of place; symbols get numbers."""
-    kept: list[_Definition] = []
-    open_: list[_Definition] = []
-    symbols = 0
-    by_name: dict[str, int] = {}
-    for each in definitions:
-        while open_ and (open_[-1].end <= each.start or (open_[-1].start, open_[-1].end) == (each.start, each.end)):
-            open_.pop()  # names that share a statement do not stand in each other
-        if len(open_) >= MAX_DEPTH or symbols >= MAX_SYMBOLS:
-            continue
-        holder = open_[-1] if open_ else None
-        above = ".".join(filter(None, (holder.qualified if holder else "", each.of)))
-        each.qualified = f"{above}.{each.name}" if above else each.name
-        each.parent = by_name.get(above) if above else None
-        if each.kind == "function" and (each.of or (holder is not None and holder.kind in _HOLDERS)):
-            each.kind = "method"
-        if not each.is_scope:
-            each.number, symbols = symbols, symbols + 1
-            by_name.setdefault(each.qualified, each.number)
-        kept.append(each)
-        open_.append(each)
-    return kept
-
-
 def _to_symbols(
-    found: _Found, kept: Sequence[_Definition], lines: Sequence[str], language: SourceLanguage
+    found: _Found, kept: Sequence[FoundDefinition], lines: Sequence[str], language: SourceLanguage
 ) -> tuple[CodeSymbol, ...]:
-    places = _PlaceIndex(kept)
+    places = PlaceIndex(kept)
     said = {places.find(node.start_byte): node for node in reversed(found.docs)}
     kept_rows = {each.number: each.top for each in kept}
     symbols = []
@@ -279,34 +231,6 @@ def _read_signature(found: _Found, node: Any) -> str:
     return short if len(short) <= MAX_SIGNATURE else f"{short[: MAX_SIGNATURE - 1]}…"
 
 
-class _PlaceIndex:
-    """Which symbol a byte stands in: the innermost one."""
-
-    def __init__(self, kept: Sequence[_Definition]) -> None:
-        """From definitions in order of place, each inside the last one that is still open or after it."""
-        edges: list[tuple[int, int | None]] = []
-        open_: list[_Definition] = []
-        for each in (one for one in kept if one.number is not None):
-            _close(open_, edges, each.start)
-            edges.append((each.start, each.number))
-            open_.append(each)
-        _close(open_, edges, None)
-        self._starts = [start for start, _ in edges]
-        self._numbers = [number for _, number in edges]
-
-    def find(self, byte: int) -> int | None:
-        """The number of the symbol; None: it stands in none."""
-        place = bisect_right(self._starts, byte) - 1
-        return self._numbers[place] if place >= 0 else None
-
-
-def _close(open_: list[_Definition], edges: list[tuple[int, int | None]], before: int | None) -> None:
-    """End those that end before a byte; what they stood in goes on."""
-    while open_ and (before is None or open_[-1].end <= before):
-        ended = open_.pop()
-        edges.append((ended.end, open_[-1].number if open_ else None))
-
-
 def _find_names(
     found: _Found, symbols: Sequence[CodeSymbol], root: Any, grammar: LoadedGrammar
 ) -> list[tuple[int, Any, str]]:
@@ -330,9 +254,7 @@ def _bound_name(each: CodeImport) -> str:
     return each.alias or each.name or _SEPARATORS.split(each.module.rpartition("/")[2])[-1]
 
 
-def _to_references(
-    found: _Found, places: _PlaceIndex, names: Sequence[tuple[int, Any, str]]
-) -> Iterator[CodeReference]:
+def _to_references(found: _Found, places: PlaceIndex, names: Sequence[tuple[int, Any, str]]) -> Iterator[CodeReference]:
     everything = [*found.references, *((start, node, on, "use") for start, node, on in names)]
     seen: set[tuple[str, str, str, int]] = set()
     importing = {each.line for each in found.imports}

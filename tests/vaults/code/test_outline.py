@@ -1,6 +1,7 @@
 """What a source file defines, names and imports is known in each language, and whatever it holds it is covered whole.
 
-Covers vaults.code.syntax, vaults.code.chunks, vaults.code.line_cuts, vaults.code.grammars, vaults.code.comments,
+Covers vaults.code.syntax, vaults.code.definitions, vaults.code.chunks, vaults.code.line_cuts, vaults.code.grammars,
+vaults.code.comments,
 vaults.code.code_outline.
 """
 

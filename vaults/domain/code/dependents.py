@@ -9,6 +9,7 @@ from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.code import resolution
 from vaults.domain.code.code_answers import CodePlaceRow, to_place_row
+from vaults.domain.code.import_reach import MAX_ROWS
 from vaults.domain.code.module_paths import fits, last_word
 from vaults.domain.code.symbol_lookup import (
     VISIBLE,
@@ -123,7 +124,7 @@ def _read_importers(tx: Reader, actor: Actor, module: str, known: Collection[int
         " JOIN documents d ON d.seq = i.document JOIN code_files f ON f.document = i.document"
         f" WHERE {VISIBLE} AND (i.stem = :stem OR i.name = :stem) GROUP BY i.document, i.module, i.name"
         " ORDER BY d.uri LIMIT :most",
-        {"viewer": actor.identity, "stem": stem, "most": resolution.MAX_ROWS},
+        {"viewer": actor.identity, "stem": stem, "most": MAX_ROWS},
     )
     found: dict[int, _Importer] = {}
     for document, target, name, line, uri, document_id, own in rows:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from vaults.code.code_outline import CodeOutline
+from vaults.code.languages import PLAIN
 from vaults.db.sql import Reader, Writer
 from vaults.domain.code import code_rows
 from vaults.domain.code.intake import store_code
 from vaults.domain.code.symbol_lookup import read_text
-from vaults.errors import Overloaded, StrongroomError
+from vaults.errors import Overloaded
 from vaults.formats.parsed_document import ParseFailed
 from vaults.vault import Vault
 
 PAGE = 50
+
+TURN_S = 1.0
+"""Seconds until a worker is asked again, where too many files wait."""
 
 
 async def rebuild_code(vault: Vault, *, all_of_it: bool = True) -> int:
@@ -53,7 +59,10 @@ def _read_source(tx: Reader, seq: int) -> tuple[str, str, str] | None:
 
 async def _outline(vault: Vault, text: str, path: str) -> CodeOutline:
     """What a file defines; nothing where it cannot be read any more: its text is found all the same."""
-    try:
-        return await vault.parsers.outline(text.encode(), path)
-    except (ParseFailed, Overloaded, StrongroomError):
-        return CodeOutline("text", False, text.count("\n") + 1, ())
+    while True:
+        try:
+            return await vault.parsers.outline(text.encode(), path)
+        except Overloaded:
+            await asyncio.sleep(TURN_S)
+        except ParseFailed:
+            return CodeOutline(PLAIN, False, text.count("\n") + 1, ())

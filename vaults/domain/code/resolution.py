@@ -7,7 +7,6 @@ has it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,22 +14,16 @@ from typing import Literal
 from vaults.code.languages import BY_NAME
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
+from vaults.domain.code.import_reach import MAX_ROWS, MEMBERS, ImportReach, read_bound_names, read_reach
 from vaults.domain.code.module_paths import fits, last_word
 from vaults.domain.code.symbol_lookup import VISIBLE, StoredSymbol, read_symbols
 
 Sureness = Literal["exact", "import", "name"]
 
-MAX_ROWS = 20_000
-"""References of a name, and imports, that are looked at."""
-
 MAX_DEFINITIONS = 50
 """Definitions of one name among which a reference is looked for."""
 
-ROUNDS = 3
-"""Files through which a name may be passed on."""
-
 _OWN = frozenset({"self", "this", "cls", "super", "Self", "static", "parent", "@", "$this", "base", "me"})
-_MEMBERS = frozenset({"method", "field"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +62,6 @@ class ResolvedPlaces:
     truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _ImportRow:
-    document: int
-    module: str
-    name: str
-    alias: str
-
-    @property
-    def bound(self) -> str:
-        """What it is called in its file."""
-        return self.alias or self.name or last_word(self.module)
-
-
-@dataclass(slots=True)
-class _Reach:
-    """By which names files know a definition, by document: the symbol itself, its module, and the class it is in."""
-
-    symbol: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-    module: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-    holder: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-
 def resolve(tx: Reader, actor: Actor, definitions: Sequence[StoredSymbol], kinds: Collection[str]) -> ResolvedPlaces:
     """The places of these ``kinds`` that mean one of the definitions, all of one name, in order of file and line."""
     found = ResolvedPlaces()
@@ -98,11 +69,12 @@ def resolve(tx: Reader, actor: Actor, definitions: Sequence[StoredSymbol], kinds
         return found
     name = definitions[0].name
     others = _count_definitions(tx, actor, name)
-    reaches = {each.key: _read_reach(tx, actor, each) for each in definitions[:MAX_DEFINITIONS]}
+    reaches = {each.key: read_reach(tx, actor, each) for each in definitions[:MAX_DEFINITIONS]}
     aliases = {bound for reach in reaches.values() for names in reach.symbol.values() for bound in names}
     places = _read_places(tx, actor, {name, *sorted(aliases)[:50]}, kinds)
     found.truncated = len(places) >= MAX_ROWS or len(definitions) > MAX_DEFINITIONS
-    elsewhere = _read_other_imports(tx, places, reaches)
+    known = {document for reach in reaches.values() for document in (*reach.module, *reach.holder)}
+    elsewhere = read_bound_names(tx, {place.document for place in places if place.on} - known)
     for place in places:
         meant = _choose(place, definitions[:MAX_DEFINITIONS], reaches, elsewhere, alone=others == 1)
         if isinstance(meant, ResolvedPlace):
@@ -122,7 +94,7 @@ def read_holders(tx: Reader, found: Sequence[ResolvedPlace]) -> dict[tuple[int, 
 def _choose(
     place: NamedPlace,
     definitions: Sequence[StoredSymbol],
-    reaches: Mapping[tuple[int, int], _Reach],
+    reaches: Mapping[tuple[int, int], ImportReach],
     elsewhere: Mapping[int, set[str]],
     *,
     alone: bool,
@@ -142,7 +114,7 @@ def _choose(
     return ResolvedPlace(place, definitions[0], "name") if alone else True
 
 
-def _judge(place: NamedPlace, meant: StoredSymbol, reach: _Reach) -> Sureness | None:
+def _judge(place: NamedPlace, meant: StoredSymbol, reach: ImportReach) -> Sureness | None:
     """How sure it is that a place means a definition, by the file both are in, or what its file imports."""
     path = place.on.replace("::", "/").replace(".", "/").replace("\\", "/")
     own = last_word(path)
@@ -157,14 +129,14 @@ def _judge(place: NamedPlace, meant: StoredSymbol, reach: _Reach) -> Sureness | 
     modules, holders = reach.module.get(place.document, ()), reach.holder.get(place.document, ())
     if own in modules or place.on in modules or own in holders or ("/" in path and fits(path, meant.module)):
         return "import"
-    return "import" if meant.kind in _MEMBERS and holders and own not in _OWN else None
+    return "import" if meant.kind in MEMBERS and holders and own not in _OWN else None
 
 
 def _is_of_file(place: NamedPlace, meant: StoredSymbol, own: str) -> bool:
     """Whether a name in the definition's own file means it."""
     if not place.on:
-        return meant.kind not in _MEMBERS or not _is_explicit(place.language)
-    if meant.kind in _MEMBERS:
+        return meant.kind not in MEMBERS or not _is_explicit(place.language)
+    if meant.kind in MEMBERS:
         return own in _OWN or own == meant.holder
     return own == meant.holder or own == last_word(meant.module)
 
@@ -173,11 +145,11 @@ def _is_possible(place: NamedPlace, meant: StoredSymbol, elsewhere: Mapping[int,
     """Whether nothing speaks against a definition of that name: a bare name has to be imported in some languages, and
     what stands before the dot may be known as something else."""
     if not place.on:
-        return not _is_explicit(place.language) and meant.kind not in _MEMBERS
+        return not _is_explicit(place.language) and meant.kind not in MEMBERS
     first = place.on.replace("::", ".").replace("\\", ".").split(".")[0]
     if first in elsewhere.get(place.document, ()):
         return False
-    return meant.kind in _MEMBERS
+    return meant.kind in MEMBERS
 
 
 def _is_explicit(language: str) -> bool:
@@ -193,66 +165,6 @@ def _count_definitions(tx: Reader, actor: Actor, name: str) -> int:
             {"viewer": actor.identity, "folded": name.lower(), "name": name},
         )
     )
-
-
-def _read_reach(tx: Reader, actor: Actor, meant: StoredSymbol) -> _Reach:
-    """Who imports a definition, also through files that pass it on."""
-    reach, modules = _Reach(), {meant.document: meant.module}
-    wanted = meant.holder if meant.kind in _MEMBERS and meant.holder else meant.name
-    rows = _read_imports(tx, actor, wanted, sorted({last_word(meant.module)}))
-    for _ in range(ROUNDS):
-        passed = [each for each in rows if each.name in (wanted, "*") and each.document not in modules]
-        new = {each.document for each in passed if any(fits(each.module, module) for module in modules.values())}
-        if not new:
-            break
-        modules |= _read_modules(tx, new)
-    for each in rows:
-        if each.document == meant.document:
-            continue
-        for module in modules.values():
-            _note(reach, each, module, wanted, meant)
-    return reach
-
-
-def _note(reach: _Reach, each: _ImportRow, module: str, wanted: str, meant: StoredSymbol) -> None:
-    """Note what an import makes known of a module that has the definition."""
-    if each.name in (wanted, "*") and fits(each.module, module):
-        known = reach.holder if wanted != meant.name else reach.symbol
-        known[each.document].add(each.alias or wanted)
-    elif each.name and fits(f"{each.module}/{each.name}", module):
-        reach.module[each.document].add(each.bound)
-        if each.name == wanted:  # a file named as what it holds, as in Java
-            reach.symbol[each.document].add(each.bound)
-    elif not each.name and fits(each.module, module):
-        reach.module[each.document] |= {each.bound, each.module.replace("/", ".")}
-        if not _names_module(each):
-            reach.symbol[each.document].add(meant.name)
-
-
-def _names_module(each: _ImportRow) -> bool:
-    """Whether what is imported is named before a dot: not so a header, which makes all it holds known."""
-    return "." not in last_word(each.module)
-
-
-def _read_imports(tx: Reader, actor: Actor, name: str, stems: Sequence[str]) -> list[_ImportRow]:
-    """Imports of a name, and of whatever a module of these last words could be."""
-    rows: dict[tuple[object, ...], _ImportRow] = {}
-    for column, value in (("name", name), *(("stem", stem) for stem in stems), *(("name", stem) for stem in stems)):
-        found = tx.all(
-            "SELECT i.document, i.number, i.module, i.name, i.alias FROM code_imports i"
-            f" JOIN documents d ON d.seq = i.document WHERE {VISIBLE} AND i.{column} = :value LIMIT :most",
-            {"viewer": actor.identity, "value": value, "most": MAX_ROWS},
-        )
-        rows.update(
-            ((document, number), _ImportRow(document, module, taken, alias))
-            for document, number, module, taken, alias in found
-        )
-    return list(rows.values())
-
-
-def _read_modules(tx: Reader, documents: Collection[int]) -> dict[int, str]:
-    numbers = ", ".join(str(int(each)) for each in sorted(documents)[:500])
-    return dict(tx.all(f"SELECT document, module FROM code_files WHERE document IN ({numbers})"))
 
 
 def _read_places(tx: Reader, actor: Actor, names: Collection[str], kinds: Collection[str]) -> list[NamedPlace]:
@@ -272,20 +184,3 @@ def read_places_of(tx: Reader, actor: Actor, name: str) -> Iterator[NamedPlace]:
     )
     for document, number, found, on, kind, within, lines, *rest in rows:
         yield NamedPlace(document, number, found, on, kind, within, tuple(map(int, lines.split())), *rest)
-
-
-def _read_other_imports(
-    tx: Reader, places: Sequence[NamedPlace], reaches: Mapping[tuple[int, int], _Reach]
-) -> dict[int, set[str]]:
-    """What files that name something know by import as something else, by document."""
-    known = {document for reach in reaches.values() for document in (*reach.module, *reach.holder)}
-    open_ = sorted({place.document for place in places if place.on} - known)
-    bound: defaultdict[int, set[str]] = defaultdict(set)
-    for start in range(0, min(len(open_), MAX_ROWS), 500):
-        numbers = ", ".join(str(int(each)) for each in open_[start : start + 500])
-        rows = tx.all(f"SELECT document, module, name, alias FROM code_imports WHERE document IN ({numbers})")
-        for row in rows:
-            bound[row[0]].add(_ImportRow(*row).bound)
-            if not row[2] and not row[3]:  # ``import a.b`` makes ``a`` known
-                bound[row[0]].add(row[1].partition("/")[0])
-    return bound

@@ -1,6 +1,7 @@
 """Definitions, references, callers and dependents of a code base, each as sure as it can be.
 
 Covers vaults.domain.code.code_questions, vaults.domain.code.code_answers, vaults.domain.code.resolution,
+vaults.domain.code.import_reach,
 vaults.domain.code.dependents, vaults.domain.code.symbol_search, vaults.domain.code.symbol_lookup, server.tools.code.
 """
 
@@ -175,9 +176,7 @@ async def test_two_symbols_of_one_name_in_a_file_have_ids_of_their_own(vault: Va
 async def test_private_code_is_its_owners_alone(vault: Vault, services: Services) -> None:
     ann, bob = await person(services, "ann"), await person(services, "bob")
     text = "from shop.prices import find_price\n\n\ndef secretPlan():\n    find_price(1)\n"
-    stored = await store_files(vault, {"mine.py": text}, Actor("local|ann", "ann"))
-    private = "UPDATE documents SET visibility = 'private' WHERE id = :id"
-    await vault.db.write(lambda tx: tx.run(private, {"id": stored["mine.py"].id}))
+    stored = await store_files(vault, {"mine.py": text}, Actor("local|ann", "ann"), private=True)
     for who, sees in ((ann, True), (bob, False)):
         assert bool((await who("code", name="secretPlan")).content.get("symbols")) is sees
         assert ((await who("code", action="outline", path="mine.py")).code == "not_found") is not sees
