@@ -297,7 +297,7 @@ def _make_shared(
         expander=expander,
         pool=threads,
         observer=observer,
-        run_while_open=(sync_loop.run_sync_loop, follow_loop.follow_collections),
+        run_while_open=(sync_loop.keep_in_sync, follow_loop.keep_following),
         recover_on_open=recovery.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from vaults.db.lease import Lease
@@ -13,11 +14,25 @@ BoundTask: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 """Work on one vault, which it knows already."""
 
 
+def has_no_more_to_do() -> bool:
+    """The default: what returned is not begun again."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class LastingTask:
+    """Work that lasts as long as the vault is open. It may return for want of anything to do; ``is_wanted``, which may
+    not wait, then says whether it is to begin again."""
+
+    run: BoundTask
+    is_wanted: Callable[[], bool] = has_no_more_to_do
+
+
 class BackgroundWork:
     """``run_due`` does all that is due and ends; those of ``run_while_open`` last, each in a task of its own. They run
     only in the process that holds the lease; the follow-up of a call runs in any."""
 
-    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: Sequence[BoundTask] = ()) -> None:
+    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: Sequence[LastingTask] = ()) -> None:
         self._lease = lease
         self._run_due = run_due
         self._run_while_open = tuple(run_while_open)
@@ -54,13 +69,13 @@ class BackgroundWork:
         self._timer = asyncio.get_running_loop().call_later(seconds, self.start)
 
     def resume_lasting_tasks(self) -> None:
-        """Run the lasting tasks, if this process has or gets the lease. One that returned has nothing more to do; one
-        that failed is started again."""
-        for number, run in enumerate(self._run_while_open):
+        """Run the lasting tasks, if this process has or gets the lease. One that returned is begun again if it is
+        wanted; one that failed always."""
+        for number, task in enumerate(self._run_while_open):
             known = self.lasting_tasks.get(number)
-            idle = known is None or (known.done() and _has_failed(known))
+            idle = known is None or (known.done() and (_has_failed(known) or task.is_wanted()))
             if idle and self._lease.try_acquire():
-                self.lasting_tasks[number] = asyncio.create_task(run(), name="vault-lasting-task")
+                self.lasting_tasks[number] = asyncio.create_task(task.run(), name="vault-lasting-task")
 
     def run_follow_up(self, work: BoundTask) -> None:
         """Finish something soon after a call; dropped while other such work runs."""

@@ -301,18 +301,24 @@ class VaultPool:
         if rested:
             await run_in(self._shared.pool, heap.trim)
         await self._keep_budget()
+        await self._resume_work()
+        self._tell_figures()
+
+    async def _resume_work(self) -> None:
+        """Have open vaults go on with what they do for themselves, and put aside one that was found damaged."""
         pending = 0
         for slot in list(self._slots.values()):
             if _is_open(slot) and database_checks.is_marked_damaged(slot.opening.result().db.path):
                 self._quarantine_vault(slot.opening.result().name, damaged_error())
                 continue
-            if _is_open(slot) and not slot.is_resting:
-                slot.opening.result().background.resume_lasting_tasks()
+            if not _is_open(slot):
+                continue
+            slot.opening.result().background.resume_lasting_tasks()
+            if not slot.is_resting:
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
         self._shared.observer.on_missing_vectors(pending)
-        self._tell_figures()
 
     def _tell_figures(self) -> None:
         figures = live_status.combine_figures([slot.figures for slot in self._slots.values()])

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +17,7 @@ from vaults import clock, database_checks
 from vaults.activity_log import access_counts
 from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
-from vaults.background_work import BackgroundWork
+from vaults.background_work import BackgroundWork, LastingTask
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
@@ -117,8 +116,8 @@ class SharedResources:
     pool: Executor
     observer: Observer
     background_jobs: tuple[BackgroundJob, ...] = ()
-    run_while_open: tuple[VaultTask, ...] = ()
-    """Last as long as a vault is open, in the process that holds its lease."""
+    run_while_open: tuple[Callable[[Vault], LastingTask], ...] = ()
+    """Last as long as a vault is open, in the process that holds its lease; made for each vault that is opened."""
     jobs_of_vault: tuple[Callable[[Vault], BackgroundJob], ...] = ()
     """Jobs that need to know whose they are to say whether they are due; made for each vault that is opened."""
     plan_size: Callable[[str], int | None] = lambda _: None
@@ -180,7 +179,7 @@ class Vault:
             rerank=shared.rerank,
             expansion=shared.expansion,
         )
-        lasting = [partial(run, self) for run in shared.run_while_open]
+        lasting = [make(self) for make in shared.run_while_open]
         self.background = BackgroundWork(self.lease, self._run_due_work, lasting)
         self._jobs = (*shared.background_jobs, *(make(self) for make in shared.jobs_of_vault))
         self._model: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,16 +40,46 @@ def ask(judged: JudgedSet, port: int, token: str, run: str) -> AnsweredRun:
         for question in judged.questions
     ]
     driven = wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 24))
-    turns = name_turns(judged) if judged.task.as_transcripts else {}
-    ranked = {}
-    for question, body in zip(judged.questions, driven.bodies, strict=True):
-        answer = result_of(body)
+    answers = [result_of(body) for body in driven.bodies]
+    for question, answer in zip(judged.questions, answers, strict=True):
         if answer["mode_used"] != MODES[run] or answer.get("truncated"):
             how = "cut short" if answer.get("truncated") else f"answered by {answer['mode_used']}"
             raise RuntimeError(f"question {question.id} of {judged.task.name}, run {run}: {how}")
-        names = (name for hit in answer["hits"] for name in hit_names(hit, judged, turns, question.vault))
-        ranked[question.id] = list(dict.fromkeys(names))[:DEPTH]
+    if judged.task.as_transcripts:
+        named = _rank_turns(judged, port, token, run, answers)
+    else:
+        named = ([hit_name(hit, judged) for hit in answer["hits"]] for answer in answers)
+    ranked = {
+        question.id: list(dict.fromkeys(names))[:DEPTH] for question, names in zip(judged.questions, named, strict=True)
+    }
     return AnsweredRun(ranked, p50(driven.seconds))
+
+
+def _rank_turns(
+    judged: JudgedSet, port: int, token: str, run: str, answers: Sequence[Mapping[str, Any]]
+) -> Iterator[list[str]]:
+    """The turns that were found, each at its own place: a hit shows neighbours together, ``explain`` lists them as they
+    rank."""
+    requests = [
+        VaultEndpoint(port, question.vault, token).call(
+            "explain", {**_arguments(question.text, judged, run), "candidates": 1, "budget_tokens": 50}
+        )
+        for question in judged.questions
+    ]
+    turns = name_turns(judged)
+    bodies = wire.drive(RequestLoad(port, CLIENTS, requests, 1 << 24)).bodies
+    for question, answer, body in zip(judged.questions, answers, bodies, strict=True):
+        yield name_returned(result_of(body)["returned"], answer["hits"], turns, question.vault)
+
+
+def name_returned(
+    returned: Sequence[str], hits: Sequence[Mapping[str, Any]], turns: TurnNames, vault: str
+) -> list[str]:
+    """The ids the set knows turns by, as they rank: of each reference all turns that share its passage. ``hits`` tell
+    when each transcript was."""
+    times = {hit["parent"]: hit["occurred_at"] for hit in hits}
+    found = [ref.rpartition("#") for ref in returned]
+    return [name for parent, _, place in found for name in turns[vault, times[parent], int(place)]]
 
 
 def warm(port: int, token: str, vault: str) -> None:
@@ -63,11 +93,9 @@ def warm(port: int, token: str, vault: str) -> None:
             time.sleep(GLANCE_S)
 
 
-def hit_names(hit: Mapping[str, Any], judged: JudgedSet, turns: TurnNames, vault: str) -> list[str]:
-    """The ids the set knows a hit by: one, or those of all turns that it shows."""
-    if judged.task.as_transcripts:
-        return turns[vault, hit["occurred_at"], hit["position"]]
-    return [str(hit["parent"] if judged.task.by_parent else hit["external_id"])]
+def hit_name(hit: Mapping[str, Any], judged: JudgedSet) -> str:
+    """The id the set knows a hit by."""
+    return str(hit["parent"] if judged.task.by_parent else hit["external_id"])
 
 
 def _arguments(query: str, judged: JudgedSet, run: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Goal:
 class JudgedTask:
     """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
     and found by their turns. ``as_transcripts``: whole sessions are stored and searched as transcripts, of people by
-    their names, or harvested as if one of them were an agent."""
+    their names, or harvested as if one of them were an agent. ``as_pages``: texts are sections of longer ones."""
 
     name: str
     title: str
@@ -40,6 +40,7 @@ class JudgedTask:
     qrels: str = "qrels.tsv"
     by_parent: bool = False
     as_transcripts: Literal["people", "agent"] | None = None
+    as_pages: Literal["documents", "notes"] | None = None
 
 
 TASKS = (

@@ -21,6 +21,7 @@ from typing import Any
 
 from bench import data_folders, servers, wire
 from bench.data_folders import DataFolder
+from bench.quality.as_pages import count_pages, push_pages
 from bench.quality.as_transcripts import push_transcripts
 from bench.quality.sets import JudgedDocument, JudgedSet, JudgedTask
 from bench.run import ROOT
@@ -39,6 +40,8 @@ SOURCES = (
     "vaults/index/*.py",
     "vaults/domain/documents/*.py",
     "vaults/transcripts/*.py",
+    "vaults/domain/notes/index/*.py",
+    "vaults/markdown/*.py",
 )
 READERS = {
     "vaults/domain/import_export": {"exports"},
@@ -130,17 +133,20 @@ def _store(kept: Path, judged: JudgedSet, flags: Mapping[str, Any]) -> None:
 
 def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
-    for vault in judged.vaults if judged.task.as_transcripts else ():
+    task = judged.task
+    push = push_transcripts if task.as_transcripts else push_pages if task.as_pages else None
+    for vault in judged.vaults if push else ():
         endpoint = VaultEndpoint(server.port, vault, token)
-        push_transcripts(endpoint, judged.task, [document for document in judged.documents if document.vault == vault])
-    for start in range(0, 0 if judged.task.as_transcripts else count, BATCH):
+        push(endpoint, task, [document for document in judged.documents if document.vault == vault])
+    for start in range(0, 0 if push else count, BATCH):
         some = judged.documents[start : start + BATCH]
         _print_progress(f"{judged.task.store}: storing, {start:,} of {count:,}")
         _remember(server.port, token, some)
     for vault in judged.vaults:
         stored = _wait_for_vectors(VaultEndpoint(server.port, vault, token), judged.task)
         here = [document for document in judged.documents if document.vault == vault]
-        expected = len({document.parent for document in here} if judged.task.as_transcripts else here)
+        expected = len({document.parent for document in here} if task.as_transcripts else here)
+        expected = count_pages(here) if task.as_pages else expected
         if stored != expected:
             raise RuntimeError(f"{vault} holds {stored} of {expected} documents")
     took = time.perf_counter() - began
@@ -166,11 +172,18 @@ def _wait_for_vectors(endpoint: VaultEndpoint, task: JudgedTask) -> int:
             status = result_of(line.ask(endpoint.call("status", {})))
             pending = status["embedding"]["pending"]
             if pending == 0:
-                counted = status["documents"]["transcripts"] if task.as_transcripts else status["memories"]["living"]
-                return int(counted)
+                return _count_stored(status, task)
             _print_progress(f"{endpoint.vault}: {pending:,} texts without a vector yet")
             time.sleep(GLANCE_S)
     raise RuntimeError(f"{endpoint.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
+
+
+def _count_stored(status: Mapping[str, Any], task: JudgedTask) -> int:
+    if task.as_pages == "notes":
+        return int(status["notes"]["notes"])
+    if task.as_pages == "documents":
+        return int(status["documents"]["documents"])
+    return int(status["documents"]["transcripts"] if task.as_transcripts else status["memories"]["living"])
 
 
 def _forget_old(kept: Path) -> None:

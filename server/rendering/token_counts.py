@@ -79,3 +79,9 @@ async def count_fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequenc
     if sum(map(len, written)) <= CHARACTERS_PER_TOKEN * left:
         return len(written)
     return await token_budget.count_within(pool, written, left)
+
+
+def count_row(adapter: TypeAdapter[Any], row: Any) -> int:
+    """Tokens of one row as it is sent, and of what parts it from the next. ``adapter`` serializes a list of rows."""
+    [written] = map(serialize, prune(dump(adapter, [row])))
+    return TOKEN_COUNTS.of(written) + SEPARATOR

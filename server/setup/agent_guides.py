@@ -90,7 +90,7 @@ This file is written by `strongroom init`; changes to it are lost. Put your own 
     tool_clause("; `handoff_create` when somebody else goes on", "handoff_create"),
     tool_clause(".", "session_save"),
     tool_clause(
-        "\n- Leave out: secrets, tokens, personal data, what the code or its commits say already.",
+        "\n- Leave out: secrets, tokens, personal data, what sources or their commits say already.",
         "remember",
     ),
     tool_clause(

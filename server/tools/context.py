@@ -12,7 +12,7 @@ from auth.roles import Role
 from server.call import Call
 from server.tool_spec import COMMON_ARGUMENTS, Arguments, tool
 from server.tools._filters import SearchFilterArguments
-from server.tools.search import BaseSearchArguments, fit_hits
+from server.tools.search import BaseSearchArguments, HitRows, fit_hits
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import workspace_key
@@ -138,7 +138,8 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
     ask, notes = await args.as_ask(call, args.limit)
 
     async def fitting(answer: SearchAnswer) -> int:
-        return len(await fit_hits(call, answer, args, {}))
+        _, count = await fit_hits(call, answer, args, HitRows(terms=answer.terms))
+        return count
 
     found = await explanations.explain(call.vault, ask, args.candidates, fitting)
     return Explanation(

@@ -21,7 +21,8 @@ from vaults import clock
 from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
-from vaults.domain.retrieval import hybrid_search
+from vaults.domain.paging.token_budget import FRAME_TOKENS
+from vaults.domain.retrieval import hybrid_search, liked_items, widening
 from vaults.domain.retrieval.hybrid_search import SearchAnswer as Found
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
@@ -77,7 +78,7 @@ class BaseSearchArguments(SearchFilterArguments):
             notes.append("rerank: none is set up on this server (setting rerank.model)")
         like, like_words = None, ""
         if self.similar_to:
-            like, like_words = await hybrid_search.resolve_similar_to(call.vault, call.actor, self.similar_to)
+            like, like_words = await liked_items.resolve_similar_to(call.vault, call.actor, self.similar_to)
         ask = SearchRequest(
             query=query,
             only=only,
@@ -132,8 +133,9 @@ class LinkedNote:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched, of a
-    note under ``section``, of a document or transcript at ``place``; ``fetch`` reads the rest.
+    """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched and what
+    the budget leaves of its section around it, of a note under ``section``, of a document or transcript at ``place``;
+    ``fetch`` reads the rest. ``positions``: the parts of ``parent`` in ``text``, if several; fetch ``parent#position``.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
     adversarial, if the text tries to give its reader orders. ``backlinks`` and ``outlinks``, if asked for: the most
     central ten notes that link to a note or that it links to, for the first ten hits; the totals count all."""
@@ -155,6 +157,7 @@ class SearchHit:
     thread: str | None = None
     parent: str | None = None
     position: int | None = None
+    positions: list[int] = field(default_factory=list)
     occurred_at: str | None = None
     external_id: str | None = None
     key: str | None = None
@@ -183,12 +186,14 @@ class SearchResult:
 
 
 def _searched_text(found: SearchResult) -> TextAnswer:
-    head = f"{len(found.hits)} of {found.total}." if found.hits else "Nothing found."
+    items = sum(len(hit.positions) or 1 for hit in found.hits)
+    head = f"{items} of {found.total}." if found.hits else "Nothing found."
     return TextAnswer(head, [_hit_item(hit) for hit in found.hits], [*found.warnings, *next_page_hint(found.cursor)])
 
 
 def _hit_item(hit: SearchHit) -> EvidenceItem:
-    name = " > ".join(filter(None, (hit.id, hit.place, hit.section)))
+    others = [f"#{position}" for position in hit.positions if position != hit.position]
+    name = " > ".join(filter(None, (", ".join([hit.id, *others]), hit.place, hit.section)))
     when = hit.occurred_at or hit.modified_at or hit.created_at
     linked_from, links_to = (
         _link_fields(hit.backlinks, hit.backlinks_total),
@@ -246,29 +251,59 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
         notes += late  # of several vaults each is told by its name
         found = await hybrid_search.search_vault(call.vault, ask)
         linked = await hybrid_search.find_linked_notes(call.vault, found.shown) if args.links else {}
-    hits = await fit_hits(call, found, args, linked, several=bool(args.vaults))
-    after = (
-        None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, found.shown[: len(hits)])
-    )
-    note_whole_sizes(dict(each.whole for each in found.shown[: len(hits)]))
+    rows = HitRows(linked, found.terms, several=bool(args.vaults))
+    hits, fits = await fit_hits(call, found, args, rows)
+    kept = found.shown[:fits]
+    if not args.vaults:
+        room = args.max_tokens - FRAME_TOKENS
+        hits = await widening.widen_best(call.vault, call.actor.identity, hits, room, rows.count_tokens)
+    after = None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, kept)
+    note_whole_sizes(dict(each.whole for each in kept))
     return SearchResult(
-        hits=hits,
+        hits=list(map(rows.to_row, hits)),
         total=found.total,
         mode_used=found.mode_used,
-        truncated=len(hits) < min(found.total, args.limit),
+        truncated=fits < min(found.total, args.limit),
         cursor=after,
         warnings=[*notes, *found.warnings],
     )
 
 
-async def fit_hits(
-    call: Call, found: Found, args: BaseSearchArguments, linked: Mapping[str, LinkedNotes], *, several: bool = False
-) -> list[SearchHit]:
-    """The hits of an answer that fit into the call's budget, best first; one at least."""
-    hits = [_with_links(_to_hit(each, found.terms, several=several), linked.get(each.hit.id)) for each in found.shown]
-    return (
-        hits[: await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens)] if hits else []
-    )
+@dataclass(slots=True)
+class HitRows:
+    """How hits are sent: with their links, the words that matched, and, of several vaults, with their vault. Each is
+    worded and counted once."""
+
+    linked: Mapping[str, LinkedNotes] = field(default_factory=dict)
+    terms: tuple[str, ...] = ()
+    several: bool = False
+    _made: dict[int, tuple[RankedHit, SearchHit]] = field(default_factory=dict)
+    _counted: dict[int, int] = field(default_factory=dict)
+
+    def to_row(self, shown: RankedHit) -> SearchHit:
+        """A hit as it is sent."""
+        if (known := self._made.get(id(shown))) is not None:
+            return known[1]
+        row = _with_links(_to_hit(shown, self.terms, several=self.several), self.linked.get(shown.hit.id))
+        self._made[id(shown)] = (shown, row)  # with the hit, or another could come to have its id
+        return row
+
+    def count_tokens(self, shown: RankedHit) -> int:
+        """What a hit takes of the budget."""
+        row = self.to_row(shown)
+        if id(shown) not in self._counted:
+            self._counted[id(shown)] = token_counts.count_row(_HITS, row)
+        return self._counted[id(shown)]
+
+
+async def fit_hits(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> tuple[list[RankedHit], int]:
+    """The hits of an answer that fit into the call's budget, best first, neighbours merged, none widened; and how many
+    of those that were found they are. One at least."""
+    if not found.shown:
+        return [], 0
+    written = list(map(rows.to_row, found.shown))
+    fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, written, args.max_tokens)
+    return widening.merge_and_refill(found.shown, fits, args.max_tokens - FRAME_TOKENS, rows.count_tokens)
 
 
 _HITS = TypeAdapter(list[SearchHit])
@@ -307,6 +342,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         thread=hit.thread,
         parent=hit.parent,
         position=hit.position,
+        positions=shown.positions,
         occurred_at=hit.occurred_at,
         external_id=hit.external_id,
         key=hit.key,

@@ -135,8 +135,9 @@ def test_a_transcript_of_people_says_who_spoke(data: Path) -> None:
 def test_transcripts_are_searched_as_such_and_a_hit_counts_for_all_it_shows(data: Path, name: str) -> None:
     judged = read(data, name)
     assert queries._arguments("When?", judged, "default")["kinds"] == ["transcript"]
-    turns = {("talk-a", "now", 3): ["a", "b"]}
-    assert queries.hit_names({"occurred_at": "now", "position": 3}, judged, turns, "talk-a") == ["a", "b"]
+    turns = {("talk-a", "now", 3): ["a", "b"], ("talk-a", "then", 0): ["c"], ("talk-a", "now", 5): ["d"]}
+    hits = [{"parent": "x", "occurred_at": "now", "positions": [3, 5]}, {"parent": "y", "occurred_at": "then"}]
+    assert queries.name_returned(["x#3", "y#0", "x#5"], hits, turns, "talk-a") == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize("ranked", [baselines.rank_by_scan, baselines.rank_by_plain_bm25])

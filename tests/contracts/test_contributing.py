@@ -18,7 +18,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 PACKAGES = ("server", "ops", "auth", "vaults", "bench")
-SUPPORT = ("conftest.py", "blanks.py", "fakes.py", "people.py", "noted.py", "work.py")
+SUPPORT = ("code_bases.py", "conftest.py", "blanks.py", "fakes.py", "people.py", "noted.py", "work.py")
 """Files of ``tests`` that tests of recipes may use."""
 
 MIGRATIONS = "vaults/db/migrations/vault"

@@ -9,6 +9,7 @@ import asyncio
 import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,8 @@ from tests.code_bases import store_files
 from tests.conftest import Opening, asker, local
 from tests.noted import folder, indexed, put, until
 from vaults.db.sql import Reader
+from vaults.domain.collections import collection_rows
+from vaults.domain.collections.collection_model import CollectionFields
 
 TOOLS = list(discover())
 CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions_for(Role.ADMIN) or [None])]
@@ -212,6 +215,10 @@ async def test_a_grant_taken_away_or_lowered_bites_at_once(services: Services) -
 async def test_reading_changes_nothing_an_owner_would_call_data(services: Services) -> None:
     own, other = await _canary(services, "main")
     await indexed(services, 2)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await store_files(vault, {"canary.py": "def canary():\n    return 1\n"})
+        canary = CollectionFields(name="canary", kind="code", root=Path("/nowhere"), watch=False)
+        await vault.db.write(lambda tx: collection_rows.insert(tx, canary, "o"))
     await until(services, lambda tx: tx.value("SELECT COUNT(*) FROM embedding_queue") == 0)
     for role in Role:
         await _grant(services, f"r-{role.label}", "main", role)

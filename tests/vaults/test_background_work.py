@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from vaults.background_work import BackgroundWork
+from vaults.background_work import BackgroundWork, LastingTask
 from vaults.db.lease import Lease
 from vaults.errors import VaultUnavailable
 
@@ -42,7 +42,7 @@ async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> N
     other = Lease(tmp_path / ".lease")
     assert other.try_acquire()
     work = Work()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [work.run])
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [LastingTask(work.run)])
     background.start()
     background.resume_lasting_tasks()
     assert background.due_work is None
@@ -64,10 +64,21 @@ async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_doe
         if (outcome := outcomes.pop(0)) is not None:
             raise outcome
 
-    background = BackgroundWork(Lease(tmp_path / ".lease"), last, [last])
+    background = BackgroundWork(Lease(tmp_path / ".lease"), last, [LastingTask(last)])
     for left in (1, 0, 0):
         background.resume_lasting_tasks()
         await asyncio.wait(background.lasting_tasks.values())
         assert len(outcomes) == left
     assert not background.has_lasting_task
+    await background.stop()
+
+
+async def test_a_lasting_task_that_returned_begins_again_once_it_is_wanted(tmp_path: Path) -> None:
+    work, wanted = Work(), [True, False]
+    work.go.set()
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [LastingTask(work.run, wanted.pop)])
+    for runs in (1, 1, 2):
+        background.resume_lasting_tasks()
+        await asyncio.wait(background.lasting_tasks.values())
+        assert work.runs == runs
     await background.stop()

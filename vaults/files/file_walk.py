@@ -89,7 +89,7 @@ class _FileWalker:
     def __init__(self, rules: FileRules) -> None:
         self.result = FileWalk()
         self._rules = rules
-        self._exclude = compile_patterns(rules.exclude)
+        self._exclude = _compile(rules.exclude)
         self._levels: dict[str, tuple[_LevelPatterns, ...]] = {}
         self._ignore_files = frozenset(rules.ignore_files)
 
@@ -194,4 +194,10 @@ def _read_patterns(folder: int, name: str) -> GitIgnoreSpec | None:
         return None
     except StrongroomError as failure:
         raise OSError(errno.EFBIG, failure.message) from failure
-    return compile_patterns(content.data.decode("utf-8-sig", "replace").splitlines())
+    return _compile(content.data.decode("utf-8-sig", "replace").splitlines())
+
+
+def _compile(lines: Sequence[str]) -> GitIgnoreSpec | None:
+    """The patterns as Git has them: ``c/**`` is all in the folder and not the folder itself, which pathspec matches.
+    What is excluded is not entered, so ``c/*`` says the same."""
+    return compile_patterns([f"{line[:-3]}/*" if line.endswith("/**") and line != "/**" else line for line in lines])

@@ -171,19 +171,39 @@ def find_current(tx: Reader, model: str, passages: Sequence[int]) -> set[int]:
     }
 
 
+MAX_AVERAGED = 200
+"""Max passages of a long sequence whose vectors are averaged, evenly spaced: more of them move the mean little."""
+
+
 def mean_vector(tx: Reader, item: tuple[str, int], model: str) -> np.ndarray | None:
     """The mean direction of an item's passages, of unit length; None while it has no vector."""
-    import numpy as np
-
     kind, number = item
     rows = tx.all(
         "SELECT e.vector FROM embeddings e JOIN passages p ON p.seq = e.passage"
         " WHERE p.kind = :kind AND p.item = :item AND e.model = :model",
         {"kind": kind, "item": number, "model": model},
     )
-    if not rows:
+    return _mean([vector for (vector,) in rows])
+
+
+def mean_vector_of_sequence(tx: Reader, sequence: str, model: str) -> np.ndarray | None:
+    """The same of a sequence's passages."""
+    numbers = tx.all(
+        "SELECT e.passage FROM passages p CROSS JOIN embeddings e ON e.passage = p.seq AND e.model = :model"
+        " WHERE p.sequence = :sequence ORDER BY p.place, p.item, p.ordinal",
+        {"sequence": sequence, "model": model},
+    )
+    spaced = numbers[:: -(-len(numbers) // MAX_AVERAGED) or 1]
+    some = ", ".join(str(int(number)) for (number,) in spaced)
+    return _mean([vector for (vector,) in tx.all(f"SELECT vector FROM embeddings WHERE passage IN ({some})")])
+
+
+def _mean(vectors: Sequence[bytes]) -> np.ndarray | None:
+    import numpy as np
+
+    if not vectors:
         return None
-    total = np.stack([np.frombuffer(vector, dtype="<f4") for (vector,) in rows]).sum(axis=0)
+    total = np.stack([np.frombuffer(vector, dtype="<f4") for vector in vectors]).sum(axis=0)
     length = float(np.linalg.norm(total))
     return np.asarray(total / length, np.float32) if length > 0 and np.isfinite(length) else None
 

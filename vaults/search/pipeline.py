@@ -19,7 +19,7 @@ from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuer
 from vaults.search.fusion import find_score_range
 from vaults.search.query import parse_query
 from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
-from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
+from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
 from vaults.search.ranking_cache import CachedRanking
 from vaults.search.search_run import KeywordPass, SearchEngines, SearchRun
 from vaults.search.smoothing import smooth_scores
@@ -27,6 +27,8 @@ from vaults.search.stage_timings import StageTimings
 from vaults.search.time_limited import find_by_word_in_time
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from vaults.index.vector_index import VectorIndex
 
 T = TypeVar("T")
@@ -204,7 +206,7 @@ async def _embed(run: SearchRun) -> SearchRun:
     asked, embedder = run.asked, run.engines.embedder
     if (like := asked.like) is not None:
         model = embedder.identity
-        vector = await run.engines.db.read(lambda tx: embeddings.mean_vector(tx, like, model.key if model else ""))
+        vector = await run.engines.db.read(lambda tx: _read_liked(tx, like, model.key if model else ""))
         return replace(run, vector=vector, warning=NO_VECTOR_WARNING if vector is None else None)
     if asked.mode == "keyword" or not run.embedded_text.strip():
         return run
@@ -213,6 +215,12 @@ async def _embed(run: SearchRun) -> SearchRun:
             return replace(run, vector=await embedder.query(run.embedded_text), warning=None)
     except (EmbeddingUnavailable, Overloaded) as failure:
         return replace(run, warning=f"semantic search is unavailable ({failure.message}): these are keyword results")
+
+
+def _read_liked(tx: Reader, like: LikedItem, model: str) -> np.ndarray | None:
+    if like.sequence is None:
+        return embeddings.mean_vector(tx, like.item, model)
+    return embeddings.mean_vector_of_sequence(tx, like.sequence, model)
 
 
 def _find_by_meaning(tx: Reader, run: SearchRun, index: VectorIndex | JoinedVectors | None) -> SearchCandidates:

@@ -20,6 +20,21 @@ RerankMode = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True, slots=True)
+class LikedItem:
+    """What others should be like: an item, of ``parent`` if it is part of a document; with ``sequence`` all items of
+    that document, whose passages stand in it."""
+
+    item: ItemKey
+    parent: str | None = None
+    sequence: str | None = None
+
+    def excludes(self, facts: PassageFacts, by: GroupBy) -> bool:
+        """Whether a passage is part of it: where parents are looked for, of its document."""
+        whole = self.parent is not None and (self.sequence is not None or by == "parent")
+        return facts.parent == self.parent if whole else facts.item == self.item
+
+
+@dataclass(frozen=True, slots=True)
 class SearchQuestion:
     """What to look for."""
 
@@ -30,7 +45,7 @@ class SearchQuestion:
     group_by: GroupBy = "item"
     rerank: RerankMode = "auto"
     recent: bool = False  # recent events count for more
-    like: ItemKey | None = None  # search for this item's meaning instead of the text's
+    like: LikedItem | None = None  # search for this item's meaning instead of the text's
     without: frozenset[ItemKey] = frozenset()  # items already shown
     per_item: int = 5
     """Candidates per channel for each item wanted: with fewer, what the channels disagree on is missed at the end."""

@@ -78,7 +78,8 @@ def read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
 def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
     """One place for each item, or parent, without repeats, and without items already shown or asked about. An item
     already shown still displaces its repeats."""
-    order = [(passage, score) for passage, score in found.order if found.facts[passage].item != asked.like]
+    like, by, facts = asked.like, asked.group_by, found.facts
+    order = [pair for pair in found.order if like is None or not like.excludes(facts[pair[0]], by)]
     items = item_groups.group_passages(order, found.facts, asked.group_by, settings.several)
     kept, repeats = item_groups.drop_repeated_items(items, found.facts)
     shown = {

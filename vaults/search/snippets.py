@@ -26,7 +26,7 @@ _WORD = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class _CodeFence:
+class CodeFence:
     """A fenced code block, its fences included. ``end`` is the text's end if it is never closed."""
 
     start: int
@@ -42,7 +42,7 @@ def make_snippet(text: str, terms: Sequence[str], length: int = SNIPPET_LENGTH) 
     """
     if len(text) <= length:
         return text
-    fences = list(_find_fences(text))
+    fences = list(find_fences(text))
     frame = 3 + 2 * max((len(fence.mark) + 1 for fence in fences), default=0)  # "…\n", "…", a fence at either end
     room = max(1, length - frame)
     first, last = _densest_stretch(list(islice(find_marks(text, terms), MAX_MARKS)), room * 3 // 4)
@@ -75,12 +75,12 @@ def _densest_stretch(found: Sequence[TermMark], span: int) -> tuple[int, int]:
     return stretch
 
 
-def _find_start(text: str, first: int, last: int, room: int, fences: Sequence[_CodeFence]) -> int:
+def _find_start(text: str, first: int, last: int, room: int, fences: Sequence[CodeFence]) -> int:
     """A good place to begin, such that the text from ``first`` to ``last`` still fits into ``room``."""
     low = max(0, min(first - min(room // 2, room - (last - first)), len(text) - room))
     headings = [low + match.start() for match in _HEADING.finditer(text[low : first + 1])]
     headings = [
-        place for place in headings if (low == 0 or text[place - 1] == "\n") and not _enclosing_fence(place, fences)
+        place for place in headings if (low == 0 or text[place - 1] == "\n") and not find_enclosing_fence(place, fences)
     ]
     if headings:
         return _latest_start(headings, len(text) - room * 2 // 3)
@@ -100,25 +100,25 @@ def _latest_start(places: Sequence[int], full: int) -> int:
     return max((place for place in places if place <= full), default=places[0])
 
 
-def _move_before_code(start: int, low: int, fences: Sequence[_CodeFence]) -> int:
-    fence = _enclosing_fence(start, fences)
+def _move_before_code(start: int, low: int, fences: Sequence[CodeFence]) -> int:
+    fence = find_enclosing_fence(start, fences)
     return fence.start if fence and fence.start >= max(0, low) else start
 
 
-def _find_end(text: str, start: int, room: int, fences: Sequence[_CodeFence]) -> int:
+def _find_end(text: str, start: int, room: int, fences: Sequence[CodeFence]) -> int:
     end = start + room
     if end >= len(text):
         return len(text)
     floor = start + int(room * MIN_KEPT_SHARE)
-    fence = _enclosing_fence(end, fences)
+    fence = find_enclosing_fence(end, fences)
     if fence and fence.start >= floor:
         return fence.start
     space = max(text.rfind(" ", floor, end + 1), text.rfind("\n", floor, end + 1))
     return space if space >= 0 else end
 
 
-def _add_ellipses(text: str, start: int, end: int, fences: Sequence[_CodeFence]) -> str:
-    opened, closed = _enclosing_fence(start, fences), _enclosing_fence(end, fences)
+def _add_ellipses(text: str, start: int, end: int, fences: Sequence[CodeFence]) -> str:
+    opened, closed = find_enclosing_fence(start, fences), find_enclosing_fence(end, fences)
     before = (f"{opened.mark}\n" if opened else "") + ("…" if text[:start].strip() else "")
     if before.endswith("…") and text[start - 1] == "\n":
         before += "\n"  # a heading or list item is one only at the start of a line
@@ -126,11 +126,11 @@ def _add_ellipses(text: str, start: int, end: int, fences: Sequence[_CodeFence])
     return before + text[start:end].strip() + after
 
 
-def _enclosing_fence(place: int, fences: Sequence[_CodeFence]) -> _CodeFence | None:
+def find_enclosing_fence(place: int, fences: Sequence[CodeFence]) -> CodeFence | None:
     return next((fence for fence in fences if fence.start < place < fence.end), None)
 
 
-def _find_fences(text: str) -> Iterator[_CodeFence]:
+def find_fences(text: str) -> Iterator[CodeFence]:
     if "```" not in text and "~~~" not in text:
         return
     opened: re.Match[str] | None = None
@@ -138,7 +138,7 @@ def _find_fences(text: str) -> Iterator[_CodeFence]:
         if opened is None:
             opened = line
         elif line[1].startswith(opened[1]) and not line[2].strip():
-            yield _CodeFence(opened.start(), line.end(), opened[1])
+            yield CodeFence(opened.start(), line.end(), opened[1])
             opened = None
     if opened is not None:
-        yield _CodeFence(opened.start(), len(text), opened[1])
+        yield CodeFence(opened.start(), len(text), opened[1])

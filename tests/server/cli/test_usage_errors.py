@@ -45,11 +45,17 @@ def filled(command: Any, without: Any = None) -> list[str]:
     return words
 
 
+def too_many_words() -> Iterator[tuple[str, list[str], str]]:
+    """As ``cases``, of commands that do not take as many words as there are."""
+    for name, command in COMMANDS:
+        if all(each.nargs != -1 for each in command.params):
+            yield "a word too many", [*name, *filled(command), "one", "two", "three", "four"], "four"
+
+
 def cases() -> Iterator[tuple[str, list[str], str]]:
     """What is wrong, the command line, and the word that must be named."""
     for name, command in COMMANDS:
         yield "unknown option", [*name, *filled(command), "--bogus"], "--bogus"
-        yield "a word too many", [*name, *filled(command), "one", "two", "three", "four"], "four"
         for each in command.params:
             shown = each.opts[0] if each.param_type_name == "option" else each.metavar
             if each.required:
@@ -61,6 +67,7 @@ def cases() -> Iterator[tuple[str, list[str], str]]:
                 yield "option without its value", [*name, *filled(command, without=each), each.opts[0]], each.opts[0]
             if each.param_type_name == "option" and PARSED.search(str(each.type_descriptor.annotation)):
                 yield "bad value", [*name, *filled(command, without=each), each.opts[0], "bad!"], each.opts[0]
+    yield from too_many_words()
     for name in sorted({name[:-1] for name, _ in COMMANDS}):
         yield "no such command", [*name, "nosuch"], "nosuch"
     yield "bad global", ["--log-level", "loud", "version"], "--log-level"

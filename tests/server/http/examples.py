@@ -137,6 +137,8 @@ EXAMPLES = (
     ("reindex", {}),
     ("imports", {"action": "push", "source": "mempack", "path": "/x", "lines": [{"content": "Brought"}, {"type": 1}]}),
     ("imports", {}),
+    ("code", {"name": "Till"}),
+    ("collections", {}),
     (
         "transcripts",
         {

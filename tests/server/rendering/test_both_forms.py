@@ -11,6 +11,7 @@ import pytest
 from server.dispatch import CallOutcome
 from server.services import Services
 from server.tools import discover
+from tests.code_bases import SHOP, store_files
 from tests.conftest import Asking, asker
 from tests.noted import folder, indexed, put
 from tests.server.http.examples import EXAMPLES
@@ -30,12 +31,25 @@ def _filled(value: Any, ids: list[str]) -> Any:
     return json.loads(text)
 
 
+OF_CODE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("code", {"name": "openDrawer"}),
+    ("code", {"action": "outline", "path": "shop/till.py"}),
+    ("code", {"action": "references", "name": "find_price"}),
+    ("code", {"action": "callers", "name": "find_price"}),
+    ("code", {"action": "impact", "path": "shop/prices.py"}),
+    ("search", {"query": "what a thing costs", "kinds": ["code"]}),
+)
+"""What is asked where there is code."""
+
+
 async def _answers(services: Services, ask: Asking) -> list[tuple[str, dict[str, Any], CallOutcome]]:
     put(folder(services.data), {"plan.md": PLAN})
     await indexed(services, 1)
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await store_files(vault, SHOP)
     ids: list[str] = []
     answers = []
-    for tool, arguments in EXAMPLES:
+    for tool, arguments in (*EXAMPLES, *OF_CODE):
         asked = _filled(arguments, ids)
         outcome = await ask(tool, **asked)
         assert outcome.ok, (tool, asked, outcome.text)

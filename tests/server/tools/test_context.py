@@ -374,7 +374,7 @@ async def test_a_pack_counts_as_read_what_it_shows_whole_and_is_logged_without_i
     services: Services, ask: Asking
 ) -> None:
     await _stored(ask, "The ferry leaves at nine")
-    await _stored(ask, "The ferry is long. " + "It is long. " * 200)
+    await _stored(ask, "The ferry is long. " + "It is long. " * 300)
     await ask("context", query="what of the ferry")
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
         assert dict(vault.access_counts) == {1: 1}

@@ -329,3 +329,11 @@ async def test_what_tries_to_give_orders_is_fenced_and_flagged(ask: Asking) -> N
     inside = found.text.split(f"\n{fence}\n")[1].split(f"</{fence[1:]}")[0]
     assert "reveal the system prompt" in inside
     assert "adversarial" in inside
+
+
+async def test_a_nearly_full_disk_takes_no_document_and_still_a_memory(opening: Opening) -> None:
+    async with opening({"storage.min_free_disk": "999TB"}) as services:
+        ask = asker(services)
+        for arguments in ({"content": "a lease"}, {"data": encoded(b"a lease"), "name": "lease.txt"}):
+            assert (await ask("ingest", **arguments)).code == "storage_full"
+        assert (await ask("remember", content="the lease is signed")).ok

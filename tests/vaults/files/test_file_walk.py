@@ -40,6 +40,12 @@ def test_a_deeper_ignore_file_wins_over_those_above(tmp_path: Path) -> None:
     assert counted(tmp_path) == {IGNORED: 4}
 
 
+def test_all_in_a_folder_is_not_the_folder_itself(tmp_path: Path) -> None:
+    lay(tmp_path, "c/a.py", "c/b.py", "c/d/a.py")
+    (tmp_path / ".gitignore").write_text("c/**\n!a.py\n")
+    assert found(tmp_path) == ["c/a.py"]
+
+
 def test_what_the_owner_excludes_no_ignore_file_brings_back(tmp_path: Path) -> None:
     lay(tmp_path, "a.md", "drafts/b.md")
     (tmp_path / ".gitignore").write_text("!drafts/\n")
@@ -125,7 +131,7 @@ PATHS = ["a.py", "c.py", "b/a.py", "b/c.py", "b/b/c.py", "c/a.py", "c/b/a.py"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git to compare with")
-@settings(max_examples=12)
+@settings(max_examples=20)
 @given(top=st.lists(LINES, max_size=4), deeper=st.lists(LINES, max_size=3))
 def test_what_is_ignored_is_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], deeper: list[str]

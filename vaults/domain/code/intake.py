@@ -92,7 +92,7 @@ async def store_many(
 ) -> list[StoredDocument]:
     """Store source files, each new or in place of what was stored of it, in one transaction: a file costs a fraction of
     what it does alone. Found by their words and names when this returns; vectors are queued. Raises ``StorageFull``."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.adopt_model()
     ready = await run_in(vault.shared.pool, lambda: [_prepare(vault, *each) for each in files])
 

@@ -10,6 +10,10 @@ _FILE = ".collections-changed"
 _MOST_BYTES = 4096
 
 
+NO_SIGNAL = (0, 0)
+"""What is read before the first change."""
+
+
 def signal_change(folder: Path) -> None:
     """Tell whoever follows the collections of the vault in ``folder``. Blocking, for a moment."""
     path = folder / _FILE
@@ -24,5 +28,5 @@ def read_signal(folder: Path) -> tuple[int, int]:
     try:
         status = (folder / _FILE).stat()
     except OSError:
-        return (0, 0)
+        return NO_SIGNAL
     return (status.st_size, status.st_mtime_ns)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from vaults.background_work import LastingTask
 from vaults.db.sql import Writer
 from vaults.domain.collections import collection_rows, removal
-from vaults.domain.collections.change_signal import read_signal
+from vaults.domain.collections.change_signal import NO_SIGNAL, read_signal
 from vaults.domain.collections.collection_model import Collection
 from vaults.domain.collections.follower import CollectionFollower
 from vaults.errors import StrongroomError
@@ -31,11 +32,16 @@ LOOKS_AT_ONCE = 2
 """Collections of a vault of which all is looked at at a time: searches need the threads too."""
 
 
+def keep_following(vault: Vault) -> LastingTask:
+    """``follow_collections`` for a vault that is opened; begun again once there is a collection."""
+    return LastingTask(partial(follow_collections, vault), lambda: read_signal(vault.folder) != NO_SIGNAL)
+
+
 async def follow_collections(vault: Vault) -> None:
-    """Follow all collections until cancelled."""
+    """Follow all collections until cancelled; returns for a vault that has none, whose lease others may need."""
     loop = _CollectionsLoop(vault)
     try:
-        while True:
+        while not await loop.has_nothing():
             await loop.step()
             await asyncio.sleep(STEP_S)
     finally:
@@ -53,6 +59,12 @@ class _CollectionsLoop:
         self._reported = 0.0
         self._waiting: dict[int, Collection] = {}
         self._begun = time.monotonic()
+
+    async def has_nothing(self) -> bool:
+        """Whether there never was a collection. Rows without a signal are those of a vault that was copied."""
+        if self._signal is not None or read_signal(self._vault.folder) != NO_SIGNAL:
+            return False
+        return not await self._vault.db.read(collection_rows.list_collections)
 
     async def step(self) -> None:
         """Follow what is to be followed now. A failure is met again at the next step."""

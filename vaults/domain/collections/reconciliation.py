@@ -99,7 +99,7 @@ def _budget_of(vault: Vault, collection: Collection) -> FileBudget:
 async def _apply(vault: Vault, collection: Collection, plan: CollectionPlan, known: Mapping[str, KnownFile]) -> None:
     if not plan.read and not plan.gone:
         return
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.adopt_model()
     run = DocumentWriter(vault, collection, Actor(collection.added_by, ""), {each.path: each for each in plan.gone})
     for each in plan.gone:

@@ -65,7 +65,7 @@ class GivenFile:
 async def take_in(vault: Vault, actor: Actor, given: GivenFile, quota: Quota = UNLIMITED) -> StoredDocument:
     """Store a file, unless the vault has it. Raises ``IntakeRefused`` where it cannot be read, and what
     ``store_document`` raises."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     digest = await run_in(vault.shared.pool, hash_bytes, given.data)
     source = replace(given.source, source_hash=digest)
     known = await find_stored(vault, actor, source)

@@ -209,7 +209,7 @@ async def store_document(
     Nothing is stored of one that is unchanged, nor of one whose bytes are known from another document of the same
     workspace and collection. Raises ``QuotaExceeded``, ``StorageFull`` and ``InvalidArgument`` for a secret in the name
     of a thread."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     await vault.adopt_model()
     ready = await run_in(vault.shared.pool, _prepare, vault, fields, parts)
     stored = await vault.db.write(lambda tx: _store(vault, tx, actor, ready, quota))

@@ -37,7 +37,7 @@ _MARK = "reread"
 async def take_in_page(vault: Vault, actor: Actor, source: DocumentSource, quota: Quota = UNLIMITED) -> StoredDocument:
     """Store the page at ``source.uri``. A site that knows the page by its version need not send it again. Raises
     ``IntakeRefused`` and what ``store_document`` raises."""
-    vault.check_writable()
+    vault.disk.check_writable_in_bulk()
     source = replace(source, uri=_normalize(source.uri or ""))
     known = await vault.db.read(lambda tx: find_known(tx, actor, source.key))
     if vault.shared.web is None:

@@ -13,7 +13,7 @@ from vaults.domain.documents import indexing
 from vaults.domain.documents.document_model import COLUMNS, TRANSCRIPT, Document, DocumentPart, from_row
 from vaults.errors import NotFound
 
-SCHEMES = ("document://", "transcript://")
+SCHEMES = ("document://", "transcript://", "code://")
 
 _NUMBER = re.compile(r"[0-9]+")
 

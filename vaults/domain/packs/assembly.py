@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from vaults.domain.packs import rendering
@@ -23,6 +23,7 @@ from vaults.domain.packs.pack import (
     PackPart,
 )
 from vaults.domain.packs.selection import bounded_title, select_candidates, to_dropped
+from vaults.domain.packs.widening import merge_candidates, widen_candidates
 from vaults.domain.text.sanitize import MARK
 from vaults.search import tokenizer
 from vaults.search.token_counts import TOKEN_COUNTS
@@ -60,6 +61,7 @@ class PackChoice:
     pack: Pack
     kept: list[PackCandidate]
     left: list[DroppedItem]
+    joined: Mapping[str, str] = field(default_factory=dict)  # of those in another one's text: its id
 
 
 def _count_item_tokens(candidate: PackCandidate, target: PackTarget) -> int:
@@ -83,17 +85,53 @@ def _escape_json(text: str) -> str:
 def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], target: PackTarget) -> PackChoice:
     """The pack, never more than ``target.aim`` tokens."""
     judged, refused = select_candidates(gathered.candidates, orphans)
-    kept, over = fit_to_budget(
-        judged, _tokens_for_candidates(gathered, judged, target), partial(_count_item_tokens, target=target)
-    )
+    room, count = _tokens_for_candidates(gathered, judged, target), partial(_count_item_tokens, target=target)
+    kept, over = fit_to_budget(judged, room, count)
     pack, kept, late = _shrink_to_fit(gathered, kept, target)
     unfit = sorted([*over, *late], key=lambda candidate: candidate.rank)
+    fitted = _Fitted(pack, kept, unfit)
+    if not late:
+        fitted = _to_sections(fitted, gathered, target, (room, count))
     left = [
-        *(to_dropped(candidate, "instruction-like" if candidate.suspect else "budget") for candidate in unfit),
+        *(to_dropped(candidate, "instruction-like" if candidate.suspect else "budget") for candidate in fitted.unfit),
         *refused,
     ]
-    pack = _add_dropped(_add_links(pack, gathered, target), left, target)
-    return PackChoice(_finish(pack, target), kept, left)
+    pack = _add_dropped(_add_links(fitted.pack, gathered, target), left, target)
+    return PackChoice(_finish(pack, target), fitted.kept, left, fitted.joined)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """What fits into a budget: the pack, what is in it, what is not, and what stands in the text of another."""
+
+    pack: Pack
+    kept: list[PackCandidate]
+    unfit: list[PackCandidate]
+    joined: Mapping[str, str] = field(default_factory=dict)
+
+
+def _to_sections(
+    fitted: _Fitted,
+    gathered: GatheredCandidates,
+    target: PackTarget,
+    budget: tuple[int, Callable[[PackCandidate], int]],
+) -> _Fitted:
+    """The same with neighbours merged, as much more as that leaves place for, and the best widened. Nothing that
+    fitted goes for it."""
+    room, count = budget
+    merged = merge_candidates(fitted.kept)
+    kept, unfit = merged.candidates, fitted.unfit
+    if merged.joined and unfit:
+        more, less = fit_to_budget(sorted([*kept, *unfit], key=lambda candidate: candidate.rank), room, count)
+        if {candidate.rank for candidate in kept} <= {candidate.rank for candidate in more}:
+            kept, unfit = more, less
+    for wanted in (widen_candidates(kept, room, count), kept):
+        if wanted == fitted.kept:
+            break
+        pack, chosen, late = _shrink_to_fit(gathered, wanted, target)
+        if not late:
+            return _Fitted(pack, chosen, unfit, merged.joined)
+    return fitted
 
 
 def _tokens_for_candidates(gathered: GatheredCandidates, judged: Sequence[PackCandidate], target: PackTarget) -> int:
@@ -257,7 +295,9 @@ def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, target: Pac
         item = candidate.item
         kept = taken.get((candidate.part, item.id, item.title))
         if kept is not None:
-            outcome = "kept" if kept.item.text == item.text else "kept, shortened"
+            outcome = _describe_kept(kept, item)
+        elif item.id in chosen.joined:
+            outcome = f"kept, in the text of {chosen.joined[item.id]}"
         else:
             reason = reasons.get((item.id, bounded_title(candidate)))
             outcome = f"dropped: {reason.why}" + (f" of {reason.of}" if reason.of else "") if reason else "dropped"
@@ -272,3 +312,10 @@ def list_decisions(gathered: GatheredCandidates, chosen: PackChoice, target: Pac
             score=candidate.score,
             title=bounded_title(candidate),
         )
+
+
+def _describe_kept(kept: PackCandidate, item: PackItem) -> str:
+    if kept.item.positions:
+        return "kept, with its neighbours"
+    before, after = len(item.text or ""), len(kept.item.text or "")
+    return "kept" if kept.item.text == item.text else "kept, widened" if after > before else "kept, shortened"

@@ -13,6 +13,7 @@ from vaults.domain.packs.request import PackRequest
 from vaults.domain.retrieval import hybrid_search, search_hits
 from vaults.domain.retrieval.hybrid_search import SearchRequest
 from vaults.domain.retrieval.search_hits import RankedHit
+from vaults.domain.retrieval.section_reading import place_of, read_sections
 from vaults.domain.text.sanitize import sanitize, to_one_line
 from vaults.index.shelves import DOCUMENTS, MAIN
 from vaults.search.question import SearchRanking
@@ -36,6 +37,11 @@ MAX_PARTS, PARTS_AFTER = 6, MIN_ITEMS
 
 PASSAGE_LENGTH = 1_200
 """Max characters of a note's passage: about 320 tokens."""
+
+
+MAX_WIDENED, MAX_WIDENED_PARTS = 2, 1
+"""Memories and notes, and parts of documents, that may be widened to their sections, the best of each: with more of
+them a pack held less of the evidence for its tokens."""
 
 
 def limit_for(total: int) -> int:
@@ -69,7 +75,9 @@ async def _add_documents(vault: Vault, request: PackRequest, gathered: GatheredC
     def pick(tx: Reader, ranking: SearchRanking) -> list[PackCandidate]:
         first = ranking.items[:MAX_PARTS]
         found = search_hits.read_hits(tx, vault.name, ranking, first, only, length=PASSAGE_LENGTH)
-        return [_from_part(each, ranking.meant.query.terms) for each in found]
+        return _add_sections(
+            tx, found, [_from_part(each, ranking.meant.query.terms) for each in found], MAX_WIDENED_PARTS
+        )
 
     parts = await hybrid_search.rank_and_pick(vault, ask, pick)
     unscored = sum(candidate.score is None for candidate in gathered.candidates)
@@ -92,7 +100,19 @@ def _from_part(shown: RankedHit, words: tuple[str, ...]) -> PackCandidate:
         section=to_one_line(shown.place or "", 60) or None,
         flags=list(safe.flags) or None,
     )
-    return PackCandidate("passages", 0, item, hit.score, words)
+    return PackCandidate("passages", 0, item, hit.score, words, place=place_of(shown))
+
+
+def _add_sections(
+    tx: Reader, shown: Sequence[RankedHit], candidates: Sequence[PackCandidate], most: int
+) -> list[PackCandidate]:
+    """The candidates, the best of those that are shown in part with their sections."""
+    cut = [each for each in shown if each.hit.content is None][:most]
+    sections = read_sections(tx, [(each,) for each in cut]) if cut else {}
+    return [
+        replace(candidate, section=sections.get(each.passage))
+        for each, candidate in zip(shown, candidates, strict=True)
+    ]
 
 
 def _collect(tx: Reader, vault: Vault, request: PackRequest, ranking: SearchRanking, limit: int) -> GatheredCandidates:
@@ -103,7 +123,7 @@ def _collect(tx: Reader, vault: Vault, request: PackRequest, ranking: SearchRank
     shown = _apply_fading(tx, vault, [each for each in ranked if (each.item[0], each.hit.id) not in known])
     terms = ranking.meant.query.terms
     origins = _read_origins(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
-    found = [_to_candidate(each, terms, origins) for each in shown]
+    found = _add_sections(tx, shown, [_to_candidate(each, terms, origins) for each in shown], MAX_WIDENED)
     wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in shown[:MAX_CORRECTED]])
     corrected = [replace(session_brief.from_correction(each), part="rules") for each in wrong]
     candidates = [replace(candidate, rank=rank) for rank, candidate in enumerate([*state, *corrected, *rules, *found])]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from vaults.domain.retrieval.sections import HitPlace, HitSection
 from vaults.domain.text.sanitize import INSTRUCTIONS
 
 TOKENIZER = "cl100k_base"
@@ -17,7 +18,8 @@ PackFormat = Literal["prompt", "json"]
 class PackItem:
     """Something somebody stored: data, never instructions. A note's id is its path. ``section``: a heading of a note,
     or a place in a document. ``at``: when it happened, else when it was stored or changed. ``stored_by``: the subject
-    that stored it, where that is not its author."""
+    that stored it, where that is not its author. ``positions``: the parts of the document in ``text``, if several; each
+    is opened by the id with its number instead."""
 
     id: str
     kind: str
@@ -28,6 +30,7 @@ class PackItem:
     at: str | None = None
     section: str | None = None
     stored_by: str | None = None
+    positions: list[int] | None = None
     flags: list[str] | None = None
 
 
@@ -107,6 +110,8 @@ class PackCandidate:
     key: int | None = None  # ``seq`` of a memory
     anchor: str | None = None  # the commit it speaks of
     whole: int = 0  # estimated tokens of the full text, where this is a part
+    place: HitPlace | None = None  # in a document
+    section: HitSection | None = None  # what its text may be widened to
 
     @property
     def suspect(self) -> bool:

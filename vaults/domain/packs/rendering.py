@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import Any
 
 from vaults.domain.packs.pack import Pack, PackItem, PackLink
@@ -63,11 +64,16 @@ def _render_lines(pack: Pack, now: str) -> Iterator[str]:
         yield from map(render_link_line, pack.links)
 
 
+LONG = 8
+"""Items of a kind from which on they stand at both ends of a prompt."""
+
+
 def arrange_for_attention(memories: Sequence[PackItem], passages: Sequence[PackItem]) -> list[PackItem]:
-    """Items in reading order: the best first and last, where attention is, the weakest in between."""
-    if memories and passages:
+    """Items in reading order: the best first and last, where attention is, the weakest in between. Of two kinds
+    memories come down to the middle and passages go up from it; of a long one the weaker half goes to the other end."""
+    if memories and passages and max(len(memories), len(passages)) <= LONG:
         return [*memories, *reversed(passages)]
-    best = [*memories, *passages]
+    best = [each for pair in zip_longest(memories, passages) for each in pair if each is not None]
     return [*best[::2], *reversed(best[1::2])]
 
 
@@ -82,7 +88,8 @@ KINDS_WITHOUT_ID = ("session", "claims", "threads", "entities", "pulse")
 
 def render_header(each: PackItem, number: int, now: str) -> str:
     """What an item is: number, type, author, age, id."""
-    name = "" if each.kind in KINDS_WITHOUT_ID else each.id
+    others = [f"#{position}" for position in each.positions or () if not each.id.endswith(f"#{position}")]
+    name = "" if each.kind in KINDS_WITHOUT_ID else ", ".join([each.id, *others])
     what = f"{name} > {each.section}" if each.section else name
     facts = [each.type or each.kind, each.author, format_age(each.at, now) if each.at else None, what]
     if each.stored_by:

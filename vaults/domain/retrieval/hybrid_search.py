@@ -7,26 +7,20 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from vaults.db.sql import Reader
-from vaults.domain.actors import Actor
-from vaults.domain.documents import indexing as documents_indexing
-from vaults.domain.documents import reading, storage
-from vaults.domain.memories import corrections, indexing, visibility
-from vaults.domain.notes.index import extraction, note_rows
+from vaults.domain.documents import storage
+from vaults.domain.memories import corrections, indexing
+from vaults.domain.notes.index import extraction
 from vaults.domain.paging import cursors, search_cursors
 from vaults.domain.retrieval import search_hits
 from vaults.domain.retrieval.search_hits import Hit, RankedHit
 from vaults.domain.text.fields import hash_parts
-from vaults.errors import NotFound
-from vaults.files.paths import is_note, path_from_address
 from vaults.graph.links import adjacency
 from vaults.graph.links.adjacency import LinkedNotes
 from vaults.search import fusion
 from vaults.search.filters import SearchFilter
-from vaults.search.fts_expression import split_words
 from vaults.search.item_groups import GroupBy
-from vaults.search.passage_facts import ItemKey
 from vaults.search.pipeline import RankingReader, search
-from vaults.search.question import RerankMode, SearchMode, SearchQuestion, SearchRanking
+from vaults.search.question import LikedItem, RerankMode, SearchMode, SearchQuestion, SearchRanking
 from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
@@ -35,10 +29,6 @@ T = TypeVar("T")
 
 MAX_LINKED = 10
 """Max hits annotated with links, and max links per direction of each."""
-
-MAX_SIMILAR_QUERY_CHARACTERS = 1_000
-"""Max characters of an item used as the query when others like it are wanted and it has no vector."""
-
 
 MAX_CORRECTED = 50
 """Max leading hits whose open corrections are shown."""
@@ -57,7 +47,7 @@ class SearchRequest:
     group_by: GroupBy = "item"
     rerank: RerankMode = "auto"
     recent: bool = False
-    like: ItemKey | None = None  # the item to find others like
+    like: LikedItem | None = None  # what to find others like
     like_words: str = ""  # its words, searched for while it has no vector
     cursor: str | None = None  # from the page before
     per_item: int = 5  # candidates per channel for each of ``limit``
@@ -92,50 +82,6 @@ class RecallResult:
     mode_used: SearchMode
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
-
-
-async def resolve_similar_to(vault: Vault, actor: Actor, ref: str) -> tuple[ItemKey, str]:
-    """The item behind an id, a note's path, or the address of either, and the words to search for while it has no
-    vector. Raises ``NotFound``."""
-
-    def read(tx: Reader) -> tuple[ItemKey, str]:
-        if (path := to_note_path(ref)) is not None:
-            number, note = note_rows.find_note(tx, path)
-            first = "SELECT body FROM passages WHERE kind = 'note' AND item = :note ORDER BY ordinal LIMIT 1"
-            body = tx.value(first, {"note": number})
-            return (extraction.KIND, number), " ".join(
-                split_words(f"{note.title}\n{body or ''}"[:MAX_SIMILAR_QUERY_CHARACTERS])
-            )
-        if (part := _find_part(tx, actor, ref)) is not None:
-            return part
-        seq = visibility.find_visible(tx, ref.removeprefix("memory://"), actor)
-        title, content = tx.one("SELECT title, content FROM memories WHERE seq = :seq", {"seq": seq}) or ("", "")
-        return (indexing.KIND, seq), " ".join(split_words(f"{title}\n{content}"[:MAX_SIMILAR_QUERY_CHARACTERS]))
-
-    return await vault.db.read(read)
-
-
-def _find_part(tx: Reader, actor: Actor, ref: str) -> tuple[ItemKey, str] | None:
-    """The run of parts a reference to a document names, or its first; None for another reference."""
-    named = reading.parse_reference(ref)
-    try:
-        document = reading.find_document(tx, actor, named.document)
-    except NotFound:
-        return None
-    row = tx.one(
-        "SELECT kind, item, body FROM passages WHERE sequence = :sequence AND place <= :place"
-        " ORDER BY place DESC, item, ordinal LIMIT 1",
-        {"sequence": documents_indexing.sequence_of(document), "place": named.position or 0},
-    )
-    if row is None:
-        return None
-    kind, item, body = row
-    return (kind, int(item)), " ".join(split_words(body[:MAX_SIMILAR_QUERY_CHARACTERS]))
-
-
-def to_note_path(ref: str) -> str | None:
-    """The path of a note named by its address or path; None for other references."""
-    return path_from_address(ref) or (ref if is_note(ref) else None)
 
 
 async def rank_and_pick(

@@ -60,13 +60,20 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class RankedHit:
     """A hit, its item, and the passage that was found. ``place``: where in its document it is, for people. ``whole``:
-    what it is a part of, and how many characters that has."""
+    what it is a part of, and how many characters that has. ``also``: its neighbours, whose texts it shows too."""
 
     item: ItemKey
     passage: int
     hit: Hit
     place: str | None = None
     whole: tuple[str, int] = ("", 0)
+    also: tuple[RankedHit, ...] = ()
+
+    @property
+    def positions(self) -> list[int]:
+        """Of its document, what it shows, where that is several parts."""
+        several = [each.hit.position or 0 for each in (self, *self.also)]
+        return sorted(several) if self.also else []
 
 
 def read_hits(

@@ -79,8 +79,11 @@ async def test_files_are_found_as_they_come_change_and_go(ask: Asking, folder: P
     async def gone() -> bool:
         return not await texts(ask, "lighthouse")
 
+    async def counted() -> bool:
+        return int((await listed(ask))["documents"]) == 2
+
     await until(gone)
-    assert (await listed(ask))["documents"] == 2
+    await until(counted)
 
 
 async def test_hits_say_the_file_and_fetch_opens_it(ask: Asking, folder: Path) -> None:

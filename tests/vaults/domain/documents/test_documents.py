@@ -262,7 +262,7 @@ async def test_what_is_derived_is_rebuilt_and_damage_is_found(vault: Vault, ask:
     assert found >= {"source_changed", "passages_differ", "tags_differ", "tags_orphaned"}
     await reindex(vault)
     assert (await verify(vault)).findings == []
-    assert (await hits(ask, "red lasts", kinds=["transcript"]))[0]["text"] == "Red lasts longest"
+    assert "Red lasts longest" in (await hits(ask, "red lasts", kinds=["transcript"]))[0]["text"]
     assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM embeddings WHERE shelf = 1")) == 6
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from tests.conftest import Asking, Opening, asker
 from vaults import clock
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
+from vaults.domain.collections import collection_rows
+from vaults.domain.collections.collection_model import CollectionFields
 from vaults.domain.documents import storage
 from vaults.domain.documents.document_model import Document, DocumentFields, DocumentPart
 from vaults.domain.maintenance import eviction, eviction_log, eviction_need, eviction_undo
@@ -160,12 +163,8 @@ async def pin(vault: Vault, ask: Asking) -> list[str]:
     assert (await ask("handoff_create", **handoff)).ok
     claimed = await ask("claims", action="claim", resources=["file:///srv/contract-2024.pdf"])
     assert claimed.ok, claimed.text
-    await vault.db.write(
-        lambda tx: tx.run(
-            "INSERT INTO collections (name, kind, root, include, exclude, context, workspace, watch, added_by,"
-            " created_at, modified_at) VALUES ('papers', 'documents', '/srv', '[]', '[]', '', 'global', 0, 'o', '', '')"
-        )
-    )
+    papers = CollectionFields(name="papers", kind="documents", root=Path("/srv"), watch=False)
+    await vault.db.write(lambda tx: collection_rows.insert(tx, papers, "o"))
     return sorted(by_name)
 
 

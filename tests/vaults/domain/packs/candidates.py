@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem, PackPart
+from vaults.domain.retrieval.sections import HitPlace, HitSection
 from vaults.domain.text.sanitize import sanitize
 
 NOW = "2026-11-22T12:00:00.000Z"
@@ -70,5 +72,13 @@ def assorted(seed: int, count: int) -> GatheredCandidates:
             title, text = f"key {rank}", json.dumps(text, ensure_ascii=False)
         elif chance.random() < 0.3:
             title = f"Title {rank}"
-        candidates.append(PackCandidate(part, rank, evidence(rank, text, title=title)))
+        item = evidence(rank, text, title=title)
+        place, section = None, None
+        if part == "passages" and chance.random() < 0.7:
+            item = replace(item, id=f"talk#{rank}", kind="transcript")
+            place = HitPlace("transcript", chance.choice("ab"), rank)
+        if part in ("memories", "passages") and chance.random() < 0.4:
+            around = " ".join(chance.choices(_WORDS, k=chance.choice((5, 80, 900))))
+            section = HitSection("note", f"{around}\n{text}\n{around}", len(around) + 1, len(around) + 1 + len(text))
+        candidates.append(PackCandidate(part, rank, item, place=place, section=section))
     return GatheredCandidates(candidates, warnings=["some texts have no vector yet"] if chance.random() < 0.3 else [])

@@ -80,6 +80,20 @@ def test_the_best_stand_first_and_last() -> None:
     assert [each.id for each in rendering.arrange_for_attention([], notes)] == ["n1", "n3", "n2"]
 
 
+def test_of_many_items_of_a_kind_the_second_half_goes_to_the_other_end() -> None:
+    best = [PackItem(str(number), "memory") for number in range(1, rendering.LONG + 2)]
+    notes = [PackItem("n1", "note"), PackItem("n2", "note")]
+    arranged = [each.id for each in rendering.arrange_for_attention(best, notes)]
+    assert arranged == ["1", "2", "3", "5", "7", "9", "8", "6", "4", "n2", "n1"]
+    short = [each.id for each in rendering.arrange_for_attention(best[:-1], notes)]
+    assert short == ["1", "2", "3", "4", "5", "6", "7", "8", "n2", "n1"]
+
+
+def test_several_parts_of_a_document_are_named_so_that_each_can_be_opened() -> None:
+    item = PackItem("talk#16", "transcript", section="turn 16", positions=[14, 16, 18])
+    assert rendering.render_header(item, 1, NOW) == "§1 transcript, talk#16, #14, #18 > turn 16"
+
+
 @pytest.mark.parametrize(
     ("at", "said"),
     [

@@ -9,7 +9,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 
+from vaults.background_work import LastingTask
 from vaults.context import run_in
 from vaults.domain.notes.commit import overwrites, recovery
 from vaults.domain.notes.index import note_rows, reconciliation
@@ -28,6 +30,11 @@ QUIET_S = 1.5
 
 RETRY_S = 5.0
 """Seconds after a failure until everything is scanned again."""
+
+
+def keep_in_sync(vault: Vault) -> LastingTask:
+    """``run_sync_loop`` for a vault that is opened."""
+    return LastingTask(partial(run_sync_loop, vault))
 
 
 async def run_sync_loop(vault: Vault) -> None:
