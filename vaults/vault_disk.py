@@ -39,8 +39,9 @@ class VaultDisk:
             raise StorageFull("the disk is nearly full; nothing was written", hint="free space; reading still works")
 
     def check_writable_in_bulk(self) -> None:
-        """Call before work that writes much and could wait: harvests, imports, files, reindexing. As ``check_writable``, but
-        it leaves ``storage.min_free_disk`` to what people and agents store themselves. Raises ``StorageFull``."""
+        """Call before work that writes much and could wait: harvests, imports, files, reindexing. As
+        ``check_writable``, but it leaves ``storage.min_free_disk`` to what people and agents store themselves. Raises
+        ``StorageFull``."""
         self.check_writable()
         if not self.has_room_in_bulk():
             raise StorageFull(

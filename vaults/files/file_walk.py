@@ -74,13 +74,16 @@ def walk_files(root: VaultRoot, rules: FileRules, below: str = "") -> FileWalk:
 
 @dataclass(frozen=True, slots=True)
 class _LevelPatterns:
-    """Patterns that apply below a folder; ``prefix``: its path with a slash."""
+    """Patterns that apply below a folder; ``prefix``: its path with a slash. For files without those that let a folder
+    in again: these say nothing of the files in it."""
 
     prefix: str
-    spec: GitIgnoreSpec
+    folders: GitIgnoreSpec
+    files: GitIgnoreSpec | None
 
     def decide(self, path: str) -> bool | None:
-        return self.spec.check_file(path.removeprefix(self.prefix)).include
+        spec = self.folders if path.endswith("/") else self.files
+        return None if spec is None else spec.check_file(path.removeprefix(self.prefix)).include
 
 
 class _FileWalker:
@@ -128,9 +131,9 @@ class _FileWalker:
         above = self._levels[here.rpartition("/")[0]] if here else ()
         prefix = f"{here}/" if here else ""
         own = [
-            _LevelPatterns(prefix, spec)
+            _LevelPatterns(prefix, spec, _compile([line for line in lines if not _lets_folder_in(line)]))
             for name in self._rules.ignore_files
-            if name in names and (spec := _read_patterns(folder, name)) is not None
+            if name in names and (spec := _compile(lines := _read_patterns(folder, name))) is not None
         ]
         levels = self._levels[here] = (*above, *own)
         return levels
@@ -183,18 +186,22 @@ def _reason_unusable(path: str, name: str) -> str | None:
     return None if is_plain(path, name) else describe_unusable(path)
 
 
-def _read_patterns(folder: int, name: str) -> GitIgnoreSpec | None:
+def _read_patterns(folder: int, name: str) -> list[str]:
     """The patterns of an ignore file. One that cannot be read stops the look at its folder: what it hides must stay
     hidden."""
     try:
         content = read_file(folder, name, name, _MAX_IGNORE_BYTES)
     except FileNotFoundError:
-        return None
+        return []
     except InvalidArgument:  # a link, or a folder of that name
-        return None
+        return []
     except StrongroomError as failure:
         raise OSError(errno.EFBIG, failure.message) from failure
-    return _compile(content.data.decode("utf-8-sig", "replace").splitlines())
+    return content.data.decode("utf-8-sig", "replace").splitlines()
+
+
+def _lets_folder_in(line: str) -> bool:
+    return line.startswith("!") and line.rstrip().endswith("/")
 
 
 def _compile(lines: Sequence[str]) -> GitIgnoreSpec | None:

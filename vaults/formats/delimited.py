@@ -22,8 +22,11 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     warnings: list[str] = []
     text = read_text(data, limits, warnings)
     delimiter = find_delimiter(text)
-    csv.field_size_limit(MAX_CELL)
-    parts = take_parts(cut_rows(_read_rows(text, delimiter, warnings), str), limits, warnings)
+    before = csv.field_size_limit(MAX_CELL)
+    try:
+        parts = take_parts(cut_rows(_read_rows(text, delimiter, warnings), str), limits, warnings)
+    finally:
+        csv.field_size_limit(before)  # it is the whole process's
     mime = "text/tab-separated-values" if delimiter == "\t" else "text/csv"
     return ParsedDocument("csv", mime, parts, warnings=tuple(warnings))
 

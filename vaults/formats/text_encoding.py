@@ -63,14 +63,17 @@ def _decode_marked(data: bytes) -> str | None:
 
 
 _ENCODING_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{1,30}\Z")
+_NOTATIONS = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna", "undefined"})
+"""What Python calls an encoding and no file is in: ways to write text down as ASCII."""
 
 
 def _decode_as(data: bytes, encoding: str) -> str | None:
     if not _ENCODING_NAME.match(encoding):
         return None
     try:
-        if not getattr(codecs.lookup(encoding), "_is_text_encoding", True):
-            return None  # such as zip or hex: not from bytes to text
+        codec = codecs.lookup(encoding)
+        if not getattr(codec, "_is_text_encoding", True) or codec.name.replace("_", "-") in _NOTATIONS:
+            return None  # the first: zip, hex and the like, which do not lead from bytes to text
         return data.decode(encoding)
     except (LookupError, UnicodeError, ValueError):
         return None

@@ -58,6 +58,8 @@ def _rows(count: int, pick: random.Random, kinds: tuple[str, ...]) -> list[Row]:
             applies_to=pick.choice(["global", "file:x"]), collection=pick.choice([None, "c"]),
             folder=pick.choice(FOLDERS), parent=pick.choice([None, "p", "P"]), author=author,
         )  # fmt: skip
+        if kind == "code":
+            item = replace(item, parent=f"document {number}")
         tags = tuple(pick.sample(["a", "A", "b", "%"], pick.randint(0, 3)))
         values: list[Any] = [1, 1.0, 2, True, "1", ["1", "x"], None, {"deep": 1}]
         more = {"n": pick.choice(values), "s": pick.choice(["One", "ONE"])}
@@ -112,7 +114,18 @@ def _tx() -> Writer:
 def _store(tx: Writer, rows: list[Row]) -> None:
     for row in rows:
         passages.store(tx, row.item, passages.cut_passages("", f"harbour number {row.number}", [], 200))
-        facets.store(tx, row.kind, row.number, row.tags, row.fields)
+        if row.kind == "code":  # what documents are tagged with stands at the whole
+            _add_document(tx, row)
+        facets.store(tx, "documents" if row.kind == "code" else row.kind, row.number, row.tags, row.fields)
+
+
+def _add_document(tx: Writer, row: Row) -> None:
+    values = {
+        "seq": row.number, "id": row.item.parent, "kind": row.kind, "format": "python", "title": "", "workspace": "",
+        "stored_by": "", "visibility": "shared", "metadata": "{}", "hash": "", "size": 1, "created_at": NOW,
+        "modified_at": NOW,
+    }  # fmt: skip
+    tx.run(f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join(f':{n}' for n in values)})", values)
 
 
 def _remember(tx: Writer, rows: list[Row]) -> None:

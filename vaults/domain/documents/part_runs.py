@@ -16,6 +16,7 @@ from vaults.domain.text.fields import hash_parts
 from vaults.index.blocks import SEPARATOR
 from vaults.index.chunker import estimate_tokens
 from vaults.index.passages import Passage, cut_passages
+from vaults.index.traits import is_adversarial
 
 SMALL_TOKENS = 48
 """Tokens up to which a part may share its passage: a passage of its own would say too little."""
@@ -58,8 +59,11 @@ def cut_runs(fields: DocumentFields, parts: Sequence[DocumentPart], max_tokens: 
 
 
 def _count_small(fields: DocumentFields, part: DocumentPart) -> int:
-    """Tokens of a part that may share a passage; 0 for what may not. A symbol of source code stands for itself."""
+    """Tokens of a part that may share a passage; 0 for what may not. A symbol of source code stands for itself; so does
+    a paragraph that gives orders, which must not pass for what stands beside it, nor make that look suspicious."""
     if fields.kind == "code" or len(part.text) > SMALL_CHARACTERS:
+        return 0
+    if fields.kind == "document" and is_adversarial(part.text):
         return 0
     tokens = max(1, estimate_tokens(part.text))
     return tokens if tokens <= SMALL_TOKENS else 0
@@ -77,7 +81,7 @@ def _continues(before: DocumentPart, part: DocumentPart) -> bool:
 
 def _to_run(fields: DocumentFields, parts: tuple[DocumentPart, ...], max_tokens: int) -> PartRun:
     first = parts[0]
-    text = "\n".join(part.text for part in parts)
+    text = ("\n" if fields.kind == TRANSCRIPT else "\n\n").join(part.text for part in parts)
     cut = tuple(cut_passages(_title(fields, first), text, _labels(fields, first), max_tokens))
     for passage in cut:
         passage.columns()

@@ -123,28 +123,47 @@ async def test_no_turn_comes_again_on_the_next_page(vault: Vault, ask: Asking) -
     assert sorted(seen) == list(range(40))
 
 
+def long_paragraph(text: str) -> str:
+    """A paragraph that is too long to share its passage."""
+    return f"{text} {'It stands in the register of the harbour. ' * 8}".strip()
+
+
 async def test_parts_under_one_heading_are_one_section(vault: Vault, ask: Asking) -> None:
+    costs = [
+        long_paragraph(each)
+        for each in ("The pier costs a million.", "The zanzibar clause doubles that.", "Nobody wants to pay.")
+    ]
     parts = (
         DocumentPart(0, "Of fog and sand.", "Weather"),
-        DocumentPart(1, "The pier costs a million.", "Costs"),
-        DocumentPart(2, "The zanzibar clause doubles that.", "Costs"),
-        DocumentPart(3, "Nobody wants to pay.", "Costs"),
+        *(DocumentPart(number, text, "Costs") for number, text in enumerate(costs, 1)),
         DocumentPart(4, "Of fog again.", "Later"),
         DocumentPart(5, "Another cost.", "Costs"),
     )
     await stored(vault, "document", parts)
     [hit] = await hits(ask, "zanzibar clause")
-    assert hit["text"] == "The pier costs a million.\n\nThe zanzibar clause doubles that.\n\nNobody wants to pay."
+    assert hit["text"] == "\n\n".join(costs)
     merged = (await hits(ask, "zanzibar clause OR nobody"))[0]
     assert merged["positions"] == [2, 3]
     assert merged["text"] == hit["text"]
 
 
+async def test_small_parts_of_one_passage_are_a_section_too(vault: Vault, ask: Asking) -> None:
+    texts = ("The pier costs a million.", "The zanzibar clause doubles that.", "Nobody wants to pay.")
+    await stored(vault, "document", tuple(DocumentPart(at, text, "Costs") for at, text in enumerate(texts)))
+    [hit] = await hits(ask, "zanzibar clause")
+    assert hit["text"] == "\n\n".join(texts)
+
+
 async def test_without_a_heading_the_page_is_the_section(vault: Vault, ask: Asking) -> None:
-    pages = [("One.", "page 1"), ("The zanzibar clause.", "page 2"), ("It binds.", "page 2"), ("Four.", "page 3")]
+    pages = [
+        ("One.", "page 1"),
+        (long_paragraph("The zanzibar clause."), "page 2"),
+        (long_paragraph("It binds."), "page 2"),
+        ("Four.", "page 3"),
+    ]
     await stored(vault, "document", tuple(DocumentPart(at, text, None, page) for at, (text, page) in enumerate(pages)))
     [hit] = await hits(ask, "zanzibar clause")
-    assert hit["text"] == "The zanzibar clause.\n\nIt binds."
+    assert hit["text"] == f"{pages[1][0]}\n\n{pages[2][0]}"
 
 
 async def test_of_code_the_whole_symbol_is_shown(vault: Vault, ask: Asking) -> None:
