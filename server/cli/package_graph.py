@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,8 +47,9 @@ def second_level_graph() -> str:
     return "\n".join([*lines, "```"])
 
 
-def _imports() -> dict[str, set[str]]:
-    """The modules each module imports, of our own."""
+@cache
+def _imports() -> Arrows:
+    """The modules each module imports, of our own. Reading them takes most of the time, and both pictures need it."""
     files = {_module_name(path): path for top in TOP_PACKAGES for path in (ROOT / top).rglob("*.py")}
     return {name: set(_targets(path, files)) - {name} for name, path in sorted(files.items())}
 

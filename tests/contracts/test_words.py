@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -163,28 +164,33 @@ def test_every_name_beside_a_clause_is_one() -> None:
         assert said <= {re.split("[ .]", known)[0] for known in each.names}, (name, each)
 
 
-def test_words_that_name_a_tool_say_so_beside_it() -> None:
-    """Else nobody could tell for whom they are. What everybody is shown may be named freely."""
+@cache
+def plain_texts() -> tuple[tuple[str, str], ...]:
+    """The texts of each file that say nowhere for whom they are."""
+    found = []
     for name, tree in files():
         apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
-        for node in ast.walk(tree):
-            text = literal(node) if id(node) not in apart else None
-            if text is None or " " not in text or re.search(r"\b(SELECT|INSERT|UPDATE|DELETE|FROM|AND NOT)\b", text):
-                continue
-            for found in SPOKEN.findall(text):
-                tool = found.strip("`").split()[0]
-                views = [LEAST] if name not in SAID_BY else [view for view in VIEWS if listed(view) & {*SAID_BY[name]}]
-                assert all(tool in listed(view) for view in views), (name, text)
+        texts = (literal(node) for node in ast.walk(tree) if id(node) not in apart)
+        found += [(name, text) for text in texts if text is not None]
+    return tuple(found)
+
+
+def test_words_that_name_a_tool_say_so_beside_it() -> None:
+    """Else nobody could tell for whom they are. What everybody is shown may be named freely."""
+    for name, text in plain_texts():
+        if " " not in text or re.search(r"\b(SELECT|INSERT|UPDATE|DELETE|FROM|AND NOT)\b", text):
+            continue
+        for found in SPOKEN.findall(text):
+            tool = found.strip("`").split()[0]
+            views = [LEAST] if name not in SAID_BY else [view for view in VIEWS if listed(view) & {*SAID_BY[name]}]
+            assert all(tool in listed(view) for view in views), (name, text)
 
 
 def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_name_only() -> None:
     rare = {name for spec in REGISTRY for name in spec.hidden_args} - arguments_of((Role.ADMIN, "agent", "ask"))
     asked_for = re.compile(rf"\b(?:use|pass|set|give|try|raise|with|add) ({'|'.join(sorted(rare))})\b")
-    for name, tree in files():
-        apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
-        for node in ast.walk(tree):
-            text = literal(node) if id(node) not in apart else None
-            assert text is None or not asked_for.search(text), (name, text)
+    for name, text in plain_texts():
+        assert not asked_for.search(text), (name, text)
 
 
 def documented(tree: ast.Module) -> set[int]:

@@ -22,7 +22,7 @@ from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Writer
 from vaults.settings import StorageSettings
 
-SWEEP = int(os.environ.get("STRONGROOM_CRASH_POINTS", "12"))
+SWEEP = max(3, int(os.environ.get("STRONGROOM_CRASH_POINTS", "12")))  # the last of two may be a call too far
 DATABASE = Path("vaults", "main", "vault.db")
 BEFORE = 4
 """Steps of the version that knew nothing of sessions."""
