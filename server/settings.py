@@ -87,7 +87,11 @@ class ServerSettings(SettingsSection):
         Field(ge=1, description="of these one address may hold, trusted_proxies excepted; default: half"),
     ] = None
     max_body: Annotated[
-        int, Field(ge=65_536, description="bytes of a request body at most, or what ingest.max_bytes takes as base64")
+        int,
+        Field(
+            ge=65_536,
+            description="bytes of a request body at most; unless set also what ingest.max_bytes takes as base64",
+        ),
     ] = 4 * 1024 * 1024
     call_timeout_s: Annotated[float, Field(gt=0, description="seconds a tool call may take")] = 60.0
     fast_path: Annotated[
@@ -148,7 +152,10 @@ class Settings(SettingsSection):
 
     @property
     def body_limit(self) -> int:
-        """Bytes of a request at most: a file that ``ingest`` takes comes as base64 and must fit."""
+        """Bytes of a request at most: what the operator set, else so many that a file that ``ingest`` takes fits, as
+        base64."""
+        if "max_body" in self.server.model_fields_set:
+            return self.server.max_body
         return max(self.server.max_body, self.ingest.max_bytes * 4 // 3 + ENVELOPE)
 
 

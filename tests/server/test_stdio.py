@@ -16,6 +16,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitResult
 
+from server.settings import Settings
 from tests.work import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +128,8 @@ def test_requests_written_before_the_pipe_closes_are_answered(tmp_path):
 
 
 def test_input_that_is_no_message_harms_nobody(tmp_path):
-    huge = b'{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"x":"' + b"a" * 5_000_000 + b'"}}\n'
+    much = b"a" * Settings().body_limit
+    huge = b'{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"x":"' + much + b'"}}\n'
     bad = (b"\n", b"not json\n", b"\xff\xfe\n", b"[]\n", b"[" * 50_000 + b"\n", huge)
     messages, _ = talk(tmp_path / "data", INITIALIZE, INITIALIZED, *bad, call(1, "status"))
     assert answers(messages)[1]["result"]["isError"] is False

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from auth.roles import Role
 from server.http.request_body import MAX_STRUCTURE, RequestBody
 from tests.server.http.house import IDP, open_house, outside
-from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
+from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served, settings_of
 
 LISTS = {"query": [[]] * 900_000}
 NAMES = {f"n{number}": 1 for number in range(280_000)}
@@ -98,3 +98,8 @@ async def test_a_body_is_read_and_parsed_once_and_given_again(parsed):
     assert parsed == [8]
     assert await body.receive() == {"type": "http.request", "body": b'{"a": 1}', "more_body": False}
     assert await body.receive() == {"type": "http.disconnect"}
+
+
+def test_a_file_fits_into_a_request_unless_the_operator_set_the_bound(tmp_path):
+    assert settings_of(tmp_path).settings.body_limit > settings_of(tmp_path).settings.ingest.max_bytes * 4 // 3
+    assert settings_of(tmp_path, **{"server.max_body": 100_000}).settings.body_limit == 100_000
