@@ -33,11 +33,12 @@ def load_grammar(language: SourceLanguage) -> LoadedGrammar | None:
         grammar = tree_sitter.Language(getattr(import_module(module), function)())
     except (ImportError, AttributeError, ValueError):
         return None
-    source = (files("vaults.code") / "queries" / f"{language.name}.scm").read_text(encoding="utf-8")
+    folder = files("vaults.code") / "queries"
+    texts = [(folder / f"{name}.scm").read_text(encoding="utf-8") for name in language.queries or (language.name,)]
     names = "\n".join(f"({kind}) @name" for kind in language.names)
     return LoadedGrammar(
         grammar,
-        tree_sitter.Query(grammar, source),
+        tree_sitter.Query(grammar, "\n".join(texts)),
         tree_sitter.Query(grammar, names),
     )
 

@@ -1,6 +1,6 @@
 """The languages whose grammar is known: by which names their files go, and where their comments and names stand.
 
-What a language's symbols, calls and imports are stands in ``queries/<language>.scm``, in tree-sitter's own notation.
+What a language's symbols, calls and imports are stands in ``queries/``, in tree-sitter's own notation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class SourceLanguage:
     definition that belong to it; ``names``: nodes that name something; ``index``: names of files that stand for their
     folder; ``folders``: whether a module is a folder, not a file; ``members``: whether an import names a member by its
     last word; ``separator``: between the words of a module; ``endings``: whether imports name files with their ending;
-    ``explicit``: whether what another file defines has to be imported to be named."""
+    ``explicit``: whether what another file defines has to be imported to be named; ``queries``: the files in
+    ``queries/`` that it is made of; the one of its name where it shares none."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -39,6 +40,7 @@ class SourceLanguage:
     separator: str = "."
     endings: bool = False
     explicit: bool = False
+    queries: tuple[str, ...] = ()
 
 
 _SCRIPT_INDEX = ("index",)
@@ -66,6 +68,7 @@ LANGUAGES = (
         index=_SCRIPT_INDEX,
         separator="/",
         explicit=True,
+        queries=("ecmascript", "javascript", "jsx"),
     ),
     SourceLanguage(
         "typescript",
@@ -77,6 +80,7 @@ LANGUAGES = (
         index=_SCRIPT_INDEX,
         separator="/",
         explicit=True,
+        queries=("ecmascript", "typescript"),
     ),
     SourceLanguage(
         "tsx",
@@ -87,6 +91,7 @@ LANGUAGES = (
         index=_SCRIPT_INDEX,
         separator="/",
         explicit=True,
+        queries=("ecmascript", "typescript", "jsx"),
     ),
     SourceLanguage(
         "go",
