@@ -129,8 +129,10 @@ def _target_of(request: PackRequest) -> PackTarget:
 
 
 async def _run_counting(vault: Vault, gathered: GatheredCandidates, work: Callable[[], T]) -> T:
-    """Run ``work``, which counts tokens: here if that is quick, else on a thread."""
-    if tokenizer.is_quick_to_count([candidate.item.text or "" for candidate in gathered.candidates]):
+    """Run ``work``, which counts tokens and widens texts: here if that is quick, else on a thread."""
+    texts = [candidate.item.text or "" for candidate in gathered.candidates]
+    texts += [candidate.section.text for candidate in gathered.candidates if candidate.section is not None]
+    if tokenizer.is_quick_to_count(texts):
         return work()
     return await run_in(vault.shared.pool, work)
 

@@ -11,8 +11,8 @@ from vaults.domain.retrieval.sections import (
     NeighbourText,
     group_neighbours,
     join_neighbours,
-    lengths_within,
     widen_text,
+    widen_within,
 )
 from vaults.domain.text.sanitize import INSTRUCTIONS, sanitize
 
@@ -65,16 +65,11 @@ def widen_candidates(kept: Sequence[PackCandidate], room: int, count_tokens: Tok
     """The candidates with wider texts, best first, as far as ``room`` tokens for all of them allow."""
     if not any(candidate.section for candidate in kept):
         return list(kept)
-    costs = [count_tokens(candidate) for candidate in kept]
-    left, widened = room - sum(costs), list(kept)
-    for number, candidate in enumerate(kept):
-        for length in lengths_within(candidate.item.text or "", left) if candidate.section else ():
-            wider = _to_section(candidate, length)
-            if wider is not None and (cost := count_tokens(wider) - costs[number]) <= left:
-                widened[number] = wider
-                left -= cost
-                break
-    return widened
+    return widen_within(kept, room, count_tokens, _length_of, _to_section)
+
+
+def _length_of(candidate: PackCandidate) -> int | None:
+    return len(candidate.item.text or "") if candidate.section is not None else None
 
 
 def _to_section(candidate: PackCandidate, length: int) -> PackCandidate | None:

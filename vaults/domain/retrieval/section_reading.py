@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, takewhile
 
 from vaults.db.sql import Reader
@@ -20,6 +22,20 @@ _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 _SENTENCE_END = (".", "!", "?", "…", ":", "。", "！", "？", '"', "”", ")", "*", "_")
 
 
+@dataclass(frozen=True, slots=True)
+class SurroundingText:
+    """A section, and where in it the part of a match begins. ``parts``: likewise of a document's parts beside it, by
+    their positions."""
+
+    text: str
+    own: int = 0
+    parts: Mapping[int, int] = field(default_factory=dict)
+
+    def start_of(self, position: int | None) -> int:
+        """Where a part begins."""
+        return self.own if position is None else self.parts.get(position, self.own)
+
+
 def place_of(shown: RankedHit) -> HitPlace | None:
     """Where a hit stands in its document; None for what is no part of one."""
     hit, (kind, _) = shown.hit, shown.item
@@ -32,17 +48,18 @@ def read_sections(tx: Reader, shown: Sequence[Sequence[RankedHit]]) -> dict[int,
     """For each group of neighbours, by the passage of its first, the section they stand in; nothing for what was
     deleted since, and where there is none but the match."""
     found: dict[int, HitSection] = {}
-    for kinds, read in _READERS:
-        groups = [group for group in shown if group[0].item[0] in kinds and group[0].hit.content is None]
+    for kind, read in _READERS:
+        groups = [group for group in shown if group[0].item[0] == kind and group[0].hit.content is None]
         if not groups:
             continue
         texts = read(tx, [group[0].passage for group in groups])
         bodies = _read_bodies(tx, [each.passage for group in groups for each in group])
         for group in groups:
-            own = [bodies[each.passage] for each in group if each.passage in bodies]
-            text = texts.get(group[0].passage, "")
-            section = find_section(group[0].item[0], text, own) if len(own) == len(group) else None
-            if section is not None:
+            read_text = texts.get(group[0].passage)
+            if read_text is None or any(each.passage not in bodies for each in group):
+                continue
+            own = [(read_text.start_of(each.hit.position), bodies[each.passage]) for each in group]
+            if (section := find_section(group[0].item[0], read_text.text, own)) is not None:
                 found[group[0].passage] = section
     return found
 
@@ -55,22 +72,23 @@ def _some(numbers: Iterable[int]) -> str:
     return ", ".join(str(int(number)) for number in numbers)
 
 
-def _read_memories(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
-    return dict(
-        tx.all(
-            "SELECT p.seq, m.content FROM passages p CROSS JOIN memories m ON m.seq = p.item"
-            f" WHERE p.seq IN ({_some(passages)})"
-        )
+def _read_memories(tx: Reader, passages: Iterable[int]) -> Mapping[int, SurroundingText]:
+    rows = tx.all(
+        "SELECT p.seq, m.content FROM passages p CROSS JOIN memories m ON m.seq = p.item"
+        f" WHERE p.seq IN ({_some(passages)})"
     )
+    return {seq: SurroundingText(text) for seq, text in rows}
 
 
-def _read_notes(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
+def _read_notes(tx: Reader, passages: Iterable[int]) -> Mapping[int, SurroundingText]:
     """A note's passages side by side under one heading, as its text: what lay between them was white space."""
     found = {}
     for passage in passages:
         before, after = (_read_beside(tx, passage, *way) for way in (("<=", "DESC"), (">", "ASC")))
         if before:
-            found[passage] = _join_passages([*reversed(before), *after])
+            bodies = [*reversed(before), *after]
+            own = len(_join_passages(bodies[: len(before)])) - len(before[0])
+            found[passage] = SurroundingText(_join_passages(bodies), own)
     return found
 
 
@@ -84,8 +102,9 @@ def _read_beside(tx: Reader, passage: int, compared: str, order: str) -> list[st
     return [body for _, body in takewhile(lambda row: row[0], rows)]
 
 
-def _read_parts(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
-    """The parts side by side under one heading, or of one page; else the part alone."""
+def _read_parts(tx: Reader, passages: Iterable[int], *, between: str) -> Mapping[int, SurroundingText]:
+    """The parts side by side under one heading, or of one page; else the part alone. ``between``: what stands between
+    two of them."""
     rows = tx.all(
         "SELECT o.seq, c.position, q.position, q.text FROM passages o CROSS JOIN document_parts c ON c.seq = o.item"
         " CROSS JOIN document_parts q ON q.document = c.document AND q.position BETWEEN c.position - :apart"
@@ -94,23 +113,23 @@ def _read_parts(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
         " OR c.heading IS NULL AND q.heading IS NULL AND q.locator = c.locator) ORDER BY o.seq, q.position",
         {"apart": PARTS_APART},
     )
-    return {seq: "\n\n".join(_stretch(some)) for seq, some in _by_first(rows)}
+    return {seq: _join_parts(some, between) for seq, some in _by_first(rows)}
 
 
-def _read_turns(tx: Reader, passages: Iterable[int]) -> Mapping[int, str]:
-    return dict(
-        tx.all(
-            "SELECT p.seq, q.text FROM passages p CROSS JOIN document_parts q ON q.seq = p.item"
-            f" WHERE p.seq IN ({_some(passages)})"
-        )
+def _read_turns(tx: Reader, passages: Iterable[int]) -> Mapping[int, SurroundingText]:
+    rows = tx.all(
+        "SELECT p.seq, q.text FROM passages p CROSS JOIN document_parts q ON q.seq = p.item"
+        f" WHERE p.seq IN ({_some(passages)})"
     )
+    return {seq: SurroundingText(text) for seq, text in rows}
 
 
-_READERS: tuple[tuple[tuple[str, ...], Callable[[Reader, Iterable[int]], Mapping[int, str]]], ...] = (
-    (("memory",), _read_memories),
-    (("note",), _read_notes),
-    (("document", "code"), _read_parts),
-    (("transcript",), _read_turns),
+_READERS: tuple[tuple[str, Callable[[Reader, Iterable[int]], Mapping[int, SurroundingText]]], ...] = (
+    ("memory", _read_memories),
+    ("note", _read_notes),
+    ("document", partial(_read_parts, between="\n\n")),
+    ("code", partial(_read_parts, between="")),
+    ("transcript", _read_turns),
 )
 
 _Numbered = tuple[int, int, str]
@@ -121,15 +140,20 @@ def _by_first(rows: Iterable[tuple[int, int, int, str]]) -> Iterable[tuple[int, 
         yield seq, [(own, number, text) for _, own, number, text in some]
 
 
-def _stretch(rows: Sequence[_Numbered]) -> list[str]:
+def _join_parts(rows: Sequence[_Numbered], between: str) -> SurroundingText:
     """The texts without a gap around the one that matched."""
     texts = {number: text for _, number, text in rows}
-    first = last = rows[0][0]
+    own = first = last = rows[0][0]
     while first - 1 in texts:
         first -= 1
     while last + 1 in texts:
         last += 1
-    return [texts[number] for number in range(first, last + 1) if number in texts]
+    starts, joined = {}, ""
+    for number in range(first, last + 1):
+        joined += between if number > first else ""
+        starts[number] = len(joined)
+        joined += texts.get(number, "")
+    return SurroundingText(joined, starts[own], starts)
 
 
 def _join_passages(bodies: Sequence[str]) -> str:

@@ -7,11 +7,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from typing import TypeVar
 
-from vaults.search.snippets import find_enclosing_fence, find_fences
+from vaults.search.snippets import find_fences
+
+T = TypeVar("T")
 
 SECTION_LENGTH = 2_500
 """Max characters of a section that is shown for a hit."""
@@ -100,10 +103,10 @@ def join_neighbours(kind: str, texts: Sequence[NeighbourText]) -> str:
     ordered = sorted(texts, key=lambda each: each.position)
     if kind == "transcript":
         return "\n".join(f"[{each.position}] {_one_line(each.speaker)}\n{_indent(each.text)}" for each in ordered)
+    beside = "\n" if kind == "code" else "\n\n"
     joined = ordered[0].text
     for before, after in pairwise(ordered):
-        joined += "\n\n" if after.position == before.position + 1 else "\n…\n"
-        joined += after.text
+        joined = joined.rstrip("\n") + (beside if after.position == before.position + 1 else "\n…\n") + after.text
     return joined
 
 
@@ -115,12 +118,13 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def find_section(kind: str, text: str, bodies: Sequence[str]) -> HitSection | None:
-    """The section with all ``bodies``, its matching passages; None where one of them is not in it."""
-    starts = [text.find(body) for body in bodies]
+def find_section(kind: str, text: str, bodies: Sequence[tuple[int, str]]) -> HitSection | None:
+    """The section with all ``bodies``, its matching passages, each looked for from where its part begins; None where
+    one of them is not in it."""
+    starts = [text.find(body, begin) for begin, body in bodies]
     if not starts or min(starts) < 0:
         return None
-    ends = [start + len(body) for start, body in zip(starts, bodies, strict=True)]
+    ends = [start + len(body) for start, (_, body) in zip(starts, bodies, strict=True)]
     return HitSection(kind, text, min(starts), max(ends))
 
 
@@ -130,11 +134,35 @@ def widen_text(section: HitSection, shown: str, length: int) -> str | None:
     return text if text is not None and len(text) >= len(shown) + MIN_GAIN else None
 
 
-def lengths_within(shown: str, left: int) -> list[int]:
+def widen_within(
+    shown: Sequence[T],
+    room: int,
+    count_tokens: Callable[[T], int],
+    length_of: Callable[[T], int | None],
+    widen: Callable[[T, int], T | None],
+) -> list[T]:
+    """``shown`` with wider texts, best first, as far as ``room`` tokens for all of them allow. ``length_of``: the
+    characters one shows; None: it cannot be widened. ``widen``: one with at most so many characters; None: it would
+    say no more."""
+    costs = list(map(count_tokens, shown))
+    left, widened = room - sum(costs), list(shown)
+    for number, each in enumerate(shown):
+        if (length := length_of(each)) is None:
+            continue
+        for longer in _lengths_within(length, left):
+            wider = widen(each, longer)
+            if wider is not None and (cost := count_tokens(wider) - costs[number]) <= left:
+                widened[number] = wider
+                left -= cost
+                break
+    return widened
+
+
+def _lengths_within(shown: int, left: int) -> list[int]:
     """The lengths worth trying where ``left`` tokens may be added to what is shown, the longest first."""
     if left <= 0:
         return []
-    affordable = len(shown) + left * CHARACTERS_PER_TOKEN
+    affordable = shown + left * CHARACTERS_PER_TOKEN
     return [SECTION_LENGTH] if affordable >= SECTION_LENGTH else [affordable, affordable * 3 // 4]
 
 
@@ -144,7 +172,7 @@ def cut_section(section: HitSection, length: int) -> str | None:
     text = section.text
     if len(text) <= length:
         return text
-    places = _find_breaks(section)
+    places = _find_breaks(section, length)
     low = places[bisect_right(places, section.start) - 1]
     high = places[bisect_left(places, section.end)]
     spare = length - MARGIN - (high - low)
@@ -166,23 +194,27 @@ def _last_up_to(places: Sequence[int], at: int, least: int) -> int:
     return max(places[bisect_right(places, at) - 1], least)
 
 
-def _find_breaks(section: HitSection) -> list[int]:
-    """Where the text may be cut, in order, its ends among them: between lines, of prose between sentences as well."""
+def _find_breaks(section: HitSection, length: int) -> list[int]:
+    """Where the text may be cut, in order, its ends among them: between lines, of prose between sentences as well.
+    Nothing further than ``length`` from the match is looked at: a section can be as long as a book."""
     text = section.text
+    since = text.rfind("\n", 0, max(0, section.start - length)) + 1
+    until = min(len(text), section.end + length)
     if section.kind == "code":
-        return [0, *(place + 1 for place in _find_all(text, "\n")), len(text)]
-    fences = list(find_fences(text))
-    rows = [_line_of(text, row.end()) for row in _ROW.finditer(text)] if "|" in text else []
-    places = [match.end() for match in _BREAK.finditer(text)]
-    kept = [place for place in places if not find_enclosing_fence(place, fences) and not _is_inside(place, rows)]
+        return [0, *(place + 1 for place in _find_all(text, "\n", since, until)), len(text)]
+    near = takewhile(lambda fence: fence.start < until, find_fences(text))
+    fences = [(fence.start, fence.end) for fence in near if fence.end > since]
+    rows = [_line_of(text, row.end()) for row in _ROW.finditer(text, since, until)]
+    places = [match.end() for match in _BREAK.finditer(text, since, until)]
+    kept = [place for place in places if not _is_inside(place, fences) and not _is_inside(place, rows)]
     return [0, *kept, len(text)]
 
 
-def _find_all(text: str, mark: str) -> Iterator[int]:
-    place = text.find(mark)
+def _find_all(text: str, mark: str, since: int, until: int) -> Iterator[int]:
+    place = text.find(mark, since, until)
     while place >= 0:
         yield place
-        place = text.find(mark, place + 1)
+        place = text.find(mark, place + 1, until)
 
 
 def _line_of(text: str, place: int) -> tuple[int, int]:
@@ -190,6 +222,7 @@ def _line_of(text: str, place: int) -> tuple[int, int]:
     return text.rfind("\n", 0, place) + 1, end if end >= 0 else len(text)
 
 
-def _is_inside(place: int, rows: Sequence[tuple[int, int]]) -> bool:
-    number = bisect_right(rows, (place, len(rows) and rows[-1][1])) - 1
-    return number >= 0 and rows[number][0] < place < rows[number][1]
+def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of the spans, which are in order and do not overlap, holds the place between its ends."""
+    number = bisect_left(spans, (place, 0)) - 1
+    return number >= 0 and place < spans[number][1]

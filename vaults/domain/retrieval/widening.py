@@ -11,13 +11,12 @@ from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.domain.retrieval.section_reading import place_of, read_sections
 from vaults.domain.retrieval.sections import (
     MIN_GAIN,
-    SECTION_LENGTH,
     HitSection,
     NeighbourText,
     group_neighbours,
     join_neighbours,
-    lengths_within,
     widen_text,
+    widen_within,
 )
 from vaults.index.traits import is_adversarial
 from vaults.search import tokenizer
@@ -37,22 +36,29 @@ def merge_and_refill(
 ) -> tuple[list[RankedHit], int]:
     """The first ``fits`` hits with neighbours merged, and further ones in the place this gives back; and how many of
     ``shown`` that are."""
-    merged = merge_neighbours(shown[:fits])
+    merged = merge_neighbours(shown[:fits], count_tokens)
     if len(merged) == fits:
         return merged, fits
     for more in range(fits + 1, min(len(shown), fits + MAX_REFILLED) + 1):
-        longer = merge_neighbours(shown[:more])
+        longer = merge_neighbours(shown[:more], count_tokens)
         if sum(map(count_tokens, longer)) > room:
             break
         merged, fits = longer, more
     return merged, fits
 
 
-def merge_neighbours(shown: Sequence[RankedHit]) -> list[RankedHit]:
+def merge_neighbours(shown: Sequence[RankedHit], count_tokens: TokensOfHit) -> list[RankedHit]:
     """The hits in their order; those of one section, or of one stretch of a conversation, as one at the place of the
-    best."""
-    groups = group_neighbours([place_of(each) for each in shown])
-    return [_merge([shown[number] for number in group]) for group in groups]
+    best, unless that takes more tokens than they do apart: many short lines do, when they are indented."""
+    merged: list[tuple[int, RankedHit]] = []
+    for group in group_neighbours([place_of(each) for each in shown]):
+        apart = [shown[number] for number in group]
+        one = _merge(apart)
+        if len(group) > 1 and count_tokens(one) > sum(map(count_tokens, apart)):
+            merged += zip(group, apart, strict=True)
+        else:
+            merged.append((group[0], one))
+    return [each for _, each in sorted(merged, key=lambda pair: pair[0])]
 
 
 def _merge(group: Sequence[RankedHit]) -> RankedHit:
@@ -82,7 +88,7 @@ async def widen_best(
     wider = {number: each for number, each in sections.items() if _is_wider(each, cut, number)}
     if not wider:
         return list(shown)
-    if tokenizer.is_quick_to_count([each.text[:SECTION_LENGTH] for each in wider.values()]):
+    if tokenizer.is_quick_to_count([each.text for each in wider.values()]):
         widened = _widen(shown, wider, room, count_tokens)
     else:
         widened = await run_in(vault.shared.pool, _widen, shown, wider, room, count_tokens)
@@ -97,18 +103,13 @@ def _is_wider(section: HitSection, cut: Iterable[RankedHit], passage: int) -> bo
 def _widen(
     shown: Sequence[RankedHit], sections: Mapping[int, HitSection], room: int, count_tokens: TokensOfHit
 ) -> list[RankedHit]:
-    costs = [count_tokens(each) for each in shown]
-    left, widened = room - sum(costs), list(shown)
-    for number, each in enumerate(shown):
-        if (section := sections.get(each.passage)) is None:
-            continue
-        for length in lengths_within(each.hit.snippet or "", left):
-            wider = _to_section(each, section, length)
-            if wider is not None and (cost := count_tokens(wider) - costs[number]) <= left:
-                widened[number] = wider
-                left -= cost
-                break
-    return widened
+    def length_of(each: RankedHit) -> int | None:
+        return len(each.hit.snippet or "") if each.passage in sections else None
+
+    def widen(each: RankedHit, length: int) -> RankedHit | None:
+        return _to_section(each, sections[each.passage], length)
+
+    return widen_within(shown, room, count_tokens, length_of, widen)
 
 
 def _to_section(each: RankedHit, section: HitSection, length: int) -> RankedHit | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaults.domain.retrieval import sections
 from vaults.domain.retrieval.sections import (
     PARTS_APART,
     TURNS_APART,
@@ -29,7 +32,7 @@ def part(position: int, section: str = "Costs", document: str = "book", kind: st
 
 
 def section(text: str, match: str, kind: str = "note") -> HitSection:
-    found = find_section(kind, text, [match])
+    found = find_section(kind, text, [(0, match)])
     assert found is not None
     return found
 
@@ -70,6 +73,8 @@ def test_a_turn_cannot_pass_for_the_line_that_says_whose_the_next_is() -> None:
 def test_parts_stand_in_order_with_a_mark_where_one_is_missing() -> None:
     parts = [NeighbourText(5, "", "five"), NeighbourText(2, "", "two"), NeighbourText(3, "", "three")]
     assert join_neighbours("document", parts) == "two\n\nthree\n…\nfive"
+    lines = [NeighbourText(1, "", "def pay():\n"), NeighbourText(2, "", "    return 1\n"), NeighbourText(4, "", "x\n")]
+    assert join_neighbours("code", lines) == "def pay():\n    return 1\n…\nx\n"
 
 
 def test_a_section_that_fits_is_shown_whole() -> None:
@@ -98,6 +103,30 @@ def test_neither_a_code_fence_nor_the_row_of_a_table_is_cut() -> None:
     assert shown == f"The match.\n{row}\n…"
 
 
+def test_of_a_section_as_long_as_a_book_only_what_is_near_the_match_is_weighed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weighed, is_inside = [], sections._is_inside
+
+    def counting(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+        weighed.append(place)
+        return is_inside(place, spans)
+
+    monkeypatch.setattr(sections, "_is_inside", counting)
+    text = "```\nrun\n```\n" * 10_000 + "The match.\n" + "```\nrun\n```\n" * 10_000
+    shown = cut_section(section(text, "The match."), 120)
+    assert shown is not None
+    assert shown.count("```") % 2 == 0
+    assert 0 < len(weighed) < 300
+
+
+def test_a_match_that_says_what_its_section_said_before_is_found_in_its_own_part() -> None:
+    text = "Total: 5 apples.\n\nThe table for March.\n\nTotal: 5"
+    found = find_section("document", text, [(text.index("The table"), "Total: 5")])
+    assert found is not None
+    assert found.start == text.rindex("Total: 5")
+
+
 def test_a_match_inside_a_fence_too_long_to_show_is_not_widened() -> None:
     fence = "```\n" + "\n".join(f"line {number}" for number in range(200)) + "\n```"
     assert cut_section(section(f"Above.\n\n{fence}", "line 100"), 300) is None
@@ -112,7 +141,7 @@ def test_code_is_cut_at_lines() -> None:
 
 
 def test_without_the_match_there_is_no_section() -> None:
-    assert find_section("note", "something else", ["gone"]) is None
+    assert find_section("note", "something else", [(0, "gone")]) is None
     assert find_section("note", "something", []) is None
 
 

@@ -175,6 +175,24 @@ async def test_of_code_the_whole_symbol_is_shown(vault: Vault, ask: Asking) -> N
     assert hit["text"] == symbol
 
 
+async def test_of_code_cut_into_chunks_what_is_shown_is_what_the_file_says(vault: Vault, ask: Asking) -> None:
+    chunks = [f"    # zanzibar step {number}\n    ledger.add(account_{number})\n" for number in range(4)]
+    places = [DocumentPart(at, text, "settle", f"lines {at}–{at}") for at, text in enumerate(chunks)]
+    await stored(vault, "code", tuple(places))
+    [hit] = await hits(ask, "zanzibar step 2", kinds=["code"])
+    assert hit["text"].strip() == "".join(chunks).strip()
+
+
+@pytest.mark.parametrize("line", ["a", "{", "7", "x=1"])
+async def test_turns_of_many_short_lines_are_not_joined_beyond_the_budget(vault: Vault, ask: Asking, line: str) -> None:
+    said = "\n".join(["The zanzibar log:", *[line] * 340])
+    await stored(vault, "transcript", tuple(DocumentPart(at, said, author="ann", at=AT) for at in range(6)))
+    for budget in range(1000, 8000, 500):
+        found = await ask("search", query="zanzibar log", mode="keyword", max_tokens=budget)
+        assert count_tokens(json.dumps(found.content, ensure_ascii=False)) <= budget
+        assert count_tokens(found.text) <= budget
+
+
 async def test_text_that_gives_orders_is_not_drawn_in(vault: Vault, ask: Asking) -> None:
     await stored(
         vault, "document", (DocumentPart(0, "The zanzibar clause.", "Costs"), DocumentPart(1, ORDERS, "Costs"))
