@@ -24,8 +24,8 @@ _SENTENCE_END = (".", "!", "?", "…", ":", "。", "！", "？", '"', "”", ")"
 
 @dataclass(frozen=True, slots=True)
 class SurroundingText:
-    """A section, and where in it the part of a match begins. ``parts``: likewise of a document's parts beside it, by
-    their positions."""
+    """The section around a match, and where in it the part of the match begins. ``parts``: likewise of a document's
+    parts beside it, by their positions."""
 
     text: str
     own: int = 0
