@@ -7,7 +7,8 @@ and ``matches`` for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,9 @@ def pairs_column(shelf: Shelf = MAIN) -> str:
 
 MERGE_PAGES = 64
 """Pages merged in one step: some milliseconds."""
+
+AUTOMERGE = 4
+"""Segments of one level that FTS5 merges by itself: its default."""
 
 
 def in_own_text(expression: str) -> str:
@@ -66,7 +70,11 @@ class TextIndex:
 
 def has_rows(tx: Reader, index: TextIndex) -> bool:
     """Whether there is anything in an index, whoever it belongs to."""
-    return any(tx.one(f"SELECT 1 FROM {table}_docsize LIMIT 1") for table in (index.shared, index.private))
+    return any(_has_rows(tx, table) for table in (index.shared, index.private))
+
+
+def _has_rows(tx: Reader, table: str) -> bool:
+    return tx.one(f"SELECT 1 FROM {table}_docsize LIMIT 1") is not None
 
 
 def from_passages(table: str) -> str:
@@ -243,12 +251,34 @@ def erase_traces(tx: Writer) -> None:
 def erase_traces_in_steps(tx: Writer, step: int, pages_at_once: int = MERGE_PAGES) -> bool:
     """One step of ``erase_traces``, for callers who must not keep others waiting; the first ``step`` is 0. Returns
     whether there is more to do."""
-    more, pages = False, {"pages": -pages_at_once if step == 0 else pages_at_once}
+    return merge_some(tx, -pages_at_once if step == 0 else pages_at_once)
+
+
+def merge_some(tx: Writer, pages: int) -> bool:
+    """Merge segments, writing so many pages of each table at most; returns whether there is more to do. Negative: also
+    where FTS5 sees no need yet."""
+    more = False
     for table in _TABLES_OF_ALL:
         before = int(tx.value("SELECT total_changes()"))
-        tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", pages)
+        tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
         more |= int(tx.value("SELECT total_changes()")) - before >= 2  # fewer: nothing was merged
     return more
+
+
+@contextmanager
+def merges_put_off(tx: Writer, shelves: Collection[Shelf]) -> Iterator[None]:
+    """Change passages of the shelves without the merging that FTS5 does meanwhile by itself: now and then 64 pages for
+    each level at once, a tenth of a second in a large index. The caller goes on with ``merge_some``, because sixteen
+    segments of one level would be merged whole."""
+    tables = [table for shelf in shelves for table in shelf.tables if _has_rows(tx, table)]
+    _set_automerge(tx, tables, 0)
+    yield
+    _set_automerge(tx, tables, AUTOMERGE)  # first writes what was gathered: still without merging
+
+
+def _set_automerge(tx: Writer, tables: Sequence[str], segments: int) -> None:
+    for table in tables:
+        tx.run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', :segments)", {"segments": segments})
 
 
 def rebuild(tx: Writer) -> None:

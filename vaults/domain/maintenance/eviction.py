@@ -7,7 +7,6 @@ copies are kept. Nothing goes unless a limit was set.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,17 +16,11 @@ from vaults.db import free_pages
 from vaults.db.sql import Reader
 from vaults.domain.maintenance import eviction_log, eviction_need
 from vaults.domain.maintenance.eviction_need import INFO
-from vaults.domain.maintenance.eviction_run import TIDY, EvictionRun
-from vaults.domain.maintenance.retention import PAUSE_S
-from vaults.errors import StorageFull
-from vaults.index import text_index
+from vaults.domain.maintenance.eviction_run import MERGED_PAGES, TIDY, EvictionRun, merge_words
 from vaults.vault import BackgroundJob, Vault
 
 SPAN_S = 10.0
 """Max seconds of one run in the background; the rest is left to the next."""
-
-PAGES = 8
-"""Pages of the text index merged in one step: of a large one, more take too long for those who wait."""
 
 ROUNDS = 8
 """Times that more is let go in one run because the database did not shrink as was expected."""
@@ -110,7 +103,7 @@ async def _keep_limits(run: EvictionRun, report: EvictionReport) -> bool:
         report.went.update(each.candidate.kind for each in plan.goes[:done])
         if done < len(plan.goes):
             return False
-        await _merge_words(vault)
+        await merge_words(vault, -MERGED_PAGES)
         freed = before - await vault.db.read(lambda tx: tx.size())
         per_character = min(max(freed / max(1, plan.size), eviction_need.LEAST_BYTES), eviction_need.MOST_BYTES)
     return True
@@ -120,20 +113,10 @@ async def tidy(vault: Vault) -> int:
     """Take what is left of removed items out of text index and vectors, and give the room back; returns how many bytes
     the disk got."""
     mark = await vault.db.read(lambda tx: tx.value(INFO, {"key": TIDY}))
-    await _merge_words(vault)
+    await merge_words(vault, -MERGED_PAGES)
     await vault.erase_removed_vectors()
     returned = await free_pages.give_back(vault.db)
     # What was let go in the meantime left a new mark, which stays: the job runs again.
     done = "DELETE FROM vault_info WHERE key = :key AND value = :mark"
     await vault.db.write_uncounted(lambda tx: tx.run(done, {"key": TIDY, "mark": mark}))
     return returned
-
-
-async def _merge_words(vault: Vault) -> None:
-    step = 0
-    try:
-        while await vault.db.write_uncounted(partial(text_index.erase_traces_in_steps, step=step, pages_at_once=PAGES)):
-            step += 1
-            await asyncio.sleep(PAUSE_S)
-    except StorageFull:  # merging takes room first: the words stay until there is some
-        return

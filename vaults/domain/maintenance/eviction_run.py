@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from uuid_utils import uuid7
 
@@ -21,14 +22,21 @@ from vaults.domain.maintenance.eviction_need import SET_INFO
 from vaults.domain.maintenance.eviction_plan import PlannedEviction
 from vaults.domain.maintenance.retention import PAUSE_S, SLICE_S
 from vaults.domain.memories import indexing as memory_indexing
-from vaults.index import passages
+from vaults.errors import StorageFull
+from vaults.index import passages, text_index
+from vaults.index.shelves import SHELVES
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 ROWS = 8
 """Passages or parts removed by one statement: it must end within a slice."""
 
 COPIED_AT_ONCE = 1_000_000
 """Characters of the items that are read and compressed together."""
+
+MERGED_PAGES = 8
+"""Pages of the text index merged in one step: of a large one, more take too long for those who wait."""
 
 FOLLOWED = 500
 """Passages after which the indexes in memory are told: none of their readers has to hear of all of them at once."""
@@ -64,8 +72,7 @@ class EvictionRun:
         while await self.vault.db.read(lambda tx: eviction_log.find_unfinished(tx) is not None):
             if self._is_over():
                 return False
-            await self.vault.db.write(self._remove_slice)
-            await self._pause()
+            await self._write_slice(self._remove_slice)
         return True
 
     async def drop_earlier_copies(self) -> None:
@@ -97,9 +104,20 @@ class EvictionRun:
         copied = await run_in(self.vault.shared.pool, self._compress, items)
         left = [each for each in copied if each is not None]
         while left:
-            left = left[await self.vault.db.write(partial(self._slice, name, left)) :]
-            await self._pause()
+            left = left[await self._write_slice(partial(self._slice, name, left)) :]
         await self.finish_begun()
+
+    async def _write_slice(self, work: Callable[[Writer], T]) -> T:
+        """One transaction that removes, and what FTS5 would have merged meanwhile, in short steps."""
+
+        def write(tx: Writer) -> T:
+            with text_index.merges_put_off(tx, SHELVES):
+                return work(tx)
+
+        done = await self.vault.db.write(write)
+        await self._pause()
+        await merge_words(self.vault, MERGED_PAGES)
+        return done
 
     def _compress(self, items: Sequence[tuple[PlannedEviction, eviction_copies.ItemRows]]) -> list[_CopiedItem | None]:
         """Copies of the items; None for one that is gone by now."""
@@ -111,7 +129,7 @@ class EvictionRun:
     def _slice(self, name: str, left: Sequence[_CopiedItem], tx: Writer) -> int:
         """One transaction: finish what is begun, begin the next; returns how many were begun."""
         until, begun = time.perf_counter() + SLICE_S, 0
-        while begun < len(left) and not self._remove_slice(tx, until):
+        while begun < len(left) and not self._remove_until(tx, until):
             self._begin(tx, name, left[begun])
             begun += 1
             if time.perf_counter() > until:
@@ -129,9 +147,11 @@ class EvictionRun:
         if item.data is not None:
             eviction_copies.keep(tx, seq, item.data, self._copies)
 
-    def _remove_slice(self, tx: Writer, until: float | None = None) -> bool:
-        """Remove rows of items whose removal was begun; returns whether there are more."""
-        until = time.perf_counter() + SLICE_S if until is None else until
+    def _remove_slice(self, tx: Writer) -> bool:
+        """One transaction: remove rows of items whose removal was begun; returns whether there are more."""
+        return self._remove_until(tx, time.perf_counter() + SLICE_S)
+
+    def _remove_until(self, tx: Writer, until: float) -> bool:
         while (begun := eviction_log.find_unfinished(tx)) is not None:
             if not self._remove_some(tx, begun):
                 eviction_log.set_state(tx, begun.seq, "gone")
@@ -158,6 +178,17 @@ class EvictionRun:
             found = await self.vault.db.read(lambda tx: eviction_log.find_run(tx, clock.ago(SAME_RUN_S)))
             self._name = found or str(uuid7())
         return self._name
+
+
+async def merge_words(vault: Vault, pages: int) -> None:
+    """Merge segments of the text index in steps of so many pages, as far as FTS5 sees a need; negative: until each
+    table is one. Merging takes room first: where there is none, the words stay until there is some."""
+    try:
+        while await vault.db.write_uncounted(partial(text_index.merge_some, pages=pages)):
+            pages = abs(pages)
+            await asyncio.sleep(PAUSE_S)
+    except StorageFull:
+        return
 
 
 def _delete_memory(tx: Writer, seq: int) -> None:
