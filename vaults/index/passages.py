@@ -53,7 +53,8 @@ class Passage:
     @cached_property
     def grams(self) -> str:
         """Its pairs of characters, in scripts without spaces."""
-        return to_pairs(f"{self.title}\n{self.body}\n{self.labels}")
+        # Field by field: titles and labels have a › or – where the body, by far the longest, is ASCII and soon done.
+        return " ".join(filter(None, map(to_pairs, (self.title, self.body, self.labels))))
 
     @cached_property
     def text_hash(self) -> str:
