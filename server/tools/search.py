@@ -137,8 +137,9 @@ class SearchHit:
     the budget leaves of its section around it, of a note under ``section``, of a document or transcript at ``place``;
     ``fetch`` reads the rest. ``positions``: the parts of ``parent`` in ``text``, if several; fetch ``parent#position``.
     ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
-    adversarial, if the text tries to give its reader orders. ``backlinks`` and ``outlinks``, if asked for: the most
-    central ten notes that link to a note or that it links to, for the first ten hits; the totals count all."""
+    adversarial, if the text tries to give its reader orders. ``type``: unless it is the kind. ``backlinks`` and
+    ``outlinks``, if asked for: the most central ten notes that link to a note or that it links to, for the first ten
+    hits; the totals count all."""
 
     id: str
     kind: str
@@ -146,8 +147,8 @@ class SearchHit:
     url: str
     text: str
     score: float
-    type: str
     created_at: str
+    type: str = ""
     vault: str = ""
     author: str = ""
     workspace: str = GLOBAL
@@ -199,11 +200,12 @@ def _hit_item(hit: SearchHit) -> EvidenceItem:
         _link_fields(hit.backlinks, hit.backlinks_total),
         _link_fields(hit.outlinks, hit.outlinks_total),
     )
+    parent = None if hit.id.startswith(f"{hit.parent}#") else hit.parent  # the id of a part says already of what
     return EvidenceItem(
         (hit.type or hit.kind, format_author_and_age(hit.author, when), hit.vault, name, f"score {hit.score:g}",
          *hit.flags),
         {"title": given_title(hit.title, hit.text), "superseded by": hit.superseded_by, "tags": hit.tags,
-         "thread": hit.thread, "parent": hit.parent, "linked from": linked_from, "links to": links_to},
+         "thread": hit.thread, "parent": parent, "linked from": linked_from, "links to": links_to},
         sanitize(hit.text, adversarial=False).text,
     )  # fmt: skip
 
@@ -338,7 +340,7 @@ def _to_hit(shown: RankedHit, terms: tuple[str, ...], *, several: bool) -> Searc
         tags=hit.tags,
         workspace=hit.workspace,
         created_at=hit.created_at,
-        type=hit.type,
+        type="" if hit.type == kind else hit.type,
         thread=hit.thread,
         parent=hit.parent,
         position=hit.position,
