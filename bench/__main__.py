@@ -34,11 +34,12 @@ PARTS = {
     "notes_moves": "moving a note with 1,000 backlinks",
     "linking": "suggested links and links set on write",
     "graph": "links of 10,000 notes, and what is asked of them",
+    "collections": "50 folders of 2,000 files: start, rest, and saves that are found",
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"evictions", "scale"}
+ON_REQUEST = {"collections", "evictions", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1
