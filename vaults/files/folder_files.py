@@ -1,6 +1,6 @@
 """Files below folders that an operator allows, found and read without ever following a link.
 
-Ignore files are those of Git, and ``.strongroomignore``: each holds for its own folder and what is below.
+Ignore files are those of Git and mempack, and ``.strongroomignore``: each holds for its own folder and what is below.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from vaults.files.file_content import read_file
 from vaults.files.folders import VaultRoot, open_subfolder, path_segments
 from vaults.files.ignore_rules import (
     IGNORE_FILE,
+    MEMPACK_IGNORE_FILES,
     compile_patterns,
     is_left_out,
     read_patterns,
@@ -30,7 +31,7 @@ from vaults.files.paths import MAX_SEGMENTS, join_path
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-IGNORE_FILES = (".gitignore", IGNORE_FILE)
+IGNORE_FILES = (".gitignore", *MEMPACK_IGNORE_FILES, IGNORE_FILE)
 
 MAX_FOUND = 100_000
 """Files of one folder that are looked at."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 IGNORE_FILE = ".strongroomignore"
+MEMPACK_IGNORE_FILES = (".mempackignore", ".memignore")
+"""What mempack, later named mem, was told to leave out of what it read in: who comes from there has them still."""
+
 _MAX_BYTES = 64 * 1024
 _MAX_IGNORE_BYTES = 256 * 1024
 # Folders that programs make and people do not write notes in. Hidden ones need no list.

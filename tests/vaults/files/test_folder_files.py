@@ -43,7 +43,7 @@ def test_an_ignore_file_that_cannot_be_read_hides_its_folder_and_is_named(tmp_pa
     (tmp_path / "sub" / ".gitignore").write_bytes(b"#" * 300_000)
     found = find(tmp_path)
     assert (found.paths, found.passed_over) == (["a.md"], ["sub/.gitignore"])
-    (tmp_path / ".strongroomignore").write_bytes(b"#" * 300_000)
+    (tmp_path / ".mempackignore").write_bytes(b"#" * 300_000)
     assert find(tmp_path).paths == []
 
 
