@@ -135,7 +135,7 @@ async def test_chunks_of_one_repository_are_not_found_in_another(ask: Asking, me
 
 async def test_the_workspace_default_is_the_one_without_a_name(mem: Mem) -> None:
     await mem("mem_add_memory", title="Walrus", summary="It swims at dawn", workspace="default")
-    for more in ({}, {"workspace": "default"}):
+    for more in ({}, {"workspace": "default"}, {"repo": "/home/ann/sea"}):
         found = await mem("mem_get_context", query="walrus", **more)
         assert ([each["title"] for each in found["top_memories"]], found["workspace"]) == (["Walrus"], "default")
 
