@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from vaults.errors import TooLarge
 from vaults.files import folder_files
 from vaults.files.folder_files import FolderFiles, FolderPlace, find_files, read_whole
+from vaults.settings import IngestSettings
 
 
 def lay(root: Path, *paths: str) -> None:
@@ -77,3 +79,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_as_one_version(
 
     monkeypatch.setattr(os, "read", reading)
     assert read_whole(FolderPlace(tmp_path, ("a.md",)), 10_000).data == b"new" * 1000
+
+
+def test_a_csv_of_a_gigabyte_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").touch()
+    os.truncate(tmp_path / "a.csv", 2**30)
+
+    def reading(descriptor: int, length: int) -> bytes:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(os, "read", reading)
+    with pytest.raises(TooLarge):
+        read_whole(FolderPlace(tmp_path, ("a.csv",)), IngestSettings().max_file)
