@@ -103,7 +103,7 @@ def _run(ctx: typer.Context, system: str, command: OldCommand, words: Sequence[s
         return 2
     try:
         if command.ours is not None:
-            return _run_ours(ctx, to_our_words(command.name, command.ours, words, vault))
+            return _run_ours(ctx, to_our_words(command.name, command.ours, words, vault, _project()))
         given = read_arguments(command, words)
     except ValueError as wrong:
         raise UsageError(str(wrong), ctx=ctx) from None

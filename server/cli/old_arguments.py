@@ -97,8 +97,8 @@ def _to_value(option: str, schema: Mapping[str, Any], equals: str, value: str, r
     return text
 
 
-def to_our_words(name: str, ours: OurCommand, words: Sequence[str], vault: str) -> list[str]:
-    """The words of our command. Raises ``ValueError`` for what theirs does not take."""
+def to_our_words(name: str, ours: OurCommand, words: Sequence[str], vault: str, project: str) -> list[str]:
+    """The words of our command. ``project``: the present one. Raises ``ValueError`` for what theirs does not take."""
     ours = next((other for flag, other in ours.instead.items() if flag in words), ours)
     if ours.needs and ours.needs not in words:
         raise ValueError(f"{name} only writes here: add {ours.needs}")
@@ -119,7 +119,7 @@ def to_our_words(name: str, ours: OurCommand, words: Sequence[str], vault: str) 
     if extra := plain[ours.arguments :]:
         raise ValueError(f"{' '.join(extra)[:MAX_SHOWN]} is more than {name} takes")
     options.pop("", None)
-    places |= options
+    places |= ({ours.project: project} if ours.project else {}) | options
     path = [places.pop("PATH")] if "PATH" in places else []
     named = [part for option, value in places.items() for part in (option, value)]
     return [*ours.words, *path, *plain, *flags, *named, *(["--vault", vault] if ours.vault == "named" else [])]

@@ -7,7 +7,14 @@ from server.toolsets.old_command import CommandLine, OldCommand, OurCommand
 
 _SCOPE = {"--repo": True, "--workspace": True}
 _TABLES = {"--full-paths": False}
-_INGEST = "a file is brought in with: strongroom import markdown PATH --vault VAULT"
+_INGEST = OurCommand(
+    ("ingest",),
+    {
+        "--thread": "--thread", "--repo": "--workspace", "--workspace": "--workspace", "--max-file-mb": "",
+        "--chunk-tokens": "", "--overlap-tokens": "",
+    },
+    project="--workspace", arguments=1,
+)  # fmt: skip
 _SERVE = "clients start what serves them (as mempack mcp), or all share one server: strongroom serve"
 _INIT_FLAGS = {
     "--no-agents": "--no-agents", "--agents": "", "--claude": "", "--gemini": "", "--all": "",
@@ -85,8 +92,8 @@ _UPKEEP = (
         "embed", "make vectors anew", ours=OurCommand(("reindex",), {"--kind": "", "--repo": "", "--workspace": ""})
     ),
     OldCommand("embed status", "which texts have vectors", mempack_records.embed_status, ignored=_SCOPE, form="json"),
-    OldCommand("ingest-artifact", "index files", instead=_INGEST),
-    OldCommand("ingest", "index files", instead=_INGEST),
+    OldCommand("ingest-artifact", "index files", ours=_INGEST),
+    OldCommand("ingest", "index files", ours=_INGEST),
     OldCommand(
         "doctor", "whether all is well",
         ours=OurCommand(

@@ -13,12 +13,14 @@ from server.toolsets.old_tool import OldTool
 class OurCommand:
     """The command of ours that does it. ``options``: theirs, with a value → ours; ``PATH`` stands for an argument.
     ``flags``: theirs, without one → ours. An empty name is taken and left out. ``usual``: values where none is given.
-    ``needs``: the flag without which theirs only shows something."""
+    ``project``: the option of ours that names the project, the present one where none is given. ``needs``: the flag
+    without which theirs only shows something."""
 
     words: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
     arguments: int = 0  # of theirs, taken as they are
     needs: str = ""
     vault: Literal["named", "none"] = "named"  # whether ours takes --vault

@@ -14,21 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vaults.errors import InvalidArgument, StrongroomError
-from vaults.files.file_content import read_file
 from vaults.files.file_stamps import FileStamp, stamp_of
 from vaults.files.folders import VaultRoot
-from vaults.files.ignore_rules import compile_patterns
+from vaults.files.ignore_rules import compile_patterns, read_patterns
 from vaults.files.note_walk import SkipReason, describe_unusable, is_plain, walk_folders
 from vaults.files.paths import join_path
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern as _Pattern
 
 IGNORED = "left out by an ignore file"
 EXCLUDED = "left out by the collection's patterns"
-
-_MAX_IGNORE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +71,16 @@ def walk_files(root: VaultRoot, rules: FileRules, below: str = "") -> FileWalk:
 
 @dataclass(frozen=True, slots=True)
 class _LevelPatterns:
-    """Patterns that apply below a folder; ``prefix``: its path with a slash. For files without those that let a folder
-    in again: these say nothing of the files in it."""
+    """Patterns that apply below a folder; ``prefix``: its path with a slash."""
 
     prefix: str
-    folders: GitIgnoreSpec
-    files: GitIgnoreSpec | None
+    patterns: tuple[_Pattern, ...]
 
     def decide(self, path: str) -> bool | None:
-        spec = self.folders if path.endswith("/") else self.files
-        return None if spec is None else spec.check_file(path.removeprefix(self.prefix)).include
+        """Whether the path is left out, by the last pattern of it. One of a folder above says nothing of it: that
+        folder was entered, so another pattern let it in."""
+        own = path.removeprefix(self.prefix)
+        return next((each.include for each in self.patterns if _is_whole(each, own)), None)
 
 
 class _FileWalker:
@@ -131,9 +128,9 @@ class _FileWalker:
         above = self._levels[here.rpartition("/")[0]] if here else ()
         prefix = f"{here}/" if here else ""
         own = [
-            _LevelPatterns(prefix, spec, _compile([line for line in lines if not _lets_folder_in(line)]))
+            _LevelPatterns(prefix, patterns)
             for name in self._rules.ignore_files
-            if name in names and (spec := _compile(lines := _read_patterns(folder, name))) is not None
+            if name in names and (patterns := _list_patterns(read_patterns(folder, name)))
         ]
         levels = self._levels[here] = (*above, *own)
         return levels
@@ -186,22 +183,19 @@ def _reason_unusable(path: str, name: str) -> str | None:
     return None if is_plain(path, name) else describe_unusable(path)
 
 
-def _read_patterns(folder: int, name: str) -> list[str]:
-    """The patterns of an ignore file. One that cannot be read stops the look at its folder: what it hides must stay
-    hidden."""
-    try:
-        content = read_file(folder, name, name, _MAX_IGNORE_BYTES)
-    except FileNotFoundError:
-        return []
-    except InvalidArgument:  # a link, or a folder of that name
-        return []
-    except StrongroomError as failure:
-        raise OSError(errno.EFBIG, failure.message) from failure
-    return content.data.decode("utf-8-sig", "replace").splitlines()
+def _list_patterns(lines: Sequence[str]) -> tuple[_Pattern, ...]:
+    """The patterns of an ignore file, the last one first: it is the one that counts."""
+    spec = compile_patterns(lines)
+    return () if spec is None else tuple(each for each in reversed(spec.patterns) if each.include is not None)
 
 
-def _lets_folder_in(line: str) -> bool:
-    return line.startswith("!") and line.rstrip().endswith("/")
+def _is_whole(pattern: _Pattern, path: str) -> bool:
+    """Whether a pattern is of this path. Pathspec's are also of everything below what they name, which Git's are only
+    where they end in ``**``: then pathspec marks no folder in them."""
+    found = pattern.regex.match(path) if pattern.regex is not None else None
+    if found is None or not found.re.groups:
+        return found is not None and (found.end() < len(path) or found.re.pattern == ".")
+    return found.end() == len(path)
 
 
 def _compile(lines: Sequence[str]) -> GitIgnoreSpec | None:

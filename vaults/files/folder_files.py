@@ -1,12 +1,12 @@
 """Files below folders that an operator allows, found and read without ever following a link.
 
-Ignore files are those of Git, and ``.strongroomignore``: each holds for its own folder and what is below.
+Ignore files are those of Git and mempack, and ``.strongroomignore``: each holds for its own folder and what is below.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,19 +14,24 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from vaults.clock import to_text
-from vaults.errors import InvalidArgument, NotFound, StrongroomError
+from vaults.errors import InvalidArgument, NotFound
 from vaults.files.failures import translate_os_errors
 from vaults.files.file_content import read_file
 from vaults.files.folders import VaultRoot, open_subfolder, path_segments
-from vaults.files.ignore_rules import IGNORE_FILE, is_left_out
+from vaults.files.ignore_rules import (
+    IGNORE_FILE,
+    MEMPACK_IGNORE_FILES,
+    compile_patterns,
+    is_left_out,
+    read_patterns,
+)
 from vaults.files.note_walk import walk_folders
 from vaults.files.paths import MAX_SEGMENTS, join_path
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-IGNORE_FILES = (".gitignore", IGNORE_FILE)
-_IGNORE_BYTES = 64 * 1024
+IGNORE_FILES = (".gitignore", *MEMPACK_IGNORE_FILES, IGNORE_FILE)
 
 MAX_FOUND = 100_000
 """Files of one folder that are looked at."""
@@ -64,8 +69,8 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """The files below a folder by their paths, in order. ``passed_over``: links, and what could not be listed.
-    ``is_cut``: there are more."""
+    """The files below a folder by their paths, in order. ``passed_over``: links, what could not be listed,
+    and ignore files that could not be read, whose folders were left alone. ``is_cut``: there are more."""
 
     paths: list[str] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
@@ -146,8 +151,8 @@ class _Finder:
 
     def visit(self, folder: int, here: str) -> list[str]:
         """Collects the files of one folder; returns the folders to go on with."""
-        if (rules := _read_rules(folder)) is not None:
-            self._rules[here] = rules
+        if not self._enter(folder, here):
+            return []
         deeper = []
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
@@ -163,6 +168,19 @@ class _Finder:
                     self.paths.append(path)
         return deeper
 
+    def _enter(self, folder: int, here: str) -> bool:
+        """Reads the ignore files of a folder. False where one cannot be read: what it hides must stay hidden."""
+        lines: list[str] = []
+        for name in IGNORE_FILES:
+            try:
+                lines += read_patterns(folder, name)
+            except OSError:
+                self.passed_over.append(_shown(join_path(here, name)))
+                return False
+        if (rules := compile_patterns(lines)) is not None:
+            self._rules[here] = rules
+        return True
+
     def add_failed(self, path: str, _: OSError) -> None:
         """Records a folder that could not be listed."""
         self.passed_over.append(_shown(path))
@@ -173,27 +191,6 @@ class _Finder:
             for folder, rules in self._rules.items()
             if not folder or path.startswith(f"{folder}/")
         )
-
-
-def _read_rules(folder: int) -> GitIgnoreSpec | None:
-    """The rules of the ignore files in an open folder. A line that is no pattern matches nothing, as in Git."""
-    lines: list[str] = []
-    for name in IGNORE_FILES:
-        with suppress(OSError, StrongroomError):
-            data = read_file(folder, name, name, _IGNORE_BYTES).data
-            lines += data.decode("utf-8-sig", "replace").splitlines()
-    if not lines:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(list(_sound(lines, GitIgnoreSpec.from_lines)))
-
-
-def _sound(lines: Sequence[str], compile_lines: Callable[[list[str]], object]) -> Iterator[str]:
-    for line in lines:
-        with suppress(ValueError):
-            compile_lines([line])
-            yield line
 
 
 def _is_text(path: str) -> bool:

@@ -6,11 +6,12 @@ the settings.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, StrongroomError
 from vaults.files.file_content import read_file
 from vaults.files.folders import VaultRoot
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 IGNORE_FILE = ".strongroomignore"
+MEMPACK_IGNORE_FILES = (".mempackignore", ".memignore")
+"""What mempack, later named mem, was told to leave out of what it read in: who comes from there has them still."""
+
 _MAX_BYTES = 64 * 1024
+_MAX_IGNORE_BYTES = 256 * 1024
 # Folders that programs make and people do not write notes in. Hidden ones need no list.
 _PROGRAMS = frozenset(
     {
@@ -112,3 +117,17 @@ def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec | None:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:
         return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+
+
+def read_patterns(folder: int, name: str) -> list[str]:
+    """The lines of an ignore file in an open folder; none where there is no such file, or it is a link. Raises
+    ``OSError`` for one that cannot be read: what it hides must stay hidden, so the folder is not to be looked at."""
+    try:
+        content = read_file(folder, name, name, _MAX_IGNORE_BYTES)
+    except FileNotFoundError:
+        return []
+    except InvalidArgument:  # a link, or a folder of that name
+        return []
+    except StrongroomError as failure:
+        raise OSError(errno.EFBIG, failure.message) from failure
+    return content.data.decode("utf-8-sig", "replace").splitlines()

@@ -101,6 +101,28 @@ def refuse_entities(head: bytes) -> None:
         raise ParseFailed("damaged", "the file defines XML entities, which no document of its kind does")
 
 
+def refuse_late_entities(head: bytes) -> None:
+    """As ``refuse_entities``, also of XML that is so long before its root that entities may be defined where nobody
+    looks: for what is then read by a parser that replaces them."""
+    refuse_entities(head)
+    if len(head) >= HEAD_BYTES and not _has_root(head.replace(b"\0", b"")):
+        raise ParseFailed("damaged", "the file says more before its content than any document of its kind does")
+
+
+def _has_root(head: bytes) -> bool:
+    """Whether the root element begins in this, after comments and instructions alone."""
+    at = head.find(b"<")
+    while at >= 0:
+        if head.startswith(b"<!--", at):
+            end = head.find(b"-->", at + 4)
+        elif head.startswith(b"<?", at):
+            end = head.find(b"?>", at + 2)
+        else:
+            return not head.startswith(b"<!", at)
+        at = head.find(b"<", end) if end >= 0 else -1
+    return False
+
+
 def load_xml(data: bytes) -> Any:
     """The root of XML. No entity is replaced, nothing is loaded from anywhere. Raises ``ParseFailed``."""
     from lxml import etree

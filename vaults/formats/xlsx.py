@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from vaults.formats.office_package import read_core_properties
-from vaults.formats.packed_file import HEAD_BYTES, PackedFile, refuse_entities
+from vaults.formats.packed_file import HEAD_BYTES, PackedFile, refuse_late_entities
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart, ParseLimits
 from vaults.formats.part_limits import take_parts
 from vaults.formats.row_ranges import NumberedRows, cut_rows
@@ -32,7 +32,7 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     packed = PackedFile(data, limits)
     for name in packed.names:
         if name.endswith((".xml", ".rels")):
-            refuse_entities(packed.find(name, HEAD_BYTES) or b"")
+            refuse_late_entities(packed.find(name, HEAD_BYTES) or b"")
     about = read_core_properties(packed)
     warnings: list[str] = []
     with closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)) as book:

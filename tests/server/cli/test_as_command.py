@@ -92,6 +92,22 @@ def test_another_project_is_named_by_repo(ready: Strongroom) -> None:
     assert [each["title"] for each in json.loads(mem(ready, "recent", "--repo=/srv/there"))] == ["There"]
 
 
+def test_artifacts_of_mempack_are_read_into_their_project(ready: Strongroom) -> None:
+    docs = ready.data.parent / "docs"
+    docs.mkdir()
+    for name, text in {
+        "keep.md": "Seals sleep ashore.",
+        "skip.md": "Seals dive.",
+        ".mempackignore": "skip.md\n",
+    }.items():
+        (docs / name).write_text(text)
+    first = ready("as", "mempack", "ingest-artifact", "docs", "--thread", "T-sea", "--chunk-tokens=320")
+    again = ready("as", "mempack", "ingest", "--thread", "T-sea", "docs/keep.md")
+    assert [(ran.code, ran.out) for ran in (first, again)] == [(0, "1 new\n"), (0, "1 unchanged\n")]
+    assert [each["text"] for each in json.loads(mem(ready, "get", "seals"))["top_chunks"]] == ["Seals sleep ashore."]
+    assert json.loads(mem(ready, "get", "seals", "--repo", "/srv/there"))["top_chunks"] == []
+
+
 def test_upkeep_is_done_by_commands_of_ours(ready: Strongroom, tmp_path: Path) -> None:
     mem(ready, "add", "Auth plan", "Use middleware")
     shared = tmp_path / "bundle"
@@ -176,6 +192,7 @@ def test_what_is_not_here_says_what_does_it(strongroom: Strongroom, line) -> Non
         (("mempack", "checkpoint", "--reason", "r", "--state-file", "no.json"), 1, "no.json"),
         (("mempack", "doctor", "--colour"), 2, "--colour is not an option of doctor"),
         (("mempack", "template", "agents"), 2, "add --write"),
+        (("mempack", "ingest-artifact", "nothing/here", "--thread", "T"), 2, "nothing/here does not exist"),
         (("nano-brain", "get", "nothing.md"), 1, "Document not found: nothing.md"),
         (("nano-brain", "query"), 2, "query is required"),
         (("nano-brain", "version", "extra"), 2, "extra is more than version takes"),

@@ -58,16 +58,19 @@ def test_tags_of_a_list_are_split() -> None:
         ("share export", [], ["export", "--to", "mem-share", "--vault", "v"]),
         ("init", ["--no-agents", "dir"], ["init", "dir", "--no-agents"]),
         ("doctor", ["--repo", "x", "--json"], ["doctor", "--json", "--vault", "v"]),
+        ("ingest-artifact", ["docs", "--thread", "T-1", "--chunk-tokens", "320"],
+         ["ingest", "docs", "--workspace", "/here", "--thread", "T-1", "--vault", "v"]),
+        ("ingest", ["--repo=/there", "docs"], ["ingest", "docs", "--workspace", "/there", "--vault", "v"]),
     ],
 )  # fmt: skip
 def test_words_of_ours(command: str, words: list[str], ours: list[str]) -> None:
     own = known(MEMPACK, *command.split()).ours
     assert own is not None
-    assert to_our_words(command, own, words, "v") == ours
+    assert to_our_words(command, own, words, "v", "/here") == ours
 
 
 def test_a_flag_may_ask_for_another_command_of_ours() -> None:
     own = known(NANO_BRAIN, "mcp").ours
     assert own is not None
-    assert to_our_words("mcp", own, ["--http", "--port=8282"], "v") == ["serve", "--port", "8282"]
-    assert to_our_words("mcp", own, [], "v") == ["stdio", "--tools", "nano-brain", "--vault", "v"]
+    assert to_our_words("mcp", own, ["--http", "--port=8282"], "v", "/here") == ["serve", "--port", "8282"]
+    assert to_our_words("mcp", own, [], "v", "/here") == ["stdio", "--tools", "nano-brain", "--vault", "v"]

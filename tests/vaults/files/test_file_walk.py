@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vaults.errors import VaultUnavailable
@@ -125,6 +125,10 @@ LINES = st.sampled_from(
         "a.py ",
         "",
         "?.py",
+        "**",
+        "!**/a.py",
+        "b/**/c.py",
+        "/b/",
     ]
 )
 PATHS = ["a.py", "c.py", "b/a.py", "b/c.py", "b/b/c.py", "c/a.py", "c/b/a.py"]
@@ -133,6 +137,8 @@ PATHS = ["a.py", "c.py", "b/a.py", "b/c.py", "b/b/c.py", "c/a.py", "c/b/a.py"]
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git to compare with")
 @settings(max_examples=20)
 @given(top=st.lists(LINES, max_size=4), deeper=st.lists(LINES, max_size=3))
+@example(top=["b/*"], deeper=["!b/"])
+@example(top=["b/**"], deeper=["!b/"])
 def test_what_is_ignored_is_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], deeper: list[str]
 ) -> None:

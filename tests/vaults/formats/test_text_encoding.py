@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vaults.formats.made_files import read
-from vaults.formats.parsed_document import ParseLimits
+from vaults.formats.parsed_document import ParseFailed, ParseLimits
 from vaults.formats.text_encoding import decode_text
 
 GERMAN = "Größe über alles — „gute“ Maße. " * 5
@@ -28,6 +28,13 @@ def test_what_a_file_says_of_itself_is_believed_where_it_fits() -> None:
 def test_a_line_in_another_encoding_does_not_spoil_the_rest() -> None:
     mixed = "Größe ".encode() * 100 + "Maß für Maß".encode("cp1252")
     assert decode_text(mixed) == "Größe " * 100 + "Maß für Maß"
+
+
+@pytest.mark.parametrize("before", [0, 1, 100_000])
+def test_a_text_with_nul_in_it_is_no_text_wherever_it_stands(before: int) -> None:
+    with pytest.raises(ParseFailed, match="binary") as refused:
+        read(b"a word " * before + b"a\0b " + "Größe".encode("cp1252") + "Maß".encode(), "a.txt")
+    assert refused.value.problem == "unsupported"
 
 
 def test_line_endings_become_one_kind() -> None:

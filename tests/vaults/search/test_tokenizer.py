@@ -21,3 +21,8 @@ def test_pieces_count_as_the_whole_does_but_for_their_borders() -> None:
         )
         <= 2_010
     )
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("Hello world", 2), ("", 0), ("short", 1), ("Hello 🌍", 4)])
+def test_tokens_are_those_of_cl100k_base(text: str, tokens: int) -> None:
+    assert tokenizer.count_tokens(text) == tokens

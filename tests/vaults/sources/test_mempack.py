@@ -191,6 +191,18 @@ def chunk(own: str, artifact: str | None, **change: Any) -> dict[str, Any]:
     return {**base, "locator": f"git:{COMMIT}:src/a.py#L{own}-L{own}", "text": f"text {own}", **change}
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["2026-03-01T10:02:03.456789012Z", "2026-03-01T10:02:03.456Z", "2026-03-01T12:02:03.456+02:00"],
+    ids=["RFC3339Nano", "RFC3339 in UTC", "RFC3339 with an offset"],
+)
+def test_timestamps_of_a_state_are_read_in_either_form(tmp_path: Path, written: str) -> None:
+    state = {"repo_id": "r1", "workspace": "default", "state_json": '{"goal": 1}', "updated_at": written}
+    (line,) = read_source(SOURCE, make_file(tmp_path, state_current=[state])).lines
+    assert (line["kind"], line["state"]) == ("checkpoint", {"goal": 1})
+    assert line["created_at"] == "2026-03-01T10:02:03.456Z"
+
+
 def test_ingested_files_become_documents_in_order(tmp_path: Path) -> None:
     artifact = {"repo_id": "r1", "kind": "file", "content_hash": "ff", "created_at": at(1)}
     rows = {

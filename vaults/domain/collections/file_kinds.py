@@ -8,7 +8,7 @@ from functools import cache
 from vaults.domain.collections.collection_model import CollectionFields, CollectionKind
 from vaults.domain.notes.read.path_globs import compile_matcher
 from vaults.files.file_walk import FileRules
-from vaults.files.ignore_rules import IGNORE_FILE
+from vaults.files.ignore_rules import IGNORE_FILE, MEMPACK_IGNORE_FILES
 from vaults.files.paths import NOTE_SUFFIXES
 from vaults.files.watch.sources import WatchedNames
 
@@ -40,7 +40,7 @@ def make_rules(fields: CollectionFields) -> FileRules:
         return reason
 
     code = (GIT_IGNORE_FILE,) if fields.kind == "code" else ()
-    return FileRules(why_left_out, fields.exclude, (*code, IGNORE_FILE))
+    return FileRules(why_left_out, fields.exclude, (*code, *MEMPACK_IGNORE_FILES, IGNORE_FILE))
 
 
 def make_watched_names(fields: CollectionFields) -> WatchedNames:
@@ -59,7 +59,7 @@ def make_watched_names(fields: CollectionFields) -> WatchedNames:
 
 def is_ignore_file(path: str) -> bool:
     """Whether a file says what is left out."""
-    return path.rpartition("/")[2] in (IGNORE_FILE, GIT_IGNORE_FILE)
+    return path.rpartition("/")[2] in (IGNORE_FILE, *MEMPACK_IGNORE_FILES, GIT_IGNORE_FILE)
 
 
 def _make_test(fields: CollectionFields) -> Callable[[str], bool]:

@@ -20,6 +20,7 @@ from vaults.domain.documents.document_model import DocumentFields, DocumentPart
 from vaults.domain.documents.intake import DocumentSource
 from vaults.domain.documents.storage import PreparedDocument
 from vaults.errors import InvalidArgument, Overloaded, TooLarge
+from vaults.files.failures import machine_failure
 from vaults.files.file_content import read_file
 from vaults.files.file_stamps import FileContent, FileStamp, stamp_of
 from vaults.files.file_walk import FoundFile
@@ -67,7 +68,7 @@ class FileReader:
         self._max_file = vault.shared.code.max_file if is_code else vault.shared.ingest.max_file
 
     async def read(self, found: FoundFile, known: KnownFile | None) -> FileReading:
-        """Read a file. Whatever is wrong with it is told in the row; raises ``VaultUnavailable`` where its folder, and
+        """Read a file. Whatever is wrong with it is told in the row. Raises ``VaultUnavailable`` where its folder, and
         ``Overloaded`` where a parser cannot be had."""
         row = KnownFile(found.path, to_stamp(found.stamp), None, found.stamp.size)
         try:
@@ -81,7 +82,7 @@ class FileReader:
         except (TooLarge, InvalidArgument) as failure:  # it changed just now: the next look sees as what
             return FileReading(replace(row, stamp="", problem=failure.message))
         except OSError as failure:
-            return FileReading(replace(row, stamp="", problem=f"cannot be read ({failure.strerror})"))
+            return _to_unread(row, known, failure)
 
     async def _read(self, row: KnownFile, known: KnownFile | None) -> FileReading:
         read_ns = time.time_ns()
@@ -159,6 +160,15 @@ class FileReader:
             source_hash=row.hash,
             modified_at=clock.to_text(modified),
         )
+
+
+def _to_unread(row: KnownFile, known: KnownFile | None, failure: OSError) -> FileReading:
+    """What is recorded of a file that the system does not let read. A disk that does not answer says nothing of the
+    file: what was read of it before stays."""
+    problem = f"cannot be read ({failure.strerror})"
+    if known is not None and machine_failure(failure) is not None:
+        return FileReading(replace(known, stamp="", problem=problem), is_same=True)
+    return FileReading(replace(row, stamp="", problem=problem))
 
 
 def _to_failed(row: KnownFile, failure: ParseFailed) -> FileReading:
