@@ -139,6 +139,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"
 _NONCE = re.compile(r"</?\d{9}>")
 _MS = re.compile(r"\d[\d.,]*(?= ms\b)")
 _TOKENS = re.compile(r"-?\d[\d,]*(?= (?:of [\d,]+ )?(?:tokens|net)\b)|(?<=arguments )\d[\d,]*|(?<=results )\d[\d,]*")
+_AGE = re.compile(r"\bnow\b|\b\d+[a-z]+ ago\b")
 _BYTES = re.compile(r"\d[\d,]*(?= (?:bytes|KB)\b)")
 _FIGURES = re.compile(
     r"(?<=\btimings_ms: )[^\n]*|(?<=\bstorage_bytes )\d+|(?<=\bstorage_bytes: )\d+"
@@ -164,7 +165,7 @@ def comparable(outcome: CallOutcome) -> str:
 
     said = json.dumps(_timeless(outcome.content), ensure_ascii=False, sort_keys=True) + "\n" + outcome.text
     said = _TIME.sub("<time>", _UUID.sub(numbered, said))
-    for measured in (_NONCE, _MS, _TOKENS, _BYTES, _FIGURES):
+    for measured in (_NONCE, _MS, _TOKENS, _AGE, _BYTES, _FIGURES):
         said = measured.sub("<n>", said)
     return re.sub(r"\b(left|right)\b", "<vault>", said)
 
