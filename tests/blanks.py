@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from vaults.db.connection import Database
-from vaults.db.migration import migrate
+from vaults.db.engine import sqlite
+from vaults.db.migration import load_migrations, migrate
+from vaults.db.sql import Writer
 from vaults.registry import folder_of
 from vaults.settings import StorageSettings
 from vaults.vault import DATABASE_FILE
@@ -49,3 +51,19 @@ def _blank(kind: str) -> bytes:
         return (folder / "blank.db").read_bytes()
     finally:
         shutil.rmtree(folder)
+
+
+def empty_tables() -> Writer:
+    """Every table of a vault, empty, in memory; outside of a transaction."""
+    raw = sqlite.connect(":memory:", isolation_level=None)
+    _migrated().backup(raw)
+    raw.execute("PRAGMA foreign_keys=ON")
+    return Writer(raw)
+
+
+@cache
+def _migrated() -> sqlite.Connection:
+    raw = sqlite.connect(":memory:", isolation_level=None)
+    for step in load_migrations("vault"):
+        raw.executescript(step.sql)
+    return raw

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vaults.db.engine import sqlite
-from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.graph.links import link_index
 from vaults.graph.names import note_names
@@ -14,15 +12,6 @@ from vaults.markdown.links import find_links
 from vaults.markdown.scan import scan
 
 AT = "2026-11-01T00:00:00.000Z"
-
-
-def tables() -> Writer:
-    """Every table of a vault, empty."""
-    raw = sqlite.connect(":memory:", isolation_level=None)
-    raw.execute("PRAGMA foreign_keys=ON")
-    for step in load_migrations("vault"):
-        raw.executescript(step.sql)
-    return Writer(raw)
 
 
 def note(tx: Writer, path: str, text: str = "", aliases: Iterable[str] = ()) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.vaults.graph.bare import tables
+from tests.blanks import empty_tables
 from vaults.db.sql import Writer
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import NoteExtract, extract_note
@@ -107,7 +107,7 @@ def _step(model: Model, step: tuple[object, ...]) -> None:
 
 @pytest.fixture(scope="module")
 def tx() -> Writer:
-    return tables()
+    return empty_tables()
 
 
 @settings(max_examples=120, deadline=None)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.db.engine import sqlite
-from vaults.db.migration import load_migrations
+from tests.blanks import empty_tables
 from vaults.db.sql import Writer
 from vaults.domain.notes.index.extraction import heading_marks
 from vaults.index import embeddings, neighbours, passage_updates, text_index
@@ -29,19 +28,11 @@ SHARED = (
 )
 
 
-def opened() -> Writer:
-    raw = sqlite.connect(":memory:", isolation_level=None)
-    raw.execute("PRAGMA foreign_keys=ON")
-    for step in load_migrations("vault"):
-        raw.executescript(step.sql)
-    return Writer(raw)
-
-
 @dataclass
 class Index:
     """One note in a database of its own, and what is done to it."""
 
-    tx: Writer = field(default_factory=opened)
+    tx: Writer = field(default_factory=empty_tables)
     item: SearchItem = NOTE
     labels: str = ""
 

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
-from vaults.db.engine import sqlite
-from vaults.db.migration import load_migrations
+from tests.blanks import empty_tables
 from vaults.db.sql import Writer
 from vaults.index import text_index
 from vaults.index.shelves import MAIN, SHELVES
@@ -26,10 +25,7 @@ def body_of(seq: int) -> str:
 
 @pytest.fixture
 def tx() -> Writer:
-    raw = sqlite.connect(":memory:", isolation_level=None)
-    for step in load_migrations("vault"):
-        raw.executescript(step.sql)
-    found = Writer(raw)
+    found = empty_tables()
     for first in range(0, PASSAGES, AT_ONCE):
         found.run("BEGIN")
         for seq in range(first, first + AT_ONCE):

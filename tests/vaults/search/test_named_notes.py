@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vaults.graph.bare import note, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import note
 from tests.vaults.search.test_lifts import about
 from vaults.db.sql import Writer
 from vaults.graph.links import adjacency, memory_subjects
@@ -19,7 +20,7 @@ from vaults.search.passage_facts import PassageFacts
 
 @pytest.fixture
 def tx() -> Writer:
-    return tables()
+    return empty_tables()
 
 
 def notes(*numbers: int) -> dict[int, PassageFacts]:

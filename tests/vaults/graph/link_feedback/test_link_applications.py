@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vaults.graph.bare import AT, drop, note, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import AT, drop, note
 from vaults.db.sql import Writer
 from vaults.graph.link_feedback import link_applications, link_trust
 from vaults.graph.link_feedback.link_applications import LinkApplication, LinkSource
@@ -18,7 +19,7 @@ LINKED = "about [[Mercury]]"
 
 @pytest.fixture
 def tx() -> Writer:
-    tx = tables()
+    tx = empty_tables()
     note(tx, "planets/Mercury.md")
     return tx
 

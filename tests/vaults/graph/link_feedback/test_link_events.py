@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vaults.graph.bare import note, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import note
 from vaults.db.sql import Writer
 from vaults.domain.graph.links.stubs import read_stubs
 from vaults.graph.link_feedback import dismissals, link_applications, link_events, link_trust
@@ -18,7 +19,7 @@ from vaults.graph.link_feedback.link_trust import Observation
 
 @pytest.fixture
 def tx() -> Writer:
-    return tables()
+    return empty_tables()
 
 
 def came(tx: Writer, at: str, path: str, target: str, added: int = 1) -> None:

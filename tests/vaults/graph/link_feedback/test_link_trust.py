@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vaults.graph.bare import AT, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import AT
 from vaults.db.sql import Writer
 from vaults.graph.link_feedback import link_trust
 from vaults.graph.link_feedback.link_trust import LinkVerdict, Observation
@@ -14,7 +15,7 @@ from vaults.graph.link_feedback.link_trust import LinkVerdict, Observation
 
 @pytest.fixture
 def tx() -> Writer:
-    return tables()
+    return empty_tables()
 
 
 def said(

@@ -5,7 +5,8 @@ Covers vaults.graph.links.link_queries.
 
 from __future__ import annotations
 
-from tests.vaults.graph.bare import note, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import note
 from tests.work import assert_linear
 from vaults.graph import centrality
 from vaults.graph.links import link_index, link_queries
@@ -17,7 +18,7 @@ def test_ten_thousand_links_in_a_note_and_to_a_note() -> None:
 
 
 def _links_of_a_note(count: int) -> None:
-    tx = tables()
+    tx = empty_tables()
     source = note(tx, "source.md", "".join(f"[[n{number}]] [[source]] [[hub#h{number}]]\n" for number in range(count)))
     hub = note(tx, "hub.md", "[[hub]] [[source]]\n")
     assert link_queries.count_links_to(tx, hub) == count
@@ -39,7 +40,7 @@ def test_a_note_that_thousands_link_to_comes_and_another_of_its_name() -> None:
 
 
 def _links_to_a_note(count: int) -> None:
-    tx = tables()
+    tx = empty_tables()
     for number in range(count):
         note(tx, f"n{number}.md", "[[hub]]\n")
     graph = catch_up(tx, Graph())
@@ -54,7 +55,7 @@ def _links_to_a_note(count: int) -> None:
 
 
 def test_names_with_regex_characters_brackets_and_quotes_are_names() -> None:
-    tx = tables()
+    tx = empty_tables()
     odd = ["a.*+?(b)", "c$^{1}", 'it\'s "so"', "50% off; --", "nul'); DROP TABLE notes", "ünï çødé", "名前"]
     for name in odd:
         note(tx, f"{name}.md")

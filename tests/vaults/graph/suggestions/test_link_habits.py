@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.vaults.graph.bare import note, tables
+from tests.blanks import empty_tables
+from tests.vaults.graph.bare import note
 from vaults.graph.names.lexicon import compile_lexicon
 from vaults.graph.note_graph import Graph, Node, catch_up
 from vaults.graph.suggestions.link_habits import LinkHabits, count_habits, read_sample
@@ -41,7 +42,7 @@ def test_a_word_of_one_note_alone_may_be_a_slip() -> None:
 
 
 def test_notes_without_a_link_tell_nothing_of_habits() -> None:
-    tx = tables()
+    tx = empty_tables()
     linking = note(tx, "linking.md", "[[Lua]]")
     note(tx, "bare.md", "Lua")
     note(tx, "Lua.md")

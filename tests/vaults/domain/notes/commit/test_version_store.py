@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.blanks import empty_tables
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
-from vaults.db.engine import sqlite
-from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal, version_store
@@ -33,15 +32,7 @@ ACTOR = Actor("tester", "tester")
 
 @pytest.fixture
 def tx() -> Writer:
-    return opened()
-
-
-def opened() -> Writer:
-    raw = sqlite.connect(":memory:", isolation_level=None)
-    raw.execute("PRAGMA foreign_keys=ON")
-    for step in load_migrations("vault"):
-        raw.executescript(step.sql)
-    return Writer(raw)
+    return empty_tables()
 
 
 def noise(size: int, seed: int = 0) -> bytes:
@@ -86,7 +77,7 @@ EDIT = st.tuples(st.floats(0, 1), st.integers(0, 3000), st.binary(max_size=200))
 )
 def test_every_version_comes_out_as_it_went_in(size: int, edits: list[tuple[float, int, bytes]], memory: str) -> None:
     """Also where one process forgets what it has kept, and where it believes in what is not there."""
-    tx = opened()
+    tx = empty_tables()
     texts, kept = [noise(size)], dict[str, int]()
     for where, taken, put in edits:
         before = texts[-1]
