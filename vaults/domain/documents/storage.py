@@ -21,7 +21,7 @@ from vaults.domain.documents.document_model import (
     to_columns,
 )
 from vaults.domain.documents.part_runs import PartRun, cut_runs
-from vaults.domain.memories import lifecycle
+from vaults.domain.memories import item_traces, lifecycle
 from vaults.index import facets, sequence_passages
 from vaults.vault import Vault
 
@@ -41,28 +41,46 @@ def prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart])
     return PreparedDocument(fields, ordered, tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens)))
 
 
+async def remove(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """Delete documents of the caller's for good: rows, passages, vectors, words in the text index, and their bytes in
+    the file. Of those that were let go before, copies and titles are erased; these are known by their ids alone. An
+    audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    done = await remove_batch(vault, actor, ids, reason)
+    await lifecycle.erase_purged(vault)
+    return done
+
+
 async def remove_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Delete documents of the caller's for good: rows, passages and vectors; their bytes in the file stay until
-    ``lifecycle.erase_purged``. An audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there,
-    and then deletes none."""
+    """``remove`` as one of many: their bytes in the files stay until ``lifecycle.erase_purged``."""
     await vault.disk.make_room()
 
     def delete(tx: Writer) -> list[str]:
-        found = [reading.find_document(tx, actor, each, own=True) for each in dict.fromkeys(ids)]
-        for document in found:
-            _delete(tx, actor, document, reason)
+        found = [_find_removable(tx, actor, each) for each in dict.fromkeys(ids)]
+        done = [_delete(tx, actor, each, reason) for each in found]
         lifecycle.request_erasure(tx)
-        return [document.id for document in found]
+        return done
 
     return await vault.db.write(delete)
 
 
-def _delete(tx: Writer, actor: Actor, document: Document, reason: str | None) -> None:
-    drop(tx, document)
+def _find_removable(tx: Reader, actor: Actor, ref: str) -> Document | str:
+    """A document of the actor's, or the id of one that was let go. Raises ``NotFound``."""
+    if item_traces.is_evicted_document(tx, ref, actor):
+        return ref
+    return reading.find_document(tx, actor, ref, own=True)
+
+
+def _delete(tx: Writer, actor: Actor, document: Document | str, reason: str | None) -> str:
+    """Delete a document, or what is left of one by its id; returns the id."""
+    if isinstance(document, Document):
+        drop(tx, document)
+    document_id = document.id if isinstance(document, Document) else document
+    item_traces.erase(tx, item_traces.DOCUMENT, document_id)
     tx.run(
         "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
-        {"now": clock.now(), "who": actor.identity, "id": document.id, "reason": reason},
+        {"now": clock.now(), "who": actor.identity, "id": document_id, "reason": reason},
     )
+    return document_id
 
 
 def drop(tx: Writer, document: Document) -> None:

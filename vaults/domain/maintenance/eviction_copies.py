@@ -130,6 +130,11 @@ def read_copy(tx: Reader, eviction: int) -> bytes | None:
     return None if data is None else bytes(data)
 
 
+def has_copy(tx: Reader, eviction: int) -> bool:
+    """Whether the copy of an item is still there."""
+    return tx.one("SELECT 1 FROM evicted_copies WHERE eviction = :eviction", {"eviction": eviction}) is not None
+
+
 def put_back(vault: Vault, tx: Writer, item: ItemRows) -> bool:
     """Write an item's rows again and make what is derived of it, its vectors queued; False where something else has
     taken its place since."""
