@@ -41,10 +41,10 @@ async def undo(vault: Vault) -> UndoReport:
 
 
 def _put_back(vault: Vault, seq: int, item: eviction_copies.ItemRows, tx: Writer) -> bool | None:
-    """``put_back``, unless the item was purged since its copy was read: None."""
+    """``put_back``, unless the item was purged since its copy was read, or what brought it was taken back: None."""
     if not eviction_copies.has_copy(tx, seq):
         return None
-    done = eviction_copies.put_back(vault, tx, item)
+    done = None if eviction_copies.is_taken_back(tx, item) else eviction_copies.put_back(vault, tx, item)
     if done:
         eviction_log.set_state(tx, seq, "restored")
     tx.run("DELETE FROM evicted_copies WHERE eviction = :seq", {"seq": seq})

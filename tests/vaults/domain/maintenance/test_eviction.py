@@ -316,3 +316,40 @@ async def test_each_reads_in_the_log_what_they_could_see(opening: Opening) -> No
         assert {name for name, *_ in await log(vault)} == {"open", "secret"}
         assert {name for name, *_ in await log(vault, OWNER.identity)} == {"open", "secret"}
         assert {name for name, *_ in await log(vault, "local|ann")} == {"open"}
+
+
+@pytest.mark.parametrize("kind", ["memory", "document"])
+@pytest.mark.parametrize("changed", [False, True])
+async def test_what_an_import_brought_does_not_come_back_once_that_is_taken_back(
+    opening: Opening, kind: str, changed: bool
+) -> None:
+    """What was changed here since stays, as it would have if it had not gone."""
+    async with limited(opening, retention="90d", memories=True) as (vault, services):
+        ask, old = asker(services), clock.ago(100 * DAY)
+        line = {"kind": kind, "external_id": "one", "created_at": old}
+        line |= (
+            {"content": "Of old"} if kind == "memory" else {"title": "Of old", "parts": [{"text": "old", "at": old}]}
+        )
+        run = (await ask("imports", action="push", lines=[line])).content["run"]
+        table, state = ("memories", "updated_at") if kind == "memory" else ("documents", "hash")
+        was = await value(vault, f"SELECT id FROM {table}")
+        row = {"was": was, "id": aged(was, 100), "old": old, "changed": changed}
+
+        def make_old(tx: Writer) -> None:
+            at = "updated_at" if kind == "memory" else "modified_at"
+            tx.run(f"UPDATE {table} SET id = :id, {at} = :old WHERE id = :was", row)
+            tx.run(
+                "UPDATE import_records SET item = json_array(:id), state ="
+                f" CASE WHEN :changed THEN 'another' ELSE (SELECT {state} FROM {table}) END",
+                row,
+            )
+
+        await vault.db.write(make_old)
+        await eviction.evict(vault)
+        assert await value(vault, "SELECT COUNT(*) FROM evicted_copies") == 1
+        undone = await ask("imports", action="undo", run=run)
+        assert undone.ok, undone.text
+        done = await eviction_undo.undo(vault)
+        assert (done.restored, done.lost) == ((1, 0) if changed else (0, 1))
+        assert await value(vault, "SELECT COUNT(*) FROM evicted_copies") == 0
+        assert (await verify(vault)).agrees
