@@ -18,6 +18,7 @@ from vaults.domain.documents.document_model import (
     DocumentFields,
     DocumentPart,
     hash_document,
+    hashed_fields,
     to_columns,
 )
 from vaults.domain.documents.part_runs import PartRun, cut_runs
@@ -28,17 +29,26 @@ from vaults.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document ready to be written, cut into passages. Parts are in order of their positions."""
+    """A document ready to be written, cut into passages. Parts are in order of their positions; ``hash``: as that of
+    ``Document``."""
 
     fields: DocumentFields
     parts: tuple[DocumentPart, ...]
     runs: tuple[PartRun, ...]
+    hash: str
+
+    def with_fields(self, fields: DocumentFields) -> PreparedDocument:
+        """The same parts under other fields, such as times. A book is not hashed again for them."""
+        same = hashed_fields(fields) == hashed_fields(self.fields)
+        return replace(self, fields=fields, hash=self.hash if same else hash_document(fields, self.parts))
 
 
 def prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart]) -> PreparedDocument:
-    """Cut the passages. Pure; of two parts at one position the later counts."""
+    """Cut the passages, and work out all else that needs no database. Pure; of two parts at one position the later
+    counts."""
     ordered = tuple(sorted({part.position: part for part in parts}.values(), key=lambda part: part.position))
-    return PreparedDocument(fields, ordered, tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens)))
+    runs = tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens))
+    return PreparedDocument(fields, ordered, runs, hash_document(fields, ordered))
 
 
 async def remove(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
@@ -120,28 +130,27 @@ def remove_some(tx: Writer, kind: str, seq: int, most: int) -> bool:
 
 def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -> Document:
     """Write a new document with its passages, its vectors queued."""
-    digest = hash_document(prepared.fields, prepared.parts)
-    row = to_columns(prepared.fields) | {"id": str(uuid7()), "stored_by": actor.identity, "hash": digest}
+    row = to_columns(prepared.fields) | {"id": str(uuid7()), "stored_by": actor.identity, "hash": prepared.hash}
     row["size"] = _count_characters(prepared.parts)
     seq = tx.insert(f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
-    document = Document(seq, row["id"], actor.identity, digest, prepared.fields)
+    document = Document(seq, row["id"], actor.identity, prepared.hash, prepared.fields)
     _write_parts(tx, seq, prepared.parts)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     return document
 
 
 def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedDocument) -> None:
-    """Make a document what its source says now. Passages whose text did not change keep their vectors."""
-    digest = hash_document(prepared.fields, prepared.parts)
-    row = to_columns(prepared.fields) | {"hash": digest, "size": _count_characters(prepared.parts)}
+    """Make a document what its source says now. Parts and passages that did not change are not written; passages whose
+    text did not change keep their vectors."""
+    row = to_columns(prepared.fields) | {"hash": prepared.hash, "size": _count_characters(prepared.parts)}
     sets = ", ".join(f"{name} = :{name}" for name in row)
     tx.run(f"UPDATE documents SET {sets} WHERE seq = :seq", row | {"seq": known.seq})
     kept = {part.position for part in prepared.parts}
-    gone = [part.position for part in indexing.read_parts(tx, known.seq) if part.position not in kept]
+    gone = [position for (position,) in tx.all(_POSITIONS, {"seq": known.seq}) if position not in kept]
     if known.fields.kind != prepared.fields.kind:
         sequence_passages.drop_sequence(tx, indexing.sequence_of(known))
     _write_parts(tx, known.seq, prepared.parts)
-    document = replace(known, fields=prepared.fields, hash=digest)
+    document = replace(known, fields=prepared.fields, hash=prepared.hash)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     _delete_parts(tx, known.seq, gone)
 
@@ -206,17 +215,18 @@ def _count_characters(parts: Sequence[DocumentPart]) -> int:
 
 
 def _write_parts(tx: Writer, seq: int, parts: Sequence[DocumentPart]) -> None:
-    """Write parts: one at a position that is taken keeps its number."""
+    """Write parts: one at a position that is taken keeps its number, and is left alone if it says the same."""
     columns = ", ".join(PART_FIELDS)
     values = ", ".join(f":{name}" for name in PART_FIELDS)
     sets = ", ".join(f"{name} = excluded.{name}" for name in PART_FIELDS)
+    differs = " OR ".join(f"{name} IS NOT excluded.{name}" for name in PART_FIELDS)
     rows: list[dict[str, Any]] = [
         {"document": seq, **{name: getattr(part, name) for name in PART_FIELDS}, "thinking": int(part.thinking)}
         for part in parts
     ]
     tx.many(
         f"INSERT INTO document_parts (document, {columns}) VALUES (:document, {values})"
-        f" ON CONFLICT (document, position) DO UPDATE SET {sets}",
+        f" ON CONFLICT (document, position) DO UPDATE SET {sets} WHERE {differs}",
         rows,
     )
 
