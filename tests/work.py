@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -108,3 +109,24 @@ def sqlite_steps(tx: Reader, work: Callable[[], object]) -> int:
     finally:
         tx._connection.set_progress_handler(None, 100)
     return 100 * looks
+
+
+@dataclass(frozen=True, slots=True)
+class TextIndexWork:
+    """What FTS5 did: ``words``: rows whose words it wrote or removed; ``segments``: pages of terms it wrote down, each
+    to be merged later."""
+
+    words: int
+    segments: int
+
+
+def text_index_work(tx: Reader, work: Callable[[], object]) -> TextIndexWork:
+    """What FTS5 does for ``work``, told by the statements it runs on its own tables."""
+    ran: list[str] = []
+    tx._connection.set_trace_callback(ran.append)
+    try:
+        work()
+    finally:
+        tx._connection.set_trace_callback(None)
+    own = [each for each in ran if each.startswith(("-- REPLACE", "-- INSERT", "-- DELETE"))]
+    return TextIndexWork(sum("_docsize'" in each for each in own), sum("_idx'(segid" in each for each in own))

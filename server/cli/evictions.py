@@ -175,7 +175,7 @@ async def _log(vault: Vault) -> dict[str, Any]:
     rows = await vault.db.read(lambda tx: eviction_log.list_log(tx, None, eviction_log.ROWS_KEPT))
     head = f"{vault.name}: {len(rows):,} in the log" if rows else f"{vault.name}: nothing was let go"
     lines = [
-        f"  {each.at[:19]}Z  {each.kind}  {each.title}  ({each.reason}"
+        f"  {each.at[:19]}Z  {each.kind}  {each.title or each.id}  ({each.reason}"
         f"{', came back' if each.state == 'restored' else ', copy kept' if each.kept else ''})"
         for each in rows[:SHOWN]
     ]

@@ -76,7 +76,7 @@ async def remove(call: Call, args: DocumentListing) -> RemovedDocuments:
     """Delete documents of the caller's. Raises ``NotFound`` for one that is not, and then deletes none."""
     if not args.ids:
         raise InvalidArgument("ids", "is needed: the documents")
-    return RemovedDocuments(await storage.remove_batch(call.vault, call.actor, args.ids, args.reason))
+    return RemovedDocuments(await storage.remove(call.vault, call.actor, args.ids, args.reason))
 
 
 async def list_page(call: Call, args: DocumentListing, only: DocumentFilter) -> DocumentList:

@@ -81,13 +81,17 @@ def enqueue(tx: Writer, passages: Sequence[int]) -> None:
 
 def drop(tx: Writer, passages: Sequence[int]) -> None:
     """Drop the vectors of passages, and record it for the indexes."""
-    stored = [p for p in passages if tx.one("SELECT 1 FROM embeddings WHERE passage = :passage", {"passage": p})]
+    among = "passage IN (SELECT value FROM json_each(:passages))"
+    named = {"passages": json.dumps(list(passages))}
+    stored = [passage for (passage,) in tx.all(f"SELECT passage FROM embeddings WHERE {among} ORDER BY passage", named)]
+    if not stored:
+        return
     change = _reserve_numbers(tx, len(stored))
-    for passage in stored:
-        change += 1
-        row = {"change": change, "passage": passage}
-        tx.run("DELETE FROM embeddings WHERE passage = :passage", row)
-        tx.run("INSERT INTO vector_removals (change, passage) VALUES (:change, :passage)", row)
+    tx.run(f"DELETE FROM embeddings WHERE {among}", named)
+    tx.many(
+        "INSERT INTO vector_removals (change, passage) VALUES (:change, :passage)",
+        [{"change": number, "passage": passage} for number, passage in enumerate(stored, change + 1)],
+    )
 
 
 def replace_damaged(tx: Writer, passages: Sequence[int]) -> None:

@@ -85,6 +85,14 @@ def neighbour_numbers(row: Sequence[int], number: int) -> str:
     return " ".join(map(str, (*[0] * (REACH - len(before)), *before, *after, *[0] * (REACH - len(after)))))
 
 
+def all_neighbour_numbers(row: Sequence[int]) -> list[str | None]:
+    """``neighbour_numbers`` of every member of a row, as they are stored: None where there is no neighbour. Pure."""
+    padded = ["0"] * REACH + list(map(str, row)) + ["0"] * REACH
+    if len(row) == 1:
+        return [None]
+    return [" ".join(padded[at : at + REACH] + padded[at + REACH + 1 : at + 2 * REACH + 1]) for at in range(len(row))]
+
+
 def refresh_surroundings(tx: Writer, spot: SequencePosition) -> None:
     """Update the surroundings of an item's passages and of its neighbours, where they changed. The item may have left
     the sequence, or joined it: what is there now counts."""

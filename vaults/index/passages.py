@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -145,8 +145,8 @@ INSERT = f"INSERT INTO passages ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{na
 _UPDATE = f"UPDATE passages SET {', '.join(f'{name} = :{name}' for name in COLUMNS)} WHERE seq = :seq"
 
 
-ROWS_AT_ONCE = (64, 16, 4, 1)
-"""Passages that a statement may write. Few sizes, so that all statements stay compiled."""
+ROWS_AT_ONCE = (256, 64, 16, 4, 1)
+"""Passages that a statement may write. Few sizes, so that all statements stay compiled; a thousand were no quicker."""
 
 _ALONE = {"before": "", "after": "", "near": None}
 
@@ -164,18 +164,27 @@ def insert_rows(tx: Writer, numbers: Sequence[int], rows: Sequence[Mapping[str, 
     A statement for each would cost three times as much: a trigger makes SQLite open a savepoint, and at each savepoint
     FTS5 writes what it gathered so far as a segment of its own, to be merged later."""
     numbered = [{"seq": number, **_ALONE, **row} for number, row in zip(numbers, rows, strict=True)]
+    for some in _in_batches(numbered):
+        tx.run(_insert_of(len(some)), [row[column] for row in some for column in _ALL_COLUMNS])
+
+
+def update_rows(tx: Writer, columns: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Give passages new values in these columns, many to a statement, as ``insert_rows`` does; each row has its ``seq``
+    too. Pairs of characters and vectors are the caller's business."""
+    names = ("seq", *columns)
+    for some in _in_batches(rows):
+        tx.run(_update_of(columns, len(some)), [row[name] for row in some for name in names])
+
+
+def _in_batches(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
     at = 0
     for size in ROWS_AT_ONCE:
-        while len(numbered) - at >= size:
-            _insert_some(tx, numbered[at : at + size])
+        while len(rows) - at >= size:
+            yield rows[at : at + size]
             at += size
 
 
 _ALL_COLUMNS = ("seq", *COLUMNS, *AROUND)
-
-
-def _insert_some(tx: Writer, rows: Sequence[Mapping[str, Any]]) -> None:
-    tx.run(_insert_of(len(rows)), [row[column] for row in rows for column in _ALL_COLUMNS])
 
 
 @cache
@@ -184,6 +193,14 @@ def _insert_of(rows: int) -> str:
     thousand of them took longer than the insert."""
     values = ", ".join([f"({', '.join('?' * len(_ALL_COLUMNS))})"] * rows)
     return f"INSERT INTO passages ({', '.join(_ALL_COLUMNS)}) VALUES {values}"
+
+
+@cache
+def _update_of(columns: tuple[str, ...], rows: int) -> str:
+    """The statement that changes so many passages, without names for the same reason."""
+    sets = ", ".join(f"{name} = v.column{number}" for number, name in enumerate(columns, 2))
+    values = ", ".join([f"({', '.join('?' * (len(columns) + 1))})"] * rows)
+    return f"UPDATE passages SET {sets} FROM (VALUES {values}) v WHERE passages.seq = v.column1"
 
 
 def update_columns(tx: Writer, item: SearchItem) -> None:

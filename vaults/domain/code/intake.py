@@ -17,7 +17,6 @@ from vaults.domain.documents.document_model import (
     DocumentFields,
     DocumentKind,
     DocumentPart,
-    hash_document,
 )
 from vaults.domain.documents.intake import (
     MAX_TITLE,
@@ -116,7 +115,7 @@ def _store(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument, o
     known = find_known(tx, actor, prepared.fields.external_id)
     if known is None:
         document = storage.insert(vault, tx, actor, prepared)
-    elif known.hash == hash_document(prepared.fields, prepared.parts) and known.fields == prepared.fields:
+    elif known.hash == prepared.hash and known.fields == prepared.fields:
         return describe_stored(tx, known, "unchanged")
     else:
         storage.replace_whole(vault, tx, known, prepared)

@@ -70,7 +70,7 @@ class DocumentWriter:
             number = storage.insert(self.vault, tx, self.actor, prepared).seq
         else:
             fields = replace(prepared.fields, created_at=min(before.fields.created_at, prepared.fields.created_at))
-            storage.replace_whole(self.vault, tx, before, replace(prepared, fields=fields))
+            storage.replace_whole(self.vault, tx, before, prepared.with_fields(fields))
             number = before.seq
         if reading.outline is not None:
             from vaults.domain.code.intake import store_code

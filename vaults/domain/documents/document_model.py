@@ -129,6 +129,10 @@ def context_of(fields: DocumentFields) -> str | None:
 
 def hash_document(fields: DocumentFields, parts: Sequence[DocumentPart]) -> str:
     """A digest of all that is searched of a document."""
+    return hash_parts(hashed_fields(fields), [[getattr(part, name) for name in PART_FIELDS] for part in parts])
+
+
+def hashed_fields(fields: DocumentFields) -> list[str | None]:
+    """What of a document's fields its digest is made of."""
     about = [fields.kind, fields.title, fields.author, fields.uri]
-    about += [context] if (context := context_of(fields)) else []
-    return hash_parts(about, [[getattr(part, name) for name in PART_FIELDS] for part in parts])
+    return about + ([context] if (context := context_of(fields)) else [])

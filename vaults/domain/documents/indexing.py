@@ -19,9 +19,8 @@ from vaults.domain.documents.part_runs import PartRun, cut_runs
 from vaults.index import embeddings, facets, passage_updates, passages, sequence_passages, text_index
 from vaults.index.items import SearchItem
 from vaults.index.neighbours import DOCUMENT_PREFIX
-from vaults.index.sequence_passages import PassageRow, paired_text
+from vaults.index.sequence_passages import PassageRow
 from vaults.index.shelves import shelf_of
-from vaults.index.unspaced_scripts import to_pairs
 
 FACETS = "documents"
 """The kind under which a document's fields are filtered by: one row for all its parts."""
@@ -106,7 +105,10 @@ def to_rows(document: Document, runs: Sequence[PartRun], numbers: Mapping[int, i
         item = _to_item(document, run, numbers[first.position])
         shared = item.columns() | {"kind": item.kind, "item": item.number}
         shared |= {"sequence": sequence_of(document), "place": first.position}
-        rows += [shared | passage.columns() | {"ordinal": ordinal} for ordinal, passage in enumerate(run.passages)]
+        rows += [
+            {**shared, **passage.columns(), "ordinal": ordinal, "pairs": passage.grams}
+            for ordinal, passage in enumerate(run.passages)
+        ]
     return rows
 
 
@@ -160,7 +162,7 @@ def find_disagreeing(tx: Reader, document: Document, max_tokens: int) -> list[st
     )
     if expected and not stored:
         wrong.append("passages_missing")
-    elif stored != [(*(row[name] for name in names), to_pairs(paired_text(row)) or None) for row in expected]:
+    elif stored != [(*(row[name] for name in names), row["pairs"] or None) for row in expected]:
         wrong.append("passages_differ")
     return wrong
 

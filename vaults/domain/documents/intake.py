@@ -20,7 +20,6 @@ from vaults.domain.documents.document_model import (
     DocumentFields,
     DocumentKind,
     DocumentPart,
-    hash_document,
 )
 from vaults.domain.documents.storage import PreparedDocument
 from vaults.domain.memories.quotas import UNLIMITED, Quota
@@ -284,8 +283,8 @@ def _store(vault: Vault, tx: Writer, actor: Actor, ready: _ReadyIntake, quota: Q
             return describe_stored(tx, twin, "duplicate", ready.warnings)
         quota.room(tx, 0)
         return describe_stored(tx, storage.insert(vault, tx, actor, prepared), "new", ready.warnings)
-    prepared = replace(prepared, fields=_keep_times(known.fields, prepared.fields))
-    if known.hash == hash_document(prepared.fields, prepared.parts) and known.fields == prepared.fields:
+    prepared = prepared.with_fields(_keep_times(known.fields, prepared.fields))
+    if known.hash == prepared.hash and known.fields == prepared.fields:
         return describe_stored(tx, known, "unchanged", ready.warnings)
     quota.room(tx, 0)
     storage.replace_whole(vault, tx, known, prepared)

@@ -18,51 +18,79 @@ from vaults.domain.documents.document_model import (
     DocumentFields,
     DocumentPart,
     hash_document,
+    hashed_fields,
     to_columns,
 )
 from vaults.domain.documents.part_runs import PartRun, cut_runs
-from vaults.domain.memories import lifecycle
+from vaults.domain.memories import item_traces, lifecycle
 from vaults.index import facets, sequence_passages
 from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document ready to be written, cut into passages. Parts are in order of their positions."""
+    """A document ready to be written, cut into passages. Parts are in order of their positions; ``hash``: as that of
+    ``Document``."""
 
     fields: DocumentFields
     parts: tuple[DocumentPart, ...]
     runs: tuple[PartRun, ...]
+    hash: str
+
+    def with_fields(self, fields: DocumentFields) -> PreparedDocument:
+        """The same parts under other fields, such as times. A book is not hashed again for them."""
+        same = hashed_fields(fields) == hashed_fields(self.fields)
+        return replace(self, fields=fields, hash=self.hash if same else hash_document(fields, self.parts))
 
 
 def prepare(vault: Vault, fields: DocumentFields, parts: Sequence[DocumentPart]) -> PreparedDocument:
-    """Cut the passages. Pure; of two parts at one position the later counts."""
+    """Cut the passages, and work out all else that needs no database. Pure; of two parts at one position the later
+    counts."""
     ordered = tuple(sorted({part.position: part for part in parts}.values(), key=lambda part: part.position))
-    return PreparedDocument(fields, ordered, tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens)))
+    runs = tuple(cut_runs(fields, ordered, vault.shared.index.passage_tokens))
+    return PreparedDocument(fields, ordered, runs, hash_document(fields, ordered))
+
+
+async def remove(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
+    """Delete documents of the caller's for good: rows, passages, vectors, words in the text index, and their bytes in
+    the file. Of those that were let go before, copies and titles are erased; these are known by their ids alone. An
+    audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    done = await remove_batch(vault, actor, ids, reason)
+    await lifecycle.erase_purged(vault)
+    return done
 
 
 async def remove_batch(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Delete documents of the caller's for good: rows, passages and vectors; their bytes in the file stay until
-    ``lifecycle.erase_purged``. An audit row with ids and reason stays. Raises ``NotFound`` for an id that is not there,
-    and then deletes none."""
+    """``remove`` as one of many: their bytes in the files stay until ``lifecycle.erase_purged``."""
     await vault.disk.make_room()
 
     def delete(tx: Writer) -> list[str]:
-        found = [reading.find_document(tx, actor, each, own=True) for each in dict.fromkeys(ids)]
-        for document in found:
-            _delete(tx, actor, document, reason)
+        found = [_find_removable(tx, actor, each) for each in dict.fromkeys(ids)]
+        done = [_delete(tx, actor, each, reason) for each in found]
         lifecycle.request_erasure(tx)
-        return [document.id for document in found]
+        return done
 
     return await vault.db.write(delete)
 
 
-def _delete(tx: Writer, actor: Actor, document: Document, reason: str | None) -> None:
-    drop(tx, document)
+def _find_removable(tx: Reader, actor: Actor, ref: str) -> Document | str:
+    """A document of the actor's, or the id of one that was let go. Raises ``NotFound``."""
+    if item_traces.is_evicted_document(tx, ref, actor):
+        return ref
+    return reading.find_document(tx, actor, ref, own=True)
+
+
+def _delete(tx: Writer, actor: Actor, document: Document | str, reason: str | None) -> str:
+    """Delete a document, or what is left of one by its id; returns the id."""
+    if isinstance(document, Document):
+        drop(tx, document)
+    document_id = document.id if isinstance(document, Document) else document
+    item_traces.erase(tx, item_traces.DOCUMENT, document_id)
     tx.run(
         "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
-        {"now": clock.now(), "who": actor.identity, "id": document.id, "reason": reason},
+        {"now": clock.now(), "who": actor.identity, "id": document_id, "reason": reason},
     )
+    return document_id
 
 
 def drop(tx: Writer, document: Document) -> None:
@@ -102,28 +130,27 @@ def remove_some(tx: Writer, kind: str, seq: int, most: int) -> bool:
 
 def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -> Document:
     """Write a new document with its passages, its vectors queued."""
-    digest = hash_document(prepared.fields, prepared.parts)
-    row = to_columns(prepared.fields) | {"id": str(uuid7()), "stored_by": actor.identity, "hash": digest}
+    row = to_columns(prepared.fields) | {"id": str(uuid7()), "stored_by": actor.identity, "hash": prepared.hash}
     row["size"] = _count_characters(prepared.parts)
     seq = tx.insert(f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
-    document = Document(seq, row["id"], actor.identity, digest, prepared.fields)
+    document = Document(seq, row["id"], actor.identity, prepared.hash, prepared.fields)
     _write_parts(tx, seq, prepared.parts)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     return document
 
 
 def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedDocument) -> None:
-    """Make a document what its source says now. Passages whose text did not change keep their vectors."""
-    digest = hash_document(prepared.fields, prepared.parts)
-    row = to_columns(prepared.fields) | {"hash": digest, "size": _count_characters(prepared.parts)}
+    """Make a document what its source says now. Parts and passages that did not change are not written; passages whose
+    text did not change keep their vectors."""
+    row = to_columns(prepared.fields) | {"hash": prepared.hash, "size": _count_characters(prepared.parts)}
     sets = ", ".join(f"{name} = :{name}" for name in row)
     tx.run(f"UPDATE documents SET {sets} WHERE seq = :seq", row | {"seq": known.seq})
     kept = {part.position for part in prepared.parts}
-    gone = [part.position for part in indexing.read_parts(tx, known.seq) if part.position not in kept]
+    gone = [position for (position,) in tx.all(_POSITIONS, {"seq": known.seq}) if position not in kept]
     if known.fields.kind != prepared.fields.kind:
         sequence_passages.drop_sequence(tx, indexing.sequence_of(known))
     _write_parts(tx, known.seq, prepared.parts)
-    document = replace(known, fields=prepared.fields, hash=digest)
+    document = replace(known, fields=prepared.fields, hash=prepared.hash)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     _delete_parts(tx, known.seq, gone)
 
@@ -188,17 +215,18 @@ def _count_characters(parts: Sequence[DocumentPart]) -> int:
 
 
 def _write_parts(tx: Writer, seq: int, parts: Sequence[DocumentPart]) -> None:
-    """Write parts: one at a position that is taken keeps its number."""
+    """Write parts: one at a position that is taken keeps its number, and is left alone if it says the same."""
     columns = ", ".join(PART_FIELDS)
     values = ", ".join(f":{name}" for name in PART_FIELDS)
     sets = ", ".join(f"{name} = excluded.{name}" for name in PART_FIELDS)
+    differs = " OR ".join(f"{name} IS NOT excluded.{name}" for name in PART_FIELDS)
     rows: list[dict[str, Any]] = [
         {"document": seq, **{name: getattr(part, name) for name in PART_FIELDS}, "thinking": int(part.thinking)}
         for part in parts
     ]
     tx.many(
         f"INSERT INTO document_parts (document, {columns}) VALUES (:document, {values})"
-        f" ON CONFLICT (document, position) DO UPDATE SET {sets}",
+        f" ON CONFLICT (document, position) DO UPDATE SET {sets} WHERE {differs}",
         rows,
     )
 

@@ -51,6 +51,7 @@ _MEMORY_TABLES: Mapping[str, str] = {
     "memory_accesses": "memory = :item",
     "memory_links": "from_memory = :item OR to_memory = :item",
     "memory_subjects": "from_memory = :item",
+    "import_records": "kind = 'memory' AND item = (SELECT json_array(id) FROM memories WHERE seq = :item)",
 }
 
 
@@ -130,6 +131,11 @@ def read_copy(tx: Reader, eviction: int) -> bytes | None:
     return None if data is None else bytes(data)
 
 
+def has_copy(tx: Reader, eviction: int) -> bool:
+    """Whether the copy of an item is still there."""
+    return tx.one("SELECT 1 FROM evicted_copies WHERE eviction = :eviction", {"eviction": eviction}) is not None
+
+
 def put_back(vault: Vault, tx: Writer, item: ItemRows) -> bool:
     """Write an item's rows again and make what is derived of it, its vectors queued; False where something else has
     taken its place since."""
@@ -143,19 +149,42 @@ def put_back(vault: Vault, tx: Writer, item: ItemRows) -> bool:
     return True
 
 
+_RUN_IS_THERE = "EXISTS (SELECT 1 FROM import_runs WHERE seq = :run)"
+_NAMED_ARE_THERE: Mapping[str, str] = {
+    "memory_links": "(SELECT COUNT(*) FROM memories WHERE seq IN (:from_memory, :to_memory)) = 2",
+    "import_records": _RUN_IS_THERE,
+    "import_changes": f"{_RUN_IS_THERE} AND EXISTS (SELECT 1 FROM import_records WHERE kind = :kind"
+    " AND external_id = :external_id AND owner = :owner)",
+}
+"""Of tables whose rows name others: whether these are there."""
+
+
 def _insert(tx: Writer, rows: TableRows) -> int:
     """Write rows, but none that would clash with another, or that names one which is gone."""
     known = set(_columns(tx, rows.table))
     columns = [name for name in rows.columns if name in known]
     values = ", ".join(f":{name}" for name in columns)
     statement = f"INSERT OR IGNORE INTO {rows.table} ({', '.join(columns)}) SELECT {values}"
-    if rows.table == "memory_links":
-        statement += " WHERE (SELECT COUNT(*) FROM memories WHERE seq IN (:from_memory, :to_memory)) = 2"
+    if rows.table in _NAMED_ARE_THERE:
+        statement += f" WHERE {_NAMED_ARE_THERE[rows.table]}"
     done = 0
-    for row in rows.rows:
-        given = dict(zip(rows.columns, row, strict=True))
-        done += max(0, tx.run(statement, {name: given[name] for name in columns}))
+    for row in _to_dicts(rows):
+        done += max(0, tx.run(statement, {name: row[name] for name in columns}))
     return done
+
+
+def is_taken_back(tx: Reader, item: ItemRows) -> bool:
+    """Whether the import that brought an item was undone after it went. One that was changed before it went would have
+    stayed. The table of runs is that of ``vaults.domain.import_export.import_runs``."""
+    (was,) = _to_dicts(item[0])
+    left_at = was["hash"] if item[0].table == "documents" else was["updated_at"]
+    undone = "SELECT 1 FROM import_runs WHERE seq = :run AND undone_at IS NOT NULL"
+    records = [row for each in item[1:] if each.table == "import_records" for row in _to_dicts(each)]
+    return any(each["state"] == left_at and tx.one(undone, {"run": each["run"]}) for each in records)
+
+
+def _to_dicts(rows: TableRows) -> list[dict[str, Any]]:
+    return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
 
 
 def _index(vault: Vault, tx: Writer, table: str, seq: int) -> None:

@@ -16,7 +16,8 @@ ROWS_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LoggedEviction:
-    """An item that went: when, why, and whether it can be had back. ``size`` in characters."""
+    """An item that went: when, why, and whether it can be had back. ``size`` in characters. Of one that was purged
+    since there is no title, size and use any more."""
 
     at: str
     kind: EvictableKind
@@ -45,9 +46,11 @@ def begin(tx: Writer, run: str, planned: PlannedEviction) -> int:
         "DELETE FROM evictions WHERE state <> 'begun' AND seq <= (SELECT MAX(seq) FROM evictions) - :kept",
         {"kept": ROWS_KEPT},
     )
+    table = "memories" if one.kind == "memory" else "documents"
     return tx.insert(
-        "INSERT INTO evictions (run, at, kind, item, id, title, owner, size, used, reason, state) VALUES"
-        " (:run, :at, :kind, :item, :id, :title, :owner, :size, :used, :reason, 'begun')",
+        "INSERT INTO evictions (run, at, kind, item, id, title, owner, stored_by, size, used, reason, state) VALUES"
+        f" (:run, :at, :kind, :item, :id, :title, :owner, (SELECT stored_by FROM {table} WHERE seq = :item), :size,"
+        " :used, :reason, 'begun')",
         {
             "run": run, "at": clock.now(), "kind": one.kind, "item": one.seq, "id": one.id, "title": one.title,
             "owner": one.owner, "size": one.size, "used": one.used, "reason": planned.reason,

@@ -35,13 +35,16 @@ async def undo(vault: Vault) -> UndoReport:
             continue
         item = await run_in(vault.shared.pool, eviction_copies.decompress, data)
         done = await vault.db.write(partial(_put_back, vault, seq, item))
-        restored, taken = restored + done, taken + (not done)
+        restored, lost, taken = restored + (done is True), lost + (done is None), taken + (done is False)
     vault.start_background_work()
     return UndoReport(restored, lost, taken)
 
 
-def _put_back(vault: Vault, seq: int, item: eviction_copies.ItemRows, tx: Writer) -> bool:
-    done = eviction_copies.put_back(vault, tx, item)
+def _put_back(vault: Vault, seq: int, item: eviction_copies.ItemRows, tx: Writer) -> bool | None:
+    """``put_back``, unless the item was purged since its copy was read, or what brought it was taken back: None."""
+    if not eviction_copies.has_copy(tx, seq):
+        return None
+    done = None if eviction_copies.is_taken_back(tx, item) else eviction_copies.put_back(vault, tx, item)
     if done:
         eviction_log.set_state(tx, seq, "restored")
     tx.run("DELETE FROM evicted_copies WHERE eviction = :seq", {"seq": seq})

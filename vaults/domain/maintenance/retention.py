@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from vaults import clock
 from vaults.db.sql import Reader, Writer
-from vaults.domain.memories import indexing, lifecycle
+from vaults.domain.memories import indexing, item_traces, lifecycle
 from vaults.durations import parse_duration
 from vaults.errors import StorageFull
 from vaults.index import passages, text_index
@@ -171,6 +171,7 @@ def _delete_versions(tx: Writer, before: str) -> bool:
         # Unlike after a purge, nothing is found again: what this one superseded is as outdated as before.
         tx.run("UPDATE memories SET superseded_by = :by WHERE superseded_by = :id", deleted)
         tx.run("UPDATE memories SET supersedes = NULL WHERE id = :by AND supersedes = :id", deleted)
+        item_traces.erase(tx, item_traces.MEMORY, memory_id)
         tx.run(
             "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'retention', :id, :reason)",
             {"now": clock.now(), "who": ACTOR_NAME, "id": memory_id, "reason": f"superseded by {by}"},

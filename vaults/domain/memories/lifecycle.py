@@ -23,6 +23,7 @@ from vaults.domain.memories import (
     corrections,
     duplicate_merge,
     indexing,
+    item_traces,
     memory_keys,
     relations,
     storage,
@@ -127,8 +128,9 @@ def archive(tx: Writer, seq: int, reason: str | None) -> str:
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    """Delete memories for good: rows, passages, vectors, words in the text index, and their bytes in the file. An audit
-    row with ids and reason stays. Raises ``NotFound`` for an id that is not there, and then deletes none."""
+    """Delete memories for good: rows, passages, vectors, words in the text index, and their bytes in the file. Of those
+    that were let go before, copies and titles are erased. An audit row with ids and reason stays. Raises ``NotFound``
+    for an id that is not there, and then deletes none."""
     reason = redaction.refuse_or_redact({"reason": reason}, vault.shared.hygiene).fields["reason"]
     return await delete_for_good(vault, lambda tx: _purge(tx, actor, list(dict.fromkeys(ids)), reason))
 
@@ -174,8 +176,8 @@ async def erase_purged(vault: Vault) -> None:
 
 
 def _purge(tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
-    seqs = {memory_id: visibility.find_visible(tx, memory_id, actor) for memory_id in ids}
-    passages.remove_items(tx, indexing.KIND, list(seqs.values()))
+    seqs = {memory_id: _find_purgeable(tx, memory_id, actor) for memory_id in ids}
+    passages.remove_items(tx, indexing.KIND, [seq for seq in seqs.values() if seq is not None])
     for memory_id, seq in seqs.items():
         purged = {"id": memory_id, "seq": seq}
         tx.run("DELETE FROM idempotency_keys WHERE memory = :id", purged)
@@ -187,11 +189,20 @@ def _purge(tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None) -> 
         for (earlier,) in back:
             indexing.refresh_passages(tx, int(earlier))
         tx.run("UPDATE memories SET supersedes = NULL WHERE supersedes = :id", purged)
+        item_traces.erase(tx, item_traces.MEMORY, memory_id)
         tx.run(
             "INSERT INTO audit (at, who, action, target, reason) VALUES (:now, :who, 'purge', :id, :reason)",
             {"now": clock.now(), "who": actor.identity, "id": memory_id, "reason": reason},
         )
     return list(seqs)
+
+
+def _find_purgeable(tx: Reader, memory_id: str, actor: Actor) -> int | None:
+    """The ``seq`` of a memory the actor may see; None for one that was let go, of which a copy or a title is left.
+    Raises ``NotFound``."""
+    if item_traces.is_evicted_memory(tx, memory_id, actor):
+        return None
+    return visibility.find_visible(tx, memory_id, actor)
 
 
 def request_erasure(tx: Writer) -> None:

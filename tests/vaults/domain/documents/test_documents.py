@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Asking
 from tests.people import person
+from tests.work import TextIndexWork, text_index_work
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
 from vaults.domain.documents import indexing, reading, storage
@@ -273,3 +275,99 @@ async def test_a_pack_shows_transcripts_behind_what_was_kept(vault: Vault, ask: 
     assert [item["id"] for item in pack["memories"]] == [kept]
     assert {item["kind"] for item in pack["passages"]} == {"transcript"}
     assert pack["passages"][0]["section"].startswith("turn")
+
+
+def chapters(count: int, *, paragraphs: int = 30) -> list[DocumentPart]:
+    """Long parts, each of many passages of their own words."""
+    return [
+        DocumentPart(n, "\n\n".join(f"{n} {p} " + f"tide{p} " * 200 for p in range(paragraphs)), f"Chapter {n}")
+        for n in range(count)
+    ]
+
+
+async def written(vault: Vault, parts: list[DocumentPart], known: Document | None = None) -> TextIndexWork:
+    """What it takes to store a book, or to make one what it is now."""
+    prepared = storage.prepare(vault, book(external_id="book"), parts)
+
+    def write(tx: Writer) -> TextIndexWork:
+        if known is not None:
+            return text_index_work(tx, lambda: storage.replace_whole(vault, tx, known, prepared))
+        return text_index_work(tx, lambda: storage.insert(vault, tx, OWNER, prepared))
+
+    return await vault.db.write(write)
+
+
+async def test_words_of_a_long_document_are_written_many_at_once(vault: Vault) -> None:
+    """With each statement that changes words, FTS5 writes down what it gathered so far."""
+    first = chapters(12)
+    stored_in = await written(vault, first)
+    (known,) = await vault.db.read(lambda tx: indexing.read_page(tx, 0, 9))
+    count = await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM passages"))
+    assert count > 300
+    assert stored_in.words == count
+    reworded = [replace(part, text=part.text.replace("tide", "ebb")) for part in first]
+    changed_in = await written(vault, reworded, known)
+    assert changed_in.words == 2 * count, "the old words out, the new ones in"
+    assert stored_in.segments < count / 10
+    assert changed_in.segments < count / 5
+    assert (await verify(vault)).agrees
+
+
+async def test_what_did_not_change_of_a_document_is_not_written_again(vault: Vault) -> None:
+    first = chapters(12)
+    await written(vault, first)
+    (known,) = await vault.db.read(lambda tx: indexing.read_page(tx, 0, 9))
+    numbers = await vault.db.read(lambda tx: {seq for (seq,) in tx.all("SELECT seq FROM passages")})
+    assert await written(vault, first, known) == TextIndexWork(0, 0)
+    one_more = [*first[:5], replace(first[5], text=first[5].text + "\n\nOne more."), *first[6:]]
+    assert (await written(vault, one_more, known)).words <= 3
+    in_front = [DocumentPart(0, "Before all that.", "Preface")]
+    in_front += [replace(part, position=part.position + 1) for part in one_more]
+    a_chapter = 2 * len(numbers) // len(first)
+    assert (await written(vault, in_front, known)).words <= a_chapter + 3, "of the first, whose labels change"
+    kept = await vault.db.read(lambda tx: {seq for (seq,) in tx.all("SELECT seq FROM passages")})
+    assert numbers <= kept
+    assert (await verify(vault)).agrees
+
+
+async def test_parts_that_say_the_same_are_left_alone(vault: Vault) -> None:
+    parts = tuple(chapters(60, paragraphs=1))
+    document = await stored(vault, book(external_id="book"), parts)
+    prepared = storage.prepare(vault, book(external_id="book"), [*parts[:-1], replace(parts[-1], text="Another end.")])
+
+    def count_changes(tx: Writer) -> int:
+        before = int(tx.value("SELECT total_changes()"))
+        storage.replace_whole(vault, tx, document, prepared)
+        return int(tx.value("SELECT total_changes()")) - before
+
+    assert await vault.db.write(count_changes) < 50
+    outdated = "SELECT COUNT(*) FROM embeddings e JOIN passages p ON p.seq = e.passage WHERE e.text_hash <> p.text_hash"
+    assert await vault.db.read(lambda tx: tx.value(outdated)) == 0, "a former text is not found by its meaning"
+    assert await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM vector_removals")) == 3, "two went"
+
+
+@pytest.mark.parametrize("kind", ["document", "transcript"])
+@pytest.mark.parametrize("seed", range(4))
+async def test_however_it_was_rearranged_its_passages_are_those_of_the_whole(
+    vault: Vault, kind: str, seed: int
+) -> None:
+    pick = random.Random(seed)
+    about = book if kind == "document" else talk
+    texts = ["Yes.", "No, never again", "我们把港口迁移到东京", "The tide rises. " * 30, "word " * 400]
+
+    def rearranged(parts: tuple[DocumentPart, ...]) -> tuple[DocumentPart, ...]:
+        left = [part for part in parts if pick.random() < 0.8]
+        left += [DocumentPart(0, pick.choice(texts), pick.choice(["Tides", None])) for _ in range(pick.randint(1, 5))]
+        pick.shuffle(left)
+        return tuple(replace(part, position=position) for position, part in enumerate(left))
+
+    parts = rearranged(PAGES)
+    for step in range(6):
+        shared = "private" if step == 4 else "shared"
+        document = await stored(vault, about(external_id="one", visibility=shared), parts)
+        assert (await verify(vault)).findings == []
+        parts = rearranged(parts)
+    document = await stored(vault, about(external_id="one"), parts)
+    whole = await stored(vault, about(external_id="two"), parts)
+    assert await _rows(vault, document) == await _rows(vault, whole)
+    assert (await verify(vault)).findings == []

@@ -7,91 +7,22 @@ vaults.domain.maintenance.eviction_run, vaults.domain.maintenance.eviction_undo.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server.services import Services
 from tests.conftest import Asking, Opening, asker
+from tests.evicting import DAY, IDLE, OWNER, aged, limited, log, names, stored, value
 from vaults import clock
 from vaults.db.sql import Writer
-from vaults.domain.actors import Actor
 from vaults.domain.collections import collection_rows
 from vaults.domain.collections.collection_model import CollectionFields
 from vaults.domain.documents import storage
-from vaults.domain.documents.document_model import Document, DocumentFields, DocumentPart
+from vaults.domain.documents.document_model import DocumentFields, DocumentPart
 from vaults.domain.maintenance import eviction, eviction_log, eviction_need, eviction_undo
 from vaults.domain.maintenance.verification import verify
-from vaults.vault import BackgroundJob, Vault
-
-OWNER = Actor("local|owner", "owner")
-DAY = 86_400
-
-
-IDLE = BackgroundJob(lambda _: False, eviction.run_in_background)
-
-
-@asynccontextmanager
-async def limited(opening: Opening, *, unasked: bool = False, **limits: Any) -> AsyncIterator[tuple[Vault, Services]]:
-    """Vault main under limits. ``unasked``: its background job runs at once; else nothing goes before the test says
-    so."""
-    flags = {f"storage.{name}": value for name, value in limits.items()} | {"embedding.engine": "off"}
-    with pytest.MonkeyPatch.context() as patch:
-        if not unasked:
-            patch.setattr(eviction, "make_job", lambda _: IDLE)
-        async with opening(flags) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-            if unasked:
-                await vault.background.wait()
-            yield vault, services
-
-
-async def stored(
-    vault: Vault, name: str, days: float, kind: str = "transcript", *, words: int = 60, ago: float = 0, **more: Any
-) -> Document:
-    """A document last changed so many days ago, and stored ``ago`` days ago, as its id tells."""
-    at = clock.ago(days * DAY)
-    parts = [DocumentPart(n, f"{name} {n} " + f"harbour{n} " * words, role="user", at=at) for n in range(3)]
-    fields = DocumentFields(kind, kind, f"About {name}", at, at, external_id=name, **more)  # type: ignore[arg-type]
-    prepared = storage.prepare(vault, fields, parts)
-
-    def write(tx: Writer) -> Document:
-        document = storage.insert(vault, tx, OWNER, prepared)
-        if ago:
-            tx.run(
-                "UPDATE documents SET id = :id WHERE seq = :seq", {"id": aged(document.id, ago), "seq": document.seq}
-            )
-            tx.run(
-                "UPDATE passages SET parent = :id WHERE parent = :was",
-                {"id": aged(document.id, ago), "was": document.id},
-            )
-        return replace(document, id=aged(document.id, ago)) if ago else document
-
-    return await vault.db.write(write)
-
-
-def aged(item_id: str, days: float) -> str:
-    """The id an item had got so many days earlier."""
-    made = int(item_id.replace("-", "")[:12], 16) - int(days * DAY * 1000)
-    early = f"{made:012x}"
-    return f"{early[:8]}-{early[8:]}{item_id[13:]}"
-
-
-async def names(vault: Vault) -> list[str]:
-    rows = await vault.db.read(lambda tx: tx.all("SELECT title FROM documents ORDER BY title"))
-    return [title.removeprefix("About ") for (title,) in rows]
-
-
-async def log(vault: Vault, viewer: str | None = None) -> list[tuple[str, str, str]]:
-    found = await vault.db.read(lambda tx: eviction_log.list_log(tx, viewer, 100))
-    return [(each.title.removeprefix("About "), each.reason, each.state) for each in reversed(found)]
-
-
-async def value(vault: Vault, sql: str) -> Any:
-    return await vault.db.read(lambda tx: tx.value(sql))
+from vaults.vault import Vault
 
 
 async def test_eviction_by_retention_lets_go_what_was_not_used_for_so_long(opening: Opening) -> None:
@@ -385,3 +316,40 @@ async def test_each_reads_in_the_log_what_they_could_see(opening: Opening) -> No
         assert {name for name, *_ in await log(vault)} == {"open", "secret"}
         assert {name for name, *_ in await log(vault, OWNER.identity)} == {"open", "secret"}
         assert {name for name, *_ in await log(vault, "local|ann")} == {"open"}
+
+
+@pytest.mark.parametrize("kind", ["memory", "document"])
+@pytest.mark.parametrize("changed", [False, True])
+async def test_what_an_import_brought_does_not_come_back_once_that_is_taken_back(
+    opening: Opening, kind: str, changed: bool
+) -> None:
+    """What was changed here since stays, as it would have if it had not gone."""
+    async with limited(opening, retention="90d", memories=True) as (vault, services):
+        ask, old = asker(services), clock.ago(100 * DAY)
+        line = {"kind": kind, "external_id": "one", "created_at": old}
+        line |= (
+            {"content": "Of old"} if kind == "memory" else {"title": "Of old", "parts": [{"text": "old", "at": old}]}
+        )
+        run = (await ask("imports", action="push", lines=[line])).content["run"]
+        table, state = ("memories", "updated_at") if kind == "memory" else ("documents", "hash")
+        was = await value(vault, f"SELECT id FROM {table}")
+        row = {"was": was, "id": aged(was, 100), "old": old, "changed": changed}
+
+        def make_old(tx: Writer) -> None:
+            at = "updated_at" if kind == "memory" else "modified_at"
+            tx.run(f"UPDATE {table} SET id = :id, {at} = :old WHERE id = :was", row)
+            tx.run(
+                "UPDATE import_records SET item = json_array(:id), state ="
+                f" CASE WHEN :changed THEN 'another' ELSE (SELECT {state} FROM {table}) END",
+                row,
+            )
+
+        await vault.db.write(make_old)
+        await eviction.evict(vault)
+        assert await value(vault, "SELECT COUNT(*) FROM evicted_copies") == 1
+        undone = await ask("imports", action="undo", run=run)
+        assert undone.ok, undone.text
+        done = await eviction_undo.undo(vault)
+        assert (done.restored, done.lost) == ((1, 0) if changed else (0, 1))
+        assert await value(vault, "SELECT COUNT(*) FROM evicted_copies") == 0
+        assert (await verify(vault)).agrees

@@ -88,6 +88,13 @@ async def test_nothing_of_an_old_version_is_left_in_the_files(opening: Opening, 
         first = await _id(ask, "The zyxomma port is 8080")
         await ask("memory_supersede", id=first, content="The port is 8081")
         await _run(services, "UPDATE memories SET updated_at = ? WHERE id = ?", clock.ago(91 * 86_400), first)
+        await _run(
+            services,
+            "INSERT INTO evictions (run, at, kind, item, id, title, size, used, reason, state)"
+            " SELECT 'r', updated_at, 'memory', seq, id, title, 1, '', 'retention', 'restored' FROM memories"
+            " WHERE id = ?",
+            first,
+        )
         await _sweep(services)
     for path in (file for file in tmp_path.rglob("*") if file.is_file()):
         assert b"zyxomma" not in path.read_bytes(), path.name
