@@ -149,11 +149,15 @@ _FIGURES = re.compile(
 )
 _MEASURED = frozenset({
     "timings", "timings_ms", "ms", "p50_ms", "p95_ms", "cursor", "call_id", "etag", "storage_bytes", "callers",
-    "leads", "loaded", "working", "watching", "tokens", "used", "tokens_in", "tokens_out", "arguments", "results",
+    "leads", "working", "watching", "tokens", "used", "tokens_in", "tokens_out", "arguments", "results",
     "responses", "net", "measured", "percent",
 })  # fmt: skip
 """Times, ids in disguise, the length of answers, in which ids weigh differently, and of the files, which whoever pays
 for the disk may know."""
+
+
+_LOADED = re.compile(r",? ?\bloaded \d+")
+"""How many vectors are in memory is told once they are loaded, in the background."""
 
 
 def comparable(outcome: CallOutcome) -> str:
@@ -165,6 +169,7 @@ def comparable(outcome: CallOutcome) -> str:
 
     said = json.dumps(_timeless(outcome.content), ensure_ascii=False, sort_keys=True) + "\n" + outcome.text
     said = _TIME.sub("<time>", _UUID.sub(numbered, said))
+    said = _LOADED.sub("", said)
     for measured in (_NONCE, _MS, _TOKENS, _AGE, _BYTES, _FIGURES):
         said = measured.sub("<n>", said)
     return re.sub(r"\b(left|right)\b", "<vault>", said)
@@ -172,5 +177,6 @@ def comparable(outcome: CallOutcome) -> str:
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: ("<n>" if key in _MEASURED else _timeless(each)) for key, each in value.items()}
+        told = {key: each for key, each in value.items() if key != "loaded"}
+        return {key: ("<n>" if key in _MEASURED else _timeless(each)) for key, each in told.items()}
     return [_timeless(each) for each in value] if isinstance(value, list) else value
