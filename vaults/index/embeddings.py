@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 5
 """Failures after which a text is left to keyword search until the vault is reindexed."""
 
-REPLAY = 20_000
-"""Vectors read in one step of a replay: 30 MB at 384 dimensions."""
+REPLAY = 1_000
+"""Vectors read in one step of a replay. With twenty times as many it took half as long again, and the event loop waited
+50 ms for the interpreter instead of 5."""
 
 REMOVALS_KEPT = 10_000
 """Removals remembered for indexes that lag; one that lags more is rebuilt."""
