@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from vaults.formats.heading_path import HeadingPath
+from vaults.formats.line_ends import LineEnds
 from vaults.formats.moments import to_moment
 from vaults.formats.number_ranges import describe_numbers
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart, ParseFailed, ParseLimits
@@ -18,7 +18,6 @@ from vaults.formats.part_limits import clean_line, take_parts
 MAX_BOOKMARKS, MAX_LEVELS = 5_000, 8
 """Entries of an outline that are read, and how deep."""
 
-_BROKEN_WORD = re.compile("[\x02\ufffe\u00ad][ \t]*\r?\n")
 _IMAGE_DEPTH = 3
 
 
@@ -73,6 +72,7 @@ class _PageReader:
 
     def __init__(self, document: Any, count: int) -> None:
         self._document = document
+        self._ends = LineEnds()
         self.count = count
         self.scanned: list[int] = []
         self.damaged: list[int] = []
@@ -95,7 +95,7 @@ class _PageReader:
         try:
             with closing(self._document[index]) as page:
                 with closing(page.get_textpage()) as layer:
-                    text = _BROKEN_WORD.sub("", layer.get_text_bounded()).replace("\r\n", "\n").replace("\r", "\n")
+                    text = self._ends.mend(layer.get_text_bounded()).replace("\r\n", "\n").replace("\r", "\n")
                 if not text.strip() and _has_picture(page):
                     self.scanned.append(index + 1)
         except pypdfium2.PdfiumError:
