@@ -14,6 +14,16 @@ _WORD = re.compile(r"\w+(?:-\w+)*")
 _JOINING = frozenset(("and", "or"))
 """Before these a hyphen stands for what follows: "pre- and postnatal"."""
 
+_FIRST = frozenset({
+    "cross", "double", "full", "half", "high", "large", "long", "low", "non", "self", "short", "single", "small",
+    "triple", "well", "wild", "two", "three", "four", "five", "six", "twenty", "thirty", "forty", "fifty", "sixty",
+    "seventy", "eighty", "ninety",
+})  # fmt: skip
+_SECOND = frozenset({
+    "based", "dependent", "derived", "driven", "free", "induced", "like", "mediated", "related", "specific", "term",
+})  # fmt: skip
+"""English words that make compounds with a hyphen, and with which hardly a word begins or ends that has none."""
+
 
 class LineEnds:
     """Mends the pages of a document in order. A break is where the reader of PDFs found a hyphen at the end of a line.
@@ -52,6 +62,8 @@ class LineEnds:
             or len(left) < 3  # nobody divides a word there
             or any(map(_is_sign, left[1:]))  # "HER2-positive", "mRNA-binding"
             or second in self._known  # "world-renowned", on a page that says "renowned" elsewhere
+            or (first in _FIRST and len(right) > 3)  # "three-dimensional"; "high-er" is one word
+            or second in _SECOND  # "evidence-based"
         )
         return "-" if has_own else ""
 

@@ -92,6 +92,9 @@ def test_numbers_are_told_as_ranges() -> None:
         ("A HER-\npositive tumour", "A HER-positive tumour"),
         ("Of pre-\nand postnatal care", "Of pre- and postnatal care"),
         ("The T-\ncells", "The T-cells"),
+        ("In three-\ndimensional space", "In three-dimensional space"),
+        ("It is high-\ner there", "It is higher there"),
+        ("An evidence-\nbased view", "An evidence-based view"),
     ],
 )
 def test_a_word_divided_at_the_end_of_a_line_keeps_a_hyphen_that_is_its_own(lines: str, said: str) -> None:
@@ -113,3 +116,11 @@ def test_line_ends_take_time_that_grows_with_the_page() -> None:
     page = "a" * 300_000 + "-" + "\x02" * 300_000 + " " * 300_000 + "b\x02" * 100_000
     assert "\x02" not in LineEnds().mend(page)
     assert LineEnds().mend("Donau\u00ad\nufer und im\u00adpor") == "Donauufer und im\u00adpor"
+
+
+def test_a_title_over_the_first_page_is_the_heading_of_what_stands_below() -> None:
+    parts = read(make_pdf(["Of Tides\nand Moons\nIt rises.", "It falls."], title="Of tides and moons")).parts
+    assert [(part.heading, part.text) for part in parts] == [("Of tides and moons", "It rises."), (None, "It falls.")]
+    for page in ("Of Tides\nand Suns\nIt rises.", "Of Tides\nand Moons", "It rises."):
+        (part,) = read(make_pdf([page], title="Of tides and moons")).parts
+        assert (part.heading, part.text) == (None, page)
