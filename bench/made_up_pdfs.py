@@ -47,7 +47,7 @@ def to_pdf(title: str, pages: list[list[str]]) -> bytes:
             % (_FONTS, len(objects) + 2)
         )
         objects.append(b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(content), content))
-    return _to_file(objects)
+    return to_file(objects)
 
 
 def _to_content(heading: str, sentences: list[str]) -> bytes:
@@ -62,7 +62,8 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
-def _to_file(objects: list[bytes]) -> bytes:
+def to_file(objects: list[bytes]) -> bytes:
+    """A file of objects, numbered from 1: the first is the catalog, the fifth says what the file is."""
     data, places = bytearray(b"%PDF-1.4\n"), []
     for number, each in enumerate(objects, 1):
         places.append(len(data))

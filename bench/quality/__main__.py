@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     export_environment()
     began = time.monotonic()
-    chosen = [sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name not in OWN]
+    chosen = sets.add_beside([sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name not in OWN])
     for task in chosen:
         if not sets.is_present(data, task):
             print(f"skipped: {task.title}: its files are not in {data / task.folder}")

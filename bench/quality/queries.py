@@ -9,6 +9,7 @@ from typing import Any
 
 from bench import wire
 from bench.measurements import p50
+from bench.quality.as_files import name_place
 from bench.quality.as_transcripts import TurnNames, name_turns
 from bench.quality.sets import JudgedSet
 from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
@@ -95,6 +96,8 @@ def warm(port: int, token: str, vault: str) -> None:
 
 def hit_name(hit: Mapping[str, Any], judged: JudgedSet) -> str:
     """The id the set knows a hit by."""
+    if judged.task.as_files:
+        return name_place(hit["place"])
     return str(hit["parent"] if judged.task.by_parent else hit["external_id"])
 
 

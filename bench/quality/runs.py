@@ -11,7 +11,7 @@ from bench import data_folders, servers
 from bench.quality import baselines, queries, stored_sets
 from bench.quality.queries import MODES, AnsweredRun
 from bench.quality.scores import RunScores, ScoreScript
-from bench.quality.sets import JudgedSet
+from bench.quality.sets import Goal, JudgedSet
 from bench.quality.stored_sets import SUBJECT, StoredSets
 from bench.run import ROOT
 from vaults.errors import InvalidArgument
@@ -42,12 +42,24 @@ BASELINES: Mapping[str, Callable[[JudgedSet, int], dict[str, list[str]]]] = {
 
 @dataclass(slots=True)
 class SetResults:
-    """What is known of a set. ``changed`` holds a row for each ablation: its figures, or why there are none."""
+    """What is known of a set. ``changed`` holds a row for each ablation: its figures, or why there are none.
+    ``beside``: the set it is held against, where that was asked too."""
 
     judged: JudgedSet
     rows: dict[str, RunScores] = field(default_factory=dict)
     answered: dict[str, AnsweredRun] = field(default_factory=dict)
     changed: dict[str, RunScores | str] = field(default_factory=dict)
+    beside: SetResults | None = None
+
+    @property
+    def floors(self) -> dict[str, float]:
+        """What each measure may not fall below."""
+        return {goal.measure: self._find_floor(goal) for goal in self.judged.task.goals}
+
+    def _find_floor(self, goal: Goal) -> float:
+        if goal.within is None or self.beside is None:
+            return goal.floor
+        return max(goal.floor, self.beside.rows["default"].values[goal.measure] - goal.within)
 
     @property
     def missed(self) -> list[str]:
@@ -55,13 +67,14 @@ class SetResults:
         if self.judged.shortened:
             return []
         values = self.rows["default"].values
-        return [goal.measure for goal in self.judged.task.goals if values[goal.measure] < goal.floor]
+        return [measure for measure, floor in self.floors.items() if values[measure] < floor]
 
 
 def measure(
     sets: Sequence[JudgedSet], stored: StoredSets, scorer: ScoreScript, *, ablate: bool
 ) -> Iterator[SetResults]:
     """One block a set, in order."""
+    done: dict[str, SetResults] = {}
     for same in _group_by_store(sets):
         blocks = [SetResults(judged) for judged in same]
         for block, run, answered in _ask_store(blocks, stored, {}, tuple(MODES)):
@@ -72,6 +85,9 @@ def measure(
                 block.rows[name] = scorer.score(block.judged, name, ranking(block.judged, queries.DEPTH))
         for label, environment in ABLATIONS if ablate else ():
             _add_ablation(blocks, StoredSets(stored.folder), scorer, label, flags_of(environment))
+        done |= {block.judged.task.name: block for block in blocks}
+        for block in blocks:
+            block.beside = done.get(block.judged.task.beside or "")
         yield from blocks
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 LEFT_OUT = "adversarial"
 """Questions whose premise is about the wrong person: no headline figure counts them."""
@@ -17,20 +17,28 @@ LEFT_OUT = "adversarial"
 QUICK_QUESTIONS, QUICK_DOCUMENTS = 30, 400
 
 
+FileKind = Literal["text", "html", "pdf"]
+"""What a text may be a file of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A measure that must not fall below ``floor``; ``aim`` is what one would like."""
+    """A measure that must not fall below ``floor``; ``aim`` is what one would like. ``within``: how far below the task
+    beside it the measure may fall."""
 
     measure: str
     floor: float
     aim: float | None = None
+    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTask:
     """One block of the table. Tasks of the same ``store`` share its vaults. ``by_parent``: sessions are looked for,
     and found by their turns. ``as_transcripts``: whole sessions are stored and searched as transcripts, of people by
-    their names, or harvested as if one of them were an agent. ``as_pages``: texts are sections of longer ones."""
+    their names, or harvested as if one of them were an agent. ``as_pages``: texts are sections of longer ones.
+    ``as_files``: each is a file of its own, which is read in; ``beside``: the task of the same texts that it is held
+    against."""
 
     name: str
     title: str
@@ -41,9 +49,32 @@ class JudgedTask:
     by_parent: bool = False
     as_transcripts: Literal["people", "agent"] | None = None
     as_pages: Literal["documents", "notes"] | None = None
+    as_files: FileKind | None = None
+    beside: str | None = None
 
 
-TASKS = (
+NEAR = 0.01
+"""How far below the same texts as plain files pages and PDFs may be, by nDCG@10."""
+
+
+def _as_files(of: JudgedTask, ndcg: float, recall: float) -> Iterator[JudgedTask]:
+    """A task's texts as files of each kind, with floors of nDCG@10 and R@10 for plain text."""
+    for kind in get_args(FileKind):
+        less = 0.0 if kind == "text" else NEAR
+        yield replace(
+            of,
+            name=f"{of.name}-{kind}",
+            title=f"{of.title.partition(',')[0]}, {_KINDS[kind]}",
+            store=f"{of.name}-{kind}",
+            goals=(Goal("nDCG@10", ndcg - less, within=less or None), Goal("R@10", recall - less)),
+            as_files=kind,
+            beside=f"{of.name}-text" if less else None,
+        )
+
+
+_KINDS: Mapping[FileKind, str] = {"text": "plain text files", "html": "HTML pages", "pdf": "PDF files"}
+
+_MEMORIES = (
     JudgedTask(
         name="locomo",
         title="LoCoMo turns, in their conversation",
@@ -106,6 +137,12 @@ TASKS = (
         goals=(Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84)),
     ),
 )
+_NAMED = {task.name: task for task in _MEMORIES}
+TASKS = (
+    *_MEMORIES,
+    *_as_files(_NAMED["hotpotqa"], 0.85, 0.93),
+    *_as_files(_NAMED["scifact"], 0.72, 0.83),
+)
 BY_NAME = {task.name: task for task in TASKS}
 IN_GROUPS = {"locomo", "transcripts", "harvested"}
 """Stores that keep each group of documents in a vault of its own; the others keep everything in one."""
@@ -154,6 +191,11 @@ class JudgedSet:
         for document in self.documents:
             whole.update(json.dumps([document.vault, document.arguments], sort_keys=True).encode())
         return whole.hexdigest()[:16]
+
+
+def add_beside(tasks: Sequence[JudgedTask]) -> list[JudgedTask]:
+    """The tasks, each after the one it is held against."""
+    return list(dict.fromkeys(one for task in tasks for one in (BY_NAME.get(task.beside or ""), task) if one))
 
 
 def is_present(data: Path, task: JudgedTask) -> bool:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from bench import data_folders, servers, wire
 from bench.data_folders import DataFolder
+from bench.quality.as_files import push_files
 from bench.quality.as_pages import count_pages, push_pages
 from bench.quality.as_transcripts import push_transcripts
 from bench.quality.sets import JudgedDocument, JudgedSet, JudgedTask
@@ -29,7 +30,7 @@ from bench.servers import Server
 from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 
 SUBJECT, CLIENTS, BATCH = "bench", 8, 500
-PATIENCE_S, GLANCE_S = 900.0, 0.25
+PATIENCE_S, GLANCE_S = 300.0, 0.25
 MAX_KEPT = 3
 """Folders kept of one store; the oldest goes."""
 
@@ -43,6 +44,15 @@ SOURCES = (
     "vaults/domain/notes/index/*.py",
     "vaults/markdown/*.py",
 )
+FILE_SOURCES = (
+    "vaults/formats/*.py",
+    "vaults/markdown/**/*.py",
+    "bench/quality/as_files.py",
+    "bench/typeset_pdfs.py",
+    "bench/made_up_pdfs.py",
+)
+"""What decides besides where texts are read in from files."""
+
 READERS = {
     "vaults/domain/import_export": {"exports"},
     "vaults/domain/memories": {"visibility"},
@@ -88,7 +98,7 @@ def folder_key(judged: JudgedSet, flags: Mapping[str, Any]) -> str:
     model = find_prepared(settings.embedding)
     parts = {
         "documents": judged.digest,
-        "code": code_digest(ROOT),
+        "code": code_digest(ROOT, (*SOURCES, *FILE_SOURCES) if judged.task.as_files else SOURCES),
         "settings": [settings.index.model_dump_json(), settings.embedding.model_dump_json()],
         "model": model.identity.key if model else None,
     }
@@ -96,10 +106,10 @@ def folder_key(judged: JudgedSet, flags: Mapping[str, Any]) -> str:
     return f"{judged.task.store}{'-quick' if judged.shortened else ''}.{digest}"
 
 
-def code_digest(root: Path) -> str:
+def code_digest(root: Path, sources: Sequence[str] = SOURCES) -> str:
     """A digest of the code that stores, comments and docstrings apart."""
     whole = hashlib.sha256()
-    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
+    for path in sorted({path for pattern in sources for path in root.glob(pattern)}):
         name = path.relative_to(root)
         if path.stem not in READERS.get(str(name.parent), ()):
             text = path.read_text(encoding="utf-8")
@@ -134,7 +144,7 @@ def _store(kept: Path, judged: JudgedSet, flags: Mapping[str, Any]) -> None:
 def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
     task = judged.task
-    push = push_transcripts if task.as_transcripts else push_pages if task.as_pages else None
+    push = _find_push(task)
     for vault in judged.vaults if push else ():
         endpoint = VaultEndpoint(server.port, vault, token)
         push(endpoint, task, [document for document in judged.documents if document.vault == vault])
@@ -155,6 +165,13 @@ def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     )
 
 
+def _find_push(task: JudgedTask) -> Callable[[VaultEndpoint, JudgedTask, Sequence[JudgedDocument]], None] | None:
+    """What stores the texts of a vault; None: they are remembered one by one."""
+    if task.as_files:
+        return push_files
+    return push_transcripts if task.as_transcripts else push_pages if task.as_pages else None
+
+
 def _remember(port: int, token: str, documents: Sequence[JudgedDocument]) -> None:
     requests = [
         VaultEndpoint(port, document.vault, token).call("remember", {**document.arguments, "on_duplicate": "store"})
@@ -166,22 +183,24 @@ def _remember(port: int, token: str, documents: Sequence[JudgedDocument]) -> Non
 
 def _wait_for_vectors(endpoint: VaultEndpoint, task: JudgedTask) -> int:
     """Wait until every text has its vector; how many memories, or transcripts, there are."""
-    until = time.monotonic() + PATIENCE_S
+    until, fewest = time.monotonic() + PATIENCE_S, sys.maxsize
     with RawConnection(endpoint.port) as line:
         while time.monotonic() < until:
             status = result_of(line.ask(endpoint.call("status", {})))
             pending = status["embedding"]["pending"]
             if pending == 0:
                 return _count_stored(status, task)
+            if pending < fewest:
+                until, fewest = time.monotonic() + PATIENCE_S, pending
             _print_progress(f"{endpoint.vault}: {pending:,} texts without a vector yet")
             time.sleep(GLANCE_S)
-    raise RuntimeError(f"{endpoint.vault}: {pending} texts have no vector after {PATIENCE_S:.0f} s")
+    raise RuntimeError(f"{endpoint.vault}: {pending} texts have no vector, and none got one for {PATIENCE_S:.0f} s")
 
 
 def _count_stored(status: Mapping[str, Any], task: JudgedTask) -> int:
     if task.as_pages == "notes":
         return int(status["notes"]["notes"])
-    if task.as_pages == "documents":
+    if task.as_pages == "documents" or task.as_files:
         return int(status["documents"]["documents"])
     return int(status["documents"]["transcripts"] if task.as_transcripts else status["memories"]["living"])
 

@@ -40,7 +40,7 @@ def markdown(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
             values = [f"{_figure(block.rows[system].values[goal.measure])}" for system in SYSTEMS]
             values[-1] = f"**{values[-1]}**"
             low, high = block.rows["default"].interval[goal.measure]
-            marked = f"{_figure(goal.floor)}{' (missed)' if goal.measure in block.missed else ''}"
+            marked = f"{_figure(block.floors[goal.measure])}{' (missed)' if goal.measure in block.missed else ''}"
             between = f"{_figure(low)}–{_figure(high)}"
             title = block.judged.task.title
             lines.append(_cells([title, goal.measure, *values, between, marked, _figure(goal.aim)]))
@@ -67,6 +67,7 @@ def write_json(path: Path, blocks: Sequence[SetResults], about: Mapping[str, Any
         "sets": {
             block.judged.task.name: {
                 "goals": [asdict(goal) for goal in block.judged.task.goals],
+                "floors": block.floors,
                 "missed": block.missed,
                 "systems": {name: asdict(row) for name, row in block.rows.items()},
                 "p50_s": {run: answered.seconds for run, answered in block.answered.items()},
@@ -110,7 +111,7 @@ def _block(results: SetResults) -> Iterator[str]:
     for number, end in enumerate(("  95 % from", "  95 % to")):
         interval = results.rows["default"].interval
         yield _row(end, [_figure(interval[measure][number]) for measure in MEASURES])
-    yield _row("at least", [_figure(goals[name].floor) if name in goals else "" for name in MEASURES])
+    yield _row("at least", [_figure(results.floors.get(name)) for name in MEASURES])
     yield _row("aim", [_figure(goals[name].aim) if name in goals else "" for name in MEASURES])
     if not judged.shortened:
         yield _row("", [_verdict(goals.get(name), results.missed) for name in MEASURES])

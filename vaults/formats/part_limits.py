@@ -14,11 +14,12 @@ MAX_PARTS = 100_000
 MAX_LINE = 500
 """Max characters of a heading, a title or a name."""
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\ud800-\udfff\ufffe\uffff]")
 
 
 def clean_text(text: str) -> str:
-    """Text without control characters and lone surrogates, which neither JSON nor a database takes."""
+    """Text without control characters and lone surrogates, which neither JSON nor a database takes, and without soft
+    hyphens, which nobody sees: a word they stand in would be found by none of its spellings."""
     return _CONTROL.sub(_to_allowed, text) if _CONTROL.search(text) else text
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from vaults.formats.heading_path import HeadingPath
+from vaults.formats.line_ends import LineEnds
 from vaults.formats.moments import to_moment
 from vaults.formats.number_ranges import describe_numbers
 from vaults.formats.parsed_document import ParsedDocument, ParsedPart, ParseFailed, ParseLimits
@@ -18,7 +18,6 @@ from vaults.formats.part_limits import clean_line, take_parts
 MAX_BOOKMARKS, MAX_LEVELS = 5_000, 8
 """Entries of an outline that are read, and how deep."""
 
-_BROKEN_WORD = re.compile("[\x02\ufffe\u00ad][ \t]*\r?\n")
 _IMAGE_DEPTH = 3
 
 
@@ -40,11 +39,12 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
     except pypdfium2.PdfiumError as failure:
         raise _explain(failure) from None
     with closing(document):
-        pages = _PageReader(document, min(len(document), limits.pages))
+        about = document.get_metadata_dict(skip_empty=True)
+        title = clean_line(about.get("Title"))
+        pages = _PageReader(document, min(len(document), limits.pages), title)
         if len(document) > limits.pages:
             warnings.append(f"only the first {limits.pages} of {len(document)} pages were read")
         parts = take_parts(pages.read(), limits, warnings)
-        about = document.get_metadata_dict(skip_empty=True)
     if pages.scanned:
         warnings.append(f"without a text layer, so scanned or drawn: {describe_numbers('page', pages.scanned)}")
     if pages.damaged:
@@ -53,7 +53,7 @@ def parse(data: bytes, limits: ParseLimits) -> ParsedDocument:
         format="pdf",
         mime="application/pdf",
         parts=parts,
-        title=clean_line(about.get("Title")),
+        title=title,
         author=clean_line(about.get("Author")),
         created_at=to_moment(about.get("CreationDate")),
         modified_at=to_moment(about.get("ModDate")),
@@ -69,10 +69,13 @@ def _explain(failure: Exception) -> ParseFailed:
 
 
 class _PageReader:
-    """Reads pages in order; ``scanned`` and ``damaged`` number, from 1, those without text."""
+    """Reads pages in order; ``scanned`` and ``damaged`` number, from 1, those without text. The lines that hold the
+    document's title are the heading of what stands below them."""
 
-    def __init__(self, document: Any, count: int) -> None:
+    def __init__(self, document: Any, count: int, title: str | None) -> None:
         self._document = document
+        self._title = title
+        self._ends = LineEnds()
         self.count = count
         self.scanned: list[int] = []
         self.damaged: list[int] = []
@@ -86,8 +89,10 @@ class _PageReader:
             while at < len(bookmarks) and bookmarks[at].page <= index:
                 at += 1
             for heading, section in _split_page(text, bookmarks[start:at], path):
-                for piece in cut_text(section):
-                    yield ParsedPart(piece.text, heading=heading, locator=f"page {index + 1}")
+                is_first = index == 0 and heading is None
+                under, rest = _take_title(section, self._title) if is_first else (heading, section)
+                for piece in cut_text(rest):
+                    yield ParsedPart(piece.text, heading=under, locator=f"page {index + 1}")
 
     def _read_page(self, index: int) -> str:
         import pypdfium2
@@ -95,7 +100,7 @@ class _PageReader:
         try:
             with closing(self._document[index]) as page:
                 with closing(page.get_textpage()) as layer:
-                    text = _BROKEN_WORD.sub("", layer.get_text_bounded()).replace("\r\n", "\n").replace("\r", "\n")
+                    text = self._ends.mend(layer.get_text_bounded()).replace("\r\n", "\n").replace("\r", "\n")
                 if not text.strip() and _has_picture(page):
                     self.scanned.append(index + 1)
         except pypdfium2.PdfiumError:
@@ -132,6 +137,18 @@ def _split_page(text: str, bookmarks: list[Bookmark], path: HeadingPath) -> Iter
             start = at
         path.enter(each.level, each.title)
     yield path.text, "\n".join(lines[start:])
+
+
+def _take_title(section: str, title: str | None) -> tuple[str | None, str]:
+    """The title, where a section begins with it, and the lines below."""
+    lines, wanted, begun = section.split("\n"), _fold(title or "").replace("-", ""), ""
+    for number, line in enumerate(lines if wanted else (), 1):
+        begun += _fold(line).replace("-", "")  # one at the end of a line may be lost
+        if begun == wanted and any(each.strip() for each in lines[number:]):
+            return title, "\n".join(lines[number:])
+        if not wanted.startswith(begun):
+            break
+    return None, section
 
 
 def _fold(line: str) -> str:

@@ -62,3 +62,8 @@ def test_what_is_nested_deep_keeps_its_text() -> None:
 def test_the_encoding_a_page_declares_counts() -> None:
     page = '<html><head><meta charset="windows-1251"></head><body>Привет, мир</body></html>'
     assert read(page.encode("cp1251"), "a.html").parts[0].text == "Привет, мир"
+
+
+def test_a_word_with_soft_hyphens_is_one_word() -> None:
+    (part,) = read(b"<html><body><p>The Donau&shy;dampf&#xad;schiff leaves at noon.</p></body></html>").parts
+    assert part.text == "The Donaudampfschiff leaves at noon."

@@ -1,10 +1,11 @@
-"""PDF, also such as nobody should have made; with ``vaults.formats.number_ranges``."""
+"""PDF, also such as nobody should have made; with ``vaults.formats.number_ranges`` and ``vaults.formats.line_ends``."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.vaults.formats.made_files import assemble_pdf, make_pdf, read
+from vaults.formats.line_ends import LineEnds
 from vaults.formats.number_ranges import describe_numbers
 from vaults.formats.parsed_document import ParseFailed, ParseLimits
 
@@ -78,3 +79,48 @@ def test_numbers_are_told_as_ranges() -> None:
     assert describe_numbers("page", [4]) == "page 4"
     assert describe_numbers("page", [1, 2, 3, 7]) == "pages 1–3, 7"
     assert describe_numbers("page", range(1, 99, 2)).endswith("39, …")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("An impor-\ntant result", "An important result"),
+        ("Gene therapy: the-\nrapy by genes", "therapy by genes"),
+        ("A world-\nrenowned tower, renowned for its height", "A world-renowned tower"),
+        ("A follow-up visit, and the next follow-\nup", "the next follow-up"),
+        ("The Ankle-\nBrachial index", "The Ankle-Brachial index"),
+        ("A HER-\npositive tumour", "A HER-positive tumour"),
+        ("Of pre-\nand postnatal care", "Of pre- and postnatal care"),
+        ("The T-\ncells", "The T-cells"),
+        ("In three-\ndimensional space", "In three-dimensional space"),
+        ("It is high-\ner there", "It is higher there"),
+        ("An evidence-\nbased view", "An evidence-based view"),
+    ],
+)
+def test_a_word_divided_at_the_end_of_a_line_keeps_a_hyphen_that_is_its_own(lines: str, said: str) -> None:
+    (part,) = read(make_pdf([lines])).parts
+    assert said in part.text
+
+
+def test_the_number_of_a_page_is_not_glued_to_a_word_that_goes_on_overleaf() -> None:
+    first, second, _ = read(make_pdf(["It was inter-\n1", "rupted, and inter-", "rupted again."])).parts
+    assert (first.text, second.text) == ("It was inter-\n1", "rupted, and inter-")
+
+
+def test_what_a_document_says_on_an_earlier_page_tells_how_a_word_is_spelt() -> None:
+    parts = read(make_pdf(["A long-term plan", "No long-\nterm plan"])).parts
+    assert parts[1].text == "No long-term plan"
+
+
+def test_line_ends_take_time_that_grows_with_the_page() -> None:
+    page = "a" * 300_000 + "-" + "\x02" * 300_000 + " " * 300_000 + "b\x02" * 100_000
+    assert "\x02" not in LineEnds().mend(page)
+    assert LineEnds().mend("Donau\u00ad\nufer und im\u00adpor") == "Donauufer und im\u00adpor"
+
+
+def test_a_title_over_the_first_page_is_the_heading_of_what_stands_below() -> None:
+    parts = read(make_pdf(["Of Tides\nand Moons\nIt rises.", "It falls."], title="Of tides and moons")).parts
+    assert [(part.heading, part.text) for part in parts] == [("Of tides and moons", "It rises."), (None, "It falls.")]
+    for page in ("Of Tides\nand Suns\nIt rises.", "Of Tides\nand Moons", "It rises."):
+        (part,) = read(make_pdf([page], title="Of tides and moons")).parts
+        assert (part.heading, part.text) == (None, page)

@@ -6,6 +6,7 @@ A run depends on the parts before it only, so that what is appended leaves all b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,9 @@ RUN_TOKENS = 120
 
 MAX_WORDS = 120
 """Parts of identifiers by which a piece of code is found: the words of ``getUserName``, which the text holds as one."""
+
+_ENDS_APART = re.compile(r"(?:[|»«·•:]|\s[–—-])\s+\Z")
+_BEGINS_APART = re.compile(r"\s*[|»«·•]|\s+[–—-]\s|:\s")
 
 PAUSE = timedelta(minutes=30)
 """Silence after which a new passage begins."""
@@ -96,7 +100,18 @@ def _title(fields: DocumentFields, part: DocumentPart) -> str:
     heading = part.heading or ""
     if heading == fields.title or heading.startswith(f"{fields.title}{SEPARATOR}"):  # the first heading is the title
         return heading
+    first, _, rest = heading.partition(SEPARATOR)
+    if _is_named_by(fields.title, first):  # said twice, its words would weigh twice
+        heading = rest
     return SEPARATOR.join(filter(None, (fields.title, heading)))
+
+
+def _is_named_by(title: str, heading: str) -> bool:
+    """Whether a title is the heading with more set apart from it, such as the name of a site: "Tides | Harbour"."""
+    if not heading or heading not in title:
+        return False
+    before, _, after = title.partition(heading)
+    return bool((not before or _ENDS_APART.search(before)) and (not after or _BEGINS_APART.match(after)))
 
 
 def _labels(fields: DocumentFields, part: DocumentPart) -> list[str]:

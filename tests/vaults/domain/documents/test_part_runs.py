@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,24 @@ def test_sections_of_a_document_stand_under_their_headings() -> None:
     assert [run.passages[0].title for run in runs] == ["Paint › Why", "Paint › What"]
     assert "paint.md" in runs[0].passages[0].labels
     assert "page 2" in runs[1].passages[0].labels
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "stands"),
+    [
+        ("Paint | The Harbour", "Paint", "Paint | The Harbour"),
+        ("Paint – The Harbour", "Paint › Why", "Paint – The Harbour › Why"),
+        ("The Harbour: Paint", "Paint", "The Harbour: Paint"),
+        ("Paint-stripping", "Paint", "Paint-stripping › Paint"),
+        ("Paints | The Harbour", "Paint", "Paints | The Harbour › Paint"),
+        ("Paint", "", "Paint"),
+    ],
+)
+def test_a_heading_that_the_title_names_beside_the_site_stands_there_once(
+    title: str, heading: str, stands: str
+) -> None:
+    (run,) = cut_runs(replace(BOOK, title=title), [DocumentPart(0, "All.", heading or None)], 200)
+    assert run.passages[0].title == stands
 
 
 def test_a_title_that_is_the_first_heading_stands_there_once() -> None:
