@@ -72,12 +72,12 @@ async def test_what_came_together_is_found_as_if_it_had_come_alone(
 
 async def test_a_batch_takes_few_statements(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    really = passages._insert_some
-    monkeypatch.setattr(passages, "_insert_some", lambda tx, rows: (sizes.append(len(rows)), really(tx, rows))[1])
+    really = passages._insert_of
+    monkeypatch.setattr(passages, "_insert_of", lambda rows: (sizes.append(rows), really(rows))[1])
     path = tmp_path / "in.jsonl"
     path.write_text("".join(json.dumps({"content": f"tern {n}"}) + "\n" for n in range(256)))
     await import_jsonl(vault, OWNER, path)
-    assert sizes == [64] * 4
+    assert sizes == [256]
 
 
 def source_of(read: Sequence[threading.Event]) -> Source:
