@@ -28,8 +28,17 @@ from tests.blanks import lay_out
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
+TESTS = Path(__file__).parent
 WHOLE_FOLDERS = ("e2e", "integrations", "crash", "load")
-WHOLE_MODULES = ("test_stdio", "test_serve", "test_project", "test_moving", "test_relay", "test_read_only")
+WHOLE_MODULES = (
+    "server/cli/test_hand_over.py",
+    "server/cli/test_project.py",
+    "server/cli/test_transfer.py",
+    "server/http/test_serve.py",
+    "server/remote_vault/test_stdio_relay.py",
+    "server/test_stdio.py",
+    "vaults/test_read_only.py",
+)
 """Where tests start clients and servers as programs of their own, each of which takes a second or more to load."""
 
 OPT_IN = ("crash", "load", "conformance")
@@ -43,7 +52,8 @@ property_settings.load_profile("any machine")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
     for item in items:
-        whole = item.path.parent.name in WHOLE_FOLDERS or item.path.stem in WHOLE_MODULES
+        path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        whole = item.path.parent.name in WHOLE_FOLDERS or path in WHOLE_MODULES
         if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
 

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tests.conftest import TESTS, WHOLE_MODULES
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("vaults", "auth", "ops", "server")
 
@@ -112,3 +114,7 @@ def test_docstrings_name_modules_that_are_there() -> None:
     packages = {name.rpartition(".")[0] for name in MODULES}
     packages |= {name.rpartition(".")[0] for name in packages}
     assert sorted(named_in_docstrings() - MODULES.keys() - packages) == []
+
+
+def test_modules_that_start_whole_programs_are_where_they_are_said_to_be() -> None:
+    assert [path for path in WHOLE_MODULES if not (TESTS / path).is_file()] == []
