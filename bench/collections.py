@@ -108,7 +108,7 @@ def _add_all(served: _Served, roots: Mapping[str, tuple[str, Path]], files: int)
         served.ask("collections", action="add", name=name, kind=kind, root=str(root))
     until = time.monotonic() + READ_S
     while True:
-        found = served.ask("collections")["collections"]
+        found = served.ask("collections", max_tokens=100_000)["collections"]
         if all(each["state"] == "ready" for each in found):
             break
         if time.monotonic() > until:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from server.settings import LoadedSettings
 
+WHOLE = {"max_tokens": 100_000}
+"""Room for a thousand collections: a person is told all of them."""
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="the collection's name")]
 InVault = Annotated[str, typer.Option("--vault", help="the vault")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
@@ -155,10 +158,10 @@ async def _call(loaded: LoadedSettings, vault: str, arguments: dict[str, Any]) -
     async with open_all(loaded, ("server.tools.collections",)) as services:
         entry, caller = require_vault(services, vault), make_caller(services, vault, None)
         async with services.pool.lease(entry):  # what it began goes on between the calls
-            outcome = await dispatch(services, caller, "collections", arguments)
+            outcome = await dispatch(services, caller, "collections", arguments | WHOLE)
             while arguments["action"] != "list" and outcome.ok and _is_reading(outcome.content):
                 await asyncio.sleep(0.2)
-                outcome = await dispatch(services, caller, "collections", {"action": "list"})
+                outcome = await dispatch(services, caller, "collections", {"action": "list"} | WHOLE)
             return dict(outcome.content)
 
 

@@ -10,12 +10,13 @@ from pydantic import Field
 
 from auth.roles import Role
 from server.call import Call
-from server.tool_spec import EDITS, LOOKS, Action, Arguments, tool
+from server.tool_spec import EDITS, LOOKS, Action, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.collections import editing
 from vaults.domain.collections.collection_model import Collection, CollectionKind
 from vaults.domain.collections.editing import CollectionRequest, CollectionView
 from vaults.domain.collections.roots import RootRules
+from vaults.domain.paging import token_budget
 from vaults.domain.text.fields import Label
 from vaults.domain.text.plurals import pluralize
 from vaults.errors import InvalidArgument
@@ -43,6 +44,8 @@ class CollectionsArguments(Arguments):
     ] = None
     workspace: Annotated[Label | None, Field(description="add, update: the workspace it belongs to")] = None
     watch: Annotated[bool | None, Field(description="add, update: false reads it when it is refreshed")] = None
+    cursor: Annotated[Label | None, Field(description="list: goes on where an answer ended")] = None
+    max_tokens: MaxTokens = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +84,22 @@ class CollectionSummary:
 
 @dataclass(frozen=True, slots=True)
 class CollectionsResult:
-    """The collections, after what was asked for. ``pending``: it goes on in the background."""
+    """The collections by name, after what was asked for; ``total`` counts all where some did not fit. ``pending``: it
+    goes on in the background."""
 
     collections: list[CollectionSummary]
+    total: int | None = None
     pending: bool = False
+    truncated: bool = False
+    cursor: str | None = None
 
 
 def _head(found: CollectionsResult) -> str:
     more = " It goes on in the background." if found.pending else ""
-    return (
-        f"{pluralize(len(found.collections), 'collection')}.{more}" if found.collections else f"No collections.{more}"
-    )
+    if not found.collections:
+        return f"No collections.{more}"
+    shown = len(found.collections)
+    return f"{f'{shown} of ' if found.total else ''}{pluralize(found.total or shown, 'collection')}.{more}"
 
 
 def _activity_entry(args: CollectionsArguments, _: CollectionsResult) -> ActivityEntry | None:
@@ -119,13 +127,14 @@ async def collections(call: Call, args: CollectionsArguments) -> CollectionsResu
     """Folders that this vault reads besides its notes: Markdown, documents, source code. Use it to see what is there,
     or to add, change and remove one; search with collection looks in one of them. Their files are never written."""
     if args.action == "list":
-        return await list_summaries(call, args.name)
+        return await list_page(call, args, args.name)
     if args.action == "remove":
         done = await editing.remove(call.vault, await _require_name(call, args), WAIT_S)
-        return replace(await list_summaries(call), pending=not done)
+        return replace(await list_page(call, args, None), pending=not done)
     changed = await _change(call, args)
     done = await editing.wait_until_read(call.vault, changed, WAIT_S)
-    return replace(await list_summaries(call, changed[0].fields.name if len(changed) == 1 else None), pending=not done)
+    only = changed[0].fields.name if len(changed) == 1 else None
+    return replace(await list_page(call, args, only), pending=not done)
 
 
 async def _change(call: Call, args: CollectionsArguments) -> list[Collection]:
@@ -174,12 +183,17 @@ def root_rules(call: Call) -> RootRules:
     return RootRules(allowed, tuple(dict.fromkeys(each.resolve() for each in kept)), vault.notes.root.resolve())
 
 
-async def list_summaries(call: Call, only: str | None = None) -> CollectionsResult:
-    """All collections, or one. Raises ``NotFound``."""
+async def list_page(call: Call, args: CollectionsArguments, only: str | None) -> CollectionsResult:
+    """A page of all collections, or one. Raises ``NotFound``."""
     if only is not None:
         await call.vault.db.read(lambda tx: editing.require(tx, only))
     views = await call.vault.db.read(lambda tx: editing.list_views(tx, PROBLEMS))
-    return CollectionsResult([_to_summary(each) for each in views if only in (None, each.collection.fields.name)])
+    every = [_to_summary(each) for each in views if only in (None, each.collection.fields.name)]
+    left = [each for each in every if args.cursor is None or each.name > args.cursor]
+    shown = await token_budget.fit_rows(call.vault, left, args.max_tokens)
+    more = len(shown) < len(left)
+    total = len(every) if len(shown) < len(every) else None
+    return CollectionsResult(shown, total, truncated=more, cursor=shown[-1].name if more else None)
 
 
 def _to_summary(view: CollectionView) -> CollectionSummary:

@@ -65,3 +65,22 @@ async def test_what_is_missing_or_wrong_is_named(ask: Asking, served: Path) -> N
     assert (await ask("collections", action="rename", name="docs")).code == "invalid_argument"
     missing = await ask("collections", name="dosc")
     assert missing.content["error"]["hint"] == "there are: docs"
+
+
+async def test_more_collections_than_an_answer_holds_come_page_by_page(ask: Asking, served: Path) -> None:
+    for number in range(5):
+        (served / f"folder-{number}").mkdir()
+        made = await ask("collections", action="add", name=f"docs-{number}", root=str(served / f"folder-{number}"))
+        assert made.ok
+    page = await ask("collections", max_tokens=200)
+    assert page.content["truncated"] is True
+    assert page.content["total"] == 5
+    assert page.text.startswith(f"{len(page.content['collections'])} of 5 collections.")
+    names = [each["name"] for each in page.content["collections"]]
+    while (cursor := page.content.get("cursor")) is not None:
+        page = await ask("collections", max_tokens=200, cursor=cursor)
+        names += [each["name"] for each in page.content["collections"]]
+    assert names == [f"docs-{number}" for number in range(5)]
+    whole = await ask("collections")
+    assert len(whole.content["collections"]) == 5
+    assert not {"truncated", "total", "cursor"} & whole.content.keys()
