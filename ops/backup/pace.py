@@ -1,0 +1,30 @@
+"""How fast a backup may go, and when it is to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vaults.errors import Cancelled
+
+REST_S = 0.0005
+"""Between two steps: long enough that another thread which wants the processor or the disk gets it."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """``bytes_per_s``: at most so many on average; None: no bound. ``stopped``: asked at every step."""
+
+    bytes_per_s: float | None = None
+    stopped: Callable[[], bool] = lambda: False
+    _since: float = field(default_factory=time.monotonic)
+    _spent: int = 0
+
+    def spend(self, count: int) -> None:
+        """Call after a step of ``count`` bytes: waits as long as the pace asks. Raises ``Cancelled``."""
+        if self.stopped():
+            raise Cancelled("the backup was stopped; nothing was published")
+        self._spent += count
+        ahead = self._spent / self.bytes_per_s - (time.monotonic() - self._since) if self.bytes_per_s else 0.0
+        time.sleep(max(REST_S, min(ahead, 1.0)))
