@@ -81,7 +81,7 @@ async def test_nobody_enters_a_folder_that_is_had_alone_or_only_wanted(tmp_path:
     inside.enter()
     wanting = asyncio.create_task(_take_and_leave(tmp_path))
     async with asyncio.timeout(PATIENCE_S):
-        while not inside.is_wanted():
+        while not inside.is_wanted():  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0)
     with pytest.raises(VaultUnavailable):
         late.enter()
@@ -191,7 +191,7 @@ async def test_an_open_vault_is_given_up_for_another_process_and_served_again_af
 
 async def _wait_until_closed(vault: Vault) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while await _is_readable(vault):
+        while await _is_readable(vault):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 
 
