@@ -78,6 +78,15 @@ class FolderStore:
             found = sorted(self._walk(self._root / prefix, prefix), key=lambda each: each.key)
         yield from found
 
+    def folders(self, prefix: str) -> list[str]:
+        with self._translated():
+            self._check_root()
+            try:
+                found = [each.name for each in os.scandir(self._root / prefix) if each.is_dir(follow_symlinks=False)]
+            except FileNotFoundError:
+                return []
+        return sorted(name for name in found if not name.startswith("."))
+
     def delete(self, keys: Iterable[str]) -> None:
         with self._translated():
             for key in keys:

@@ -50,11 +50,11 @@ class S3Store:
         self._bucket = _open_bucket(address)
 
     def put(self, key: str, data: bytes) -> None:
-        with self._translated(), self._in_a_bucket():
+        with self._translated():
             self._bucket.put(key, data, mode="overwrite", use_multipart=False)
 
     def create(self, key: str, data: bytes) -> None:
-        with self._translated(), self._in_a_bucket():
+        with self._translated():
             self._bucket.put(key, data, mode="create", use_multipart=False)
 
     def settle(self) -> None:
@@ -72,9 +72,14 @@ class S3Store:
             return None
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        with self._translated(), self._in_a_bucket():
+        with self._translated():
             for page in self._bucket.list(f"{prefix}/"):
                 yield from map(_describe, page)
+
+    def folders(self, prefix: str) -> list[str]:
+        with self._translated():
+            found = self._bucket.list_with_delimiter(f"{prefix}/")["common_prefixes"]
+        return sorted(each.rstrip("/").rpartition("/")[2] for each in found)
 
     def delete(self, keys: Iterable[str]) -> None:
         wanted = list(keys)
@@ -87,30 +92,24 @@ class S3Store:
         yield
 
     @contextmanager
-    def _in_a_bucket(self) -> Iterator[None]:
-        """For what can miss nothing but the bucket itself."""
-        try:
-            yield
-        except FileNotFoundError:
-            hint = "make the bucket, or mend backup.to"
-            raise VaultUnavailable(f"there is no such bucket: {self.name}", hint=hint, reason="target") from None
-
-    @contextmanager
     def _translated(self) -> Iterator[None]:
         from obstore import exceptions
 
         try:
             yield
-        except FileNotFoundError:  # what the library raises for NotFoundError
-            raise NotFound("the target of backups has no such object") from None
         except exceptions.AlreadyExistsError:
             raise AlreadyExists("there is such a backup already") from None
-        except exceptions.BaseError as failure:
+        except (FileNotFoundError, exceptions.BaseError) as failure:
             raise self._error(failure) from None  # its text may hold what was sent
 
     def _error(self, failure: Exception) -> StrongroomError:
         from obstore import exceptions
 
+        if "NoSuchBucket" in str(failure):
+            hint = "make the bucket, or mend backup.to"
+            return VaultUnavailable(f"there is no such bucket: {self.name}", hint=hint, reason="target")
+        if isinstance(failure, FileNotFoundError):  # what the library raises for NotFoundError
+            return NotFound("the target of backups has no such object")
         if isinstance(failure, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError):
             hint = "look at backup.access_key, its secret and what they may do"
             return Forbidden(f"the target of backups does not accept the credentials: {self.name}", hint=hint)

@@ -52,6 +52,9 @@ class BackupStore(Protocol):
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """The objects below a folder of keys, in no order."""
 
+    def folders(self, prefix: str) -> list[str]:
+        """The names of the folders right below a folder of keys, in order."""
+
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are gone already are no error."""
 
