@@ -41,8 +41,8 @@ class BackupQuestion(_Part):
     answers: tuple[str, ...]
 
 
-class LeftOut(_Part):
-    """Something that lay among the notes and is not in the backup, and why."""
+class Remark(_Part):
+    """Something that lay among the notes and is not in the backup as people might expect, and why."""
 
     path: str
     reason: str
@@ -51,7 +51,8 @@ class LeftOut(_Part):
 class BackupManifest(_Part):
     """``schema``: how many migrations its database had; ``position``: number of the last change in the database;
     ``note_change``: of the last one to notes; ``counts``: rows of each canonical table; ``ids_digest``: SHA-256 over
-    the sorted ids of the rows that have one. A backup of the installation (``kind`` is control) has no vault."""
+    the sorted ids of the rows that have one;
+    ``remarks``: the first of ``remark_count``. A backup of the installation (``kind`` is control) has no vault."""
 
     format: Literal[1] = 1
     kind: Literal["vault", "control"]
@@ -67,8 +68,8 @@ class BackupManifest(_Part):
     counts: dict[str, Count]
     ids_digest: Hash
     questions: tuple[BackupQuestion, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    left_out_count: Count = 0
+    remarks: tuple[Remark, ...] = ()
+    remark_count: Count = 0
     members: tuple[ManifestMember, ...]
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, populate_by_name=True)

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 
 from vaults.errors import Cancelled
 
+STEP = 2 << 20
+"""Bytes between two rests."""
+
 REST_S = 0.0005
-"""Between two steps: long enough that another thread which wants the processor or the disk gets it."""
+"""A rest: long enough that another thread which wants the processor or the disk gets it."""
 
 
 @dataclass(slots=True)
@@ -20,11 +23,19 @@ class Pace:
     stopped: Callable[[], bool] = lambda: False
     _since: float = field(default_factory=time.monotonic)
     _spent: int = 0
+    _rested_at: int = 0
 
-    def spend(self, count: int) -> None:
-        """Call after a step of ``count`` bytes: waits as long as the pace asks. Raises ``Cancelled``."""
+    def check(self) -> None:
+        """Raise ``Cancelled`` where it is to stop."""
         if self.stopped():
             raise Cancelled("the backup was stopped; nothing was published")
+
+    def spend(self, count: int) -> None:
+        """Call after reading or writing ``count`` bytes: waits as long as the pace asks. Raises ``Cancelled``."""
+        self.check()
         self._spent += count
+        if self._spent - self._rested_at < STEP:
+            return
+        self._rested_at = self._spent
         ahead = self._spent / self.bytes_per_s - (time.monotonic() - self._since) if self.bytes_per_s else 0.0
         time.sleep(max(REST_S, min(ahead, 1.0)))
