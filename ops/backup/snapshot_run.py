@@ -43,8 +43,10 @@ def make_snapshot(order: SnapshotOrder, subject: BackupSubject, pace: Pace) -> S
     """Copy the vault, check the copy, store it, look whether it is there, and only then let older ones go. Blocking;
     raises what ``stage`` and ``write_snapshot`` raise, and ``Conflict`` where another backs it up."""
     vault_id = subject.entry.vault_id
+    # The bound is for what goes to the target. The copy holds a read transaction and is to be over soon.
+    unbound = Pace(stopped=pace.stopped)
     with order.store.hold(folder_key(vault_id)), scratch_folder(order.scratch) as scratch:
-        staged = stage(subject, scratch, pace)
+        staged = stage(subject, scratch, unbound)
         written = write_snapshot(order.store, vault_id, staged, seal=order.seal, names=order.names, pace=pace)
         try:
             rotation: Rotation | StrongroomError = rotate(order.store, vault_id, order.plan, written.name)

@@ -112,8 +112,7 @@ class _Sending:
             size = len(stored)
             self.moved += size
             self.pace.spend(size)
-        else:
-            self.pace.spend(0)
+        self.pace.check()
         number = self.chunks[name] = len(self.chunks)
         self.stored.append(size)
         self.sizes.append(len(chunk.data))
@@ -123,9 +122,10 @@ class _Sending:
     def check(self) -> None:
         """Read back what was sent, and look whether every piece is there in full."""
         for name, digest in self.sent.items():
-            if hashlib.sha256(self.store.get(chunk_key(self.vault_id, name))).digest() != digest:
+            stored = self.store.get(chunk_key(self.vault_id, name))
+            if hashlib.sha256(stored).digest() != digest:
                 raise _not_kept(self.store)
-            self.pace.spend(0)
+            self.pace.spend(len(stored))
         there = stored_chunks(self.store, self.vault_id)
         for name, size in zip(self.chunks, self.stored, strict=True):
             if name not in there or there[name].size != size:

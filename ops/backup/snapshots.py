@@ -116,11 +116,10 @@ class SnapshotSource:
         return head, body, manifest
 
     def _check_signature(self, manifest: bytes, signature: str | None) -> str | None:
-        if signature is not None and self._opener.trusted:
-            return check_signature(manifest, signature.encode(), self._opener.trusted)
-        if self._opener.signed_only:
+        kid = None if signature is None else check_signature(manifest, signature.encode(), self._opener.trusted)
+        if kid is None and self._opener.signed_only:
             raise damaged("is not signed by a key that is trusted")
-        return None
+        return kid
 
 
 class _Pieces:
