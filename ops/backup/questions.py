@@ -23,8 +23,8 @@ _OPEN = "p.hidden = 0 AND p.owner IS NULL"
 
 
 def choose(tx: Reader) -> tuple[BackupQuestion, ...]:
-    """Questions made of the titles of stored memories and notes, spread over all of them, with their answers. None where
-    the database is of a version whose text index was another."""
+    """Questions made of the titles of stored memories and notes, spread over all of them, with their answers. None
+    where the database is of a version whose text index was another."""
     if not _is_searchable(tx):
         return ()
     first, last = (int(tx.value(f"SELECT COALESCE({end}(seq), 0) FROM passages")) for end in ("MIN", "MAX"))
@@ -57,7 +57,9 @@ def ask(tx: Reader, text: str) -> tuple[str, ...]:
 
 def _name_of(tx: Reader, row: Row) -> str | None:
     kind, item = row[:2]
-    sql = "SELECT id FROM memories WHERE seq = :item" if kind == "memory" else "SELECT path FROM notes WHERE seq = :item"
+    sql = (
+        "SELECT id FROM memories WHERE seq = :item" if kind == "memory" else "SELECT path FROM notes WHERE seq = :item"
+    )
     found = tx.value(sql, {"item": item})
     return None if found is None else str(found)
 
