@@ -118,6 +118,8 @@ class FolderStore:
     def _make_folders(self, folder: Path) -> None:
         """The last two only: where more is missing the disk has gone."""
         for each in (folder.parent, folder):
+            if each == self._root:
+                continue
             try:
                 each.mkdir(FOLDER_MODE)
                 self._unsynced.add(each.parent)

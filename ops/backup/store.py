@@ -70,3 +70,12 @@ def unreachable_error(name: str) -> VaultUnavailable:
         hint="look whether it is there and mounted; backups go on once it is",
         reason="target",
     )
+
+
+def not_kept_error(store: BackupStore) -> VaultUnavailable:
+    """The error for a store that took something and does not have it."""
+    return VaultUnavailable(
+        f"the target of backups does not give back what was stored there: {store.name}",
+        hint="look at its disk; earlier backups stay",
+        reason="target",
+    )

@@ -11,7 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ops.backup.schedule import BackupSchedule, NoBackupObserver
+from ops.backup.run_reports import NoBackupObserver
+from ops.backup.schedule import BackupSchedule
 from server.backup_schedule import make_schedule
 from server.services import Services
 from tests.crash.notes_work import PR_SET_PTRACER, ask, opened
@@ -42,7 +43,9 @@ async def backing_up(data: Path) -> AsyncIterator[tuple[Services, BackupSchedule
 async def change(services: Services, number: int) -> None:
     """Write what the next backup has and earlier ones have not."""
     assert (await ask(services, "remember", content=f"fact {number} of the harbour word{number}")).ok
-    assert (await ask(services, "note_write", path=f"notes{number}.md", content=f"# N\n\n{'line ' * 9000}{number}\n")).ok
+    assert (
+        await ask(services, "note_write", path=f"notes{number}.md", content=f"# N\n\n{'line ' * 9000}{number}\n")
+    ).ok
 
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:

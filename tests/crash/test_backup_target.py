@@ -18,7 +18,11 @@ def test_a_target_that_is_full_or_read_only_keeps_the_backups_it_has(tmp_path: P
     data.mkdir()
     to = data / "to"
     first, full, locked = run_on_small_disk(
-        to, f"{RUN} {data} 2>/dev/null | grep '^{{'", f"mount -o remount,ro {to}", f"{RUN} {data} once | grep '^{{'", size="6m"
+        to,
+        f"{RUN} {data} 2>/dev/null | grep '^{{'",
+        f"mount -o remount,ro {to}",
+        f"{RUN} {data} once | grep '^{{'",
+        size="6m",
     )
     assert first == {"outcome": "ok", "there": 1, "whole": 1, "partial": 0}
     assert full == {"outcome": "storage_full", "there": 1, "whole": 1, "partial": 0}

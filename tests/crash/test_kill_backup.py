@@ -57,7 +57,7 @@ async def recovered(data: Path) -> list[int]:
     named = {name for each in list_snapshots(store, vault_id) for name, _ in read_head(store, vault_id, each).chunks}
     assert stored_chunks(store, vault_id).keys() == named
     assert not list((data / "to").rglob(f"*{PARTIAL}"))
-    assert not list((data / "backup-scratch").iterdir())
+    assert not list((data / "backup-scratch").glob("scratch-*"))
     return stood
 
 
