@@ -59,7 +59,7 @@ def control_key(name: SnapshotName) -> str:
 
 def list_control_backups(store: BackupStore) -> list[SnapshotName]:
     """Those there are, newest first."""
-    files = (each.key.rpartition("/")[2] for each in store.list(FOLDER))
+    files = (each.key.rpartition("/")[2] for each in store.list_objects(FOLDER))
     found = (parse_name(f"{file.removesuffix(_SUFFIX)}.snapshot") for file in files if file.endswith(_SUFFIX))
     return sorted((name for name in found if name is not None), reverse=True)
 

@@ -13,7 +13,8 @@ SLACK = timedelta(minutes=1)
 """A backup that is further in the future than this was made before somebody set the clock back."""
 
 RETRY_S = 300.0
-"""Seconds until a backup that failed is tried again; twice as long after each further failure, up to ``backup.every``."""
+"""Seconds until a backup that failed is tried again; twice as long after each further failure, ``backup.every`` at
+most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +46,4 @@ def choose_due(standings: Iterable[BackupStanding], every_s: float, now: datetim
 
 def wait_after(failures: int, every_s: float) -> float:
     """Seconds until the next try after so many failures in a row."""
-    return min(RETRY_S * 2 ** min(failures - 1, 20), every_s)
+    return min(RETRY_S * (1 << min(failures - 1, 20)), every_s)

@@ -72,13 +72,13 @@ class FolderStore:
                 return None
             return _describe(key, state) if stat.S_ISREG(state.st_mode) else None
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list_objects(self, prefix: str) -> Iterator[StoredObject]:
         with self._translated():
             self._check_root()
             found = sorted(self._walk(self._root / prefix, prefix), key=lambda each: each.key)
         yield from found
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         with self._translated():
             self._check_root()
             try:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -122,7 +123,7 @@ class BackupSchedule:
         if due_control and self._reports.may_try(CONTROL):
             await self._try(CONTROL, "", self._back_up_installation)
         for entry in due:
-            made += await self._try(entry.vault_id, entry.name, lambda entry=entry: self._back_up_vault(entry))
+            made += await self._try(entry.vault_id, entry.name, partial(self._back_up_vault, entry))
         await self._read_standings()
         return made
 

@@ -49,10 +49,10 @@ class BackupStore(Protocol):
     def find(self, key: str) -> StoredObject | None:
         """What is known of an object; None where there is none."""
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list_objects(self, prefix: str) -> Iterator[StoredObject]:
         """The objects below a folder of keys, in no order."""
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         """The names of the folders right below a folder of keys, in order."""
 
     def delete(self, keys: Iterable[str]) -> None:

@@ -66,21 +66,24 @@ def test_objects_are_kept_listed_replaced_and_removed(port: int) -> None:
     store.put("vaults/v/a/one", b"1")
     store.put("vaults/v/a/one", b"11")
     store.create("vaults/v/b/two", b"2")
-    assert {each.key: each.size for each in store.list("vaults/v")} == {"vaults/v/a/one": 2, "vaults/v/b/two": 1}
+    assert {each.key: each.size for each in store.list_objects("vaults/v")} == {
+        "vaults/v/a/one": 2,
+        "vaults/v/b/two": 1,
+    }
     with pytest.raises(AlreadyExists):
         store.create("vaults/v/b/two", b"3")
     assert store.get("vaults/v/b/two") == b"2"
-    assert store.folders("vaults") == ["v"]
-    assert store.folders("vaults/v") == ["a", "b"]
+    assert store.list_folders("vaults") == ["v"]
+    assert store.list_folders("vaults/v") == ["a", "b"]
     store.delete(["vaults/v/a/one", "vaults/v/a/none"])
     assert store.find("vaults/v/a/one") is None
     with pytest.raises(NotFound):
         store.get("vaults/v/a/one")
-    assert list(bucket(port, "elsewhere").list("vaults/v")) == []
+    assert list(bucket(port, "elsewhere").list_objects("vaults/v")) == []
 
 
 def test_a_bucket_that_is_not_there_is_said(port: int) -> None:
-    for act in (lambda store: store.put("a", b""), lambda store: list(store.list("a"))):
+    for act in (lambda store: store.put("a", b""), lambda store: list(store.list_objects("a"))):
         with pytest.raises(VaultUnavailable, match="bucket"):
             act(bucket(port, name="another"))
 
