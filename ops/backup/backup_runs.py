@@ -12,8 +12,8 @@ KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class BackupRun:
-    """One run. ``vault_id`` is '' for the installation itself; ``size``: bytes of what was backed up;
-    ``moved``: bytes written; ``target``: an archive's path, or a snapshot's name in its store; ``outcome``: ``ok`` or an error's code."""
+    """One run. ``vault_id`` is empty for the installation itself; ``size``: bytes of what was backed up; ``moved``:
+    bytes written; ``target``: an archive's path, or a snapshot's name in its store; ``outcome``: ok, or a code."""
 
     vault_id: str
     vault: str

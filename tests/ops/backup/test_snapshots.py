@@ -180,7 +180,9 @@ def test_a_piece_that_is_gone_is_sent_again(tmp_path: Path, store: FolderStore, 
     assert all_of(store, tmp_path / "out") == FILES
 
 
-def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path: Path, store: FolderStore, write, monkeypatch) -> None:
+def test_a_snapshot_of_a_newer_version_is_refused_by_name(
+    tmp_path: Path, store: FolderStore, write, monkeypatch
+) -> None:
     name = write(FILES).name
     monkeypatch.setattr("ops.backup.snapshot_file.FORMAT", 0)
     with pytest.raises(VaultQuarantined, match="newer"):
