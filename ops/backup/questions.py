@@ -33,7 +33,7 @@ def choose(tx: Reader) -> tuple[BackupQuestion, ...]:
         row = tx.one(
             f"SELECT p.title FROM passages p WHERE p.seq >= :seq AND {_OPEN} AND p.kind IN ({MAIN.kinds_sql})"
             " AND p.title <> '' ORDER BY p.seq LIMIT 1",
-            {"seq": first + (last - first) * step // QUESTIONS},
+            {"seq": first + (last - first + 1) * step // QUESTIONS},
         )
         words = split_words(row[0]) if row else ()
         if words:
