@@ -218,7 +218,9 @@ async def test_a_disk_that_is_nearly_full_gets_no_copy(scheduled, monkeypatch, t
     assert contents(tmp_path / "to") == {}
 
 
-async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(scheduled, monkeypatch, tmp_path) -> None:
+async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(
+    scheduled, monkeypatch, tmp_path
+) -> None:
     services, schedule, observer = scheduled
     begun, whole = threading.Event(), snapshot_run.stage
 
