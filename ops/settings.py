@@ -45,7 +45,7 @@ def _check_every(value: str | None) -> str | None:
 
 
 def _check_target(value: str | None) -> str | None:
-    if value is None or value.startswith("/") and ".." not in value.split("/"):
+    if value is None or (value.startswith("/") and ".." not in value.split("/")):
         return value
     address = urlsplit(value)
     if address.scheme != "s3" or not address.netloc or address.query or address.fragment or "@" in address.netloc:
@@ -94,7 +94,9 @@ class BackupSettings(SettingsSection):
     ] = None
     recipients: Annotated[
         tuple[str, ...],
-        Field(description="public keys of age (age1…) that backups are encrypted for; their secret keys stay elsewhere"),
+        Field(
+            description="public keys of age (age1…) that backups are encrypted for; their secret keys stay elsewhere"
+        ),
     ] = ()
     sign: Annotated[bool, Field(description="sign backups with this server's key")] = False
     endpoint: Annotated[

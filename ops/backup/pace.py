@@ -14,6 +14,9 @@ STEP = 2 << 20
 REST_S = 0.0005
 """A rest: long enough that another thread which wants the processor or the disk gets it."""
 
+LONGEST_S = 1.0
+"""Between two looks whether to stop, however slow the pace."""
+
 
 @dataclass(slots=True)
 class Pace:
@@ -37,5 +40,11 @@ class Pace:
         if self._spent - self._rested_at < STEP:
             return
         self._rested_at = self._spent
-        ahead = self._spent / self.bytes_per_s - (time.monotonic() - self._since) if self.bytes_per_s else 0.0
-        time.sleep(max(REST_S, min(ahead, 1.0)))
+        time.sleep(REST_S)
+        while (ahead := self._ahead_s()) > 0:
+            time.sleep(min(ahead, LONGEST_S))
+            self.check()
+
+    def _ahead_s(self) -> float:
+        """Seconds until so much may have been read or written."""
+        return self._spent / self.bytes_per_s - (time.monotonic() - self._since) if self.bytes_per_s else 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from vaults.errors import InvalidArgument, VaultUnavailable
+from ops.backup.encryption import check_identities, check_recipients
+from vaults.errors import InvalidArgument
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -42,33 +42,17 @@ def damaged(reason: str) -> InvalidArgument:
 
 
 def _encrypt(data: bytes, recipients: Sequence[str]) -> bytes:
-    age = _age()
-    try:
-        keys = [age.x25519.Recipient.from_str(each) for each in recipients]
-    except age.RecipientError:
-        raise InvalidArgument("backup.recipients", "holds one that is no public key of age (age1…)") from None
-    return bytes(age.encrypt(data, keys))
+    keys = check_recipients(recipients)
+    import pyrage  # there, or the check would have said so
+
+    return bytes(pyrage.encrypt(data, keys))
 
 
 def _decrypt(data: bytes, identities: Sequence[str]) -> bytes:
-    if not identities:
-        raise InvalidArgument("archive", "is encrypted: the secret key is needed", hint="give its file by --identity")
-    age = _age()
+    keys = check_identities(identities)
+    import pyrage
+
     try:
-        keys = [age.x25519.Identity.from_str(each) for each in identities]
-    except age.IdentityError:
-        raise InvalidArgument("identity", "is no secret key of age (AGE-SECRET-KEY-1…)") from None
-    try:
-        return bytes(age.decrypt(data, keys))
-    except age.DecryptError:
+        return bytes(pyrage.decrypt(data, keys))
+    except pyrage.DecryptError:
         raise damaged("is encrypted for somebody else, or damaged") from None
-
-
-def _age() -> Any:
-    try:
-        import pyrage
-    except ImportError:
-        raise VaultUnavailable(
-            "encrypted backups need a library that is not installed", hint="pip install 'strongroom[backup]'"
-        ) from None
-    return pyrage

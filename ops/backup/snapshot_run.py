@@ -9,7 +9,7 @@ from ops.backup.archive_writer import Seal
 from ops.backup.chunk_collection import Rotation, rotate
 from ops.backup.pace import Pace
 from ops.backup.rotation import RotationPlan
-from ops.backup.scratch import scratch_folder
+from ops.backup.scratch import scratch_folder, turn
 from ops.backup.snapshot_writer import WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key
 from ops.backup.staging import stage
@@ -43,8 +43,14 @@ def make_snapshot(order: SnapshotOrder, subject: BackupSubject, pace: Pace) -> S
     """Copy the vault, check the copy, store it, look whether it is there, and only then let older ones go. Blocking;
     raises what ``stage`` and ``write_snapshot`` raise, and ``Conflict`` where another backs it up."""
     vault_id = subject.entry.vault_id
-    with order.store.hold(folder_key(vault_id)), scratch_folder(order.scratch) as scratch:
-        staged = stage(subject, scratch, pace)
+    # The bound is for what goes to the target. The copy holds a read transaction and is to be over soon.
+    unbound = Pace(stopped=pace.stopped)
+    with (
+        turn(order.scratch, vault_id),
+        order.store.hold(folder_key(vault_id)),
+        scratch_folder(order.scratch) as scratch,
+    ):
+        staged = stage(subject, scratch, unbound)
         written = write_snapshot(order.store, vault_id, staged, seal=order.seal, names=order.names, pace=pace)
         try:
             rotation: Rotation | StrongroomError = rotate(order.store, vault_id, order.plan, written.name)

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from ops.settings import BackupSettings
 
 
+def place_of(settings: BackupSettings) -> str:
+    """What ``backup.to`` is called in the log of runs: the same for every spelling."""
+    to = settings.to or ""
+    if to.startswith("/"):
+        return str(Path(to))
+    address = urlsplit(to)
+    return "/".join(filter(None, ("s3:/", address.netloc, address.path.strip("/"))))
+
+
 def open_store(settings: BackupSettings) -> BackupStore:
     """Where ``backup.to`` is; nothing is asked of it yet. Raises ``InvalidArgument`` for a setting that is missing or a
     key that cannot be read, ``VaultUnavailable`` where a library is not installed."""
@@ -38,7 +47,7 @@ def open_store(settings: BackupSettings) -> BackupStore:
 
 
 def _read_secret(settings: BackupSettings) -> str:
-    name, secret = "backup.secret_key", settings.secret_key or ""  # noqa: S105  the setting's name
+    name, secret = "backup.secret_key", settings.secret_key or ""
     if settings.secret_key_file:
         name = "backup.secret_key_file"
         try:

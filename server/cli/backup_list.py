@@ -61,7 +61,7 @@ async def _list(loaded: LoadedSettings, vault: str | None) -> list[dict[str, Any
     async with open_control(loaded) as control:
         entries = await control.read(list_vaults)
         names = {each.vault_id: each.name for each in entries if vault in (None, each.name)}
-        runs = await control.read(lambda tx: {id_: list_runs(tx, id_, 100) for id_ in names})
+        runs = await control.read(lambda tx: {id_: list_runs(tx, id_) for id_ in names})
     if vault is not None and not names:
         raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
     store = await asyncio.to_thread(open_store, loaded.settings.backup) if loaded.settings.backup.to else None
@@ -74,7 +74,7 @@ async def _list(loaded: LoadedSettings, vault: str | None) -> list[dict[str, Any
 
 def _strangers(store: BackupStore, known: dict[str, str]) -> list[str]:
     """Ids of vaults that have backups in the store and are not of this installation: of one that was lost, perhaps."""
-    return [each for each in store.folders("vaults") if each not in known]
+    return [each for each in store.list_folders("vaults") if each not in known]
 
 
 def _of_vault(store: BackupStore | None, vault_id: str, name: str, runs: list[BackupRun]) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _of_vault(store: BackupStore | None, vault_id: str, name: str, runs: list[Ba
 
 def _is_there(run: BackupRun, store: BackupStore | None, targets: dict[str, Any]) -> bool | None:
     """None: it is no snapshot of this store, and was not looked for."""
-    if store is None or run.outcome != "ok" or not run.target.startswith(f"{store.name}/vaults/"):
+    if store is None or not run.is_good or not run.target.startswith(f"{store.name}/vaults/"):
         return None
     return run.target in targets
 

@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> FolderStore:
 
 
 @pytest.fixture
-def write(tmp_path: Path, store: FolderStore):  # noqa: ANN201
+def write(tmp_path: Path, store: FolderStore):
     """Write a snapshot of these files."""
     count = iter(range(99))
 
@@ -114,7 +114,7 @@ def test_two_vaults_share_no_piece(tmp_path: Path, store: FolderStore, write) ->
 
 
 @pytest.fixture
-def keys():  # noqa: ANN201
+def keys():
     age = pytest.importorskip("pyrage")
     return age.x25519.Identity.generate(), age.x25519.Identity.generate()
 
