@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 MAX_PASSPHRASE = 4096
 
 
-def describe_installation(control: Database, data: Path, config: Path, settings: Settings) -> Installation:
+def describe_installation(
+    control: Database, data: Path, config: Path, settings: Settings, niceness: int = 0
+) -> Installation:
     """The installation, as backups need to know it."""
     from ops.backup.back_up import Installation
 
-    return Installation(data, control, config, version(), settings.storage, settings.notes)
+    return Installation(data, control, config, version(), settings.storage, settings.notes, niceness)
 
 
 def make_order(

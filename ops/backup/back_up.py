@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +38,8 @@ SCRATCH_FOLDER = "backup-scratch"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The installation whose vaults are backed up."""
+    """The installation whose vaults are backed up. ``niceness``: how far the work steps back behind other processes. In
+    one that serves that must be 0: a thread that is set back would hold the interpreter's lock all the same."""
 
     data: Path
     control: Database
@@ -44,6 +47,7 @@ class Installation:
     version: str
     storage: StorageSettings
     notes: NotesSettings
+    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ async def _run(
     vault_id, vault = whose
 
     def work() -> tuple[WrittenArchive, StagedBackup]:
+        _step_back(home.niceness)
         _require_target(order.to)
         order.seal.check()
         pace = Pace(order.bytes_per_s, stopped.is_set)
@@ -132,3 +137,9 @@ def _require_target(folder: Path) -> None:
     # Never made here: where a disk is not mounted, the folder would be made on another one.
     if not folder.is_dir():
         raise VaultUnavailable("the folder for backups is not there", hint="is it mounted?", reason="target")
+
+
+def _step_back(niceness: int) -> None:
+    """Have this thread, and those it starts, wait for others: on Linux each thread has a priority of its own."""
+    if niceness and sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
