@@ -159,6 +159,23 @@ async def test_what_fails_is_written_down_and_takes_no_good_backup_away(
     assert len(observer.outcomes) == 4, "it is not tried again at once"
 
 
+async def test_a_damaged_vault_takes_no_good_backup_away(scheduled, tmp_path: Path) -> None:
+    services, schedule, observer = scheduled
+    await schedule.look()
+    before = contents(tmp_path / "to")
+    await age(services, timedelta(days=9))
+    entry = services.registry_cache.entry("main")
+    async with services.pool.lease(entry) as vault:
+        await vault.db.checkpoint()
+        with (vault.folder / "vault.db").open("r+b") as file:  # pages that opening does not read
+            file.seek(100 * 4096)
+            file.write(b"\xff" * 40 * 4096)
+    assert await schedule.look() == 1
+    assert sorted(observer.outcomes[2:]) == ["ok", "vault_quarantined"]
+    kept = {path: data for path, data in contents(tmp_path / "to").items() if entry.vault_id in path}
+    assert kept == {path: data for path, data in before.items() if entry.vault_id in path}
+
+
 async def test_one_vault_that_fails_holds_up_no_other(scheduled, monkeypatch, tmp_path: Path) -> None:
     services, schedule, observer = scheduled
     whole = snapshot_run.stage

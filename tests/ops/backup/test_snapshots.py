@@ -212,6 +212,35 @@ def test_rotation_removes_what_the_plan_lets_go_and_pieces_nobody_names(
         assert found["notes/a.md"] == f"version {number}".encode()
 
 
+def test_without_locks_pieces_of_a_snapshot_that_went_stay_until_the_next_rotation(
+    tmp_path: Path, store: FolderStore, write
+) -> None:
+    store.grace_s = 1e-9
+    written = [write(FILES | {"notes/a.md": f"version {number}".encode()}) for number in range(3)]
+    rotation = rotate(store, VAULT_ID, parse_plan("1"), written[-1].name)
+    assert (len(rotation.snapshots), rotation.chunks) == (2, 0)
+    assert rotate(store, VAULT_ID, parse_plan("1"), written[-1].name).chunks == 2
+
+
+def test_a_snapshot_that_comes_while_older_ones_go_keeps_its_pieces(
+    tmp_path: Path, store: FolderStore, write, monkeypatch
+) -> None:
+    """As of a backup elsewhere, where nothing keeps the two apart."""
+    files = [FILES | {"notes/a.md": f"version {number}".encode()} for number in range(3)]
+    newest = [write(each).name for each in files][-1]
+    listed = store.list_objects
+
+    def list_objects(prefix: str):  # noqa: ANN202
+        if prefix.endswith("/chunks"):
+            monkeypatch.setattr(store, "list_objects", listed)
+            write_snapshot(store, VAULT_ID, staged(tmp_path / "elsewhere", files[0]))
+        return listed(prefix)
+
+    monkeypatch.setattr(store, "list_objects", list_objects)
+    rotate(store, VAULT_ID, parse_plan("1"), newest)
+    assert all_of(store, tmp_path / "out") == files[0]
+
+
 def test_where_a_snapshot_cannot_be_read_nothing_is_removed(tmp_path: Path, store: FolderStore, write) -> None:
     names = [write(FILES | {"notes/a.md": bytes([number])}).name for number in range(4)]
     (tmp_path / "to" / snapshot_key(VAULT_ID, names[0])).write_bytes(b"no snapshot")
