@@ -1,6 +1,7 @@
 """Backups a server makes unasked: what is due, what fails, what stays.
 
-Covers ops.backup.schedule, ops.backup.snapshot_run, ops.backup.control_run, ops.backup.run_reports, ops.backup.disk_probe.
+Covers ops.backup.schedule, ops.backup.snapshot_run, ops.backup.control_run, ops.backup.run_reports,
+ops.backup.disk_probe.
 """
 
 from __future__ import annotations
@@ -115,6 +116,14 @@ async def test_after_a_restart_nothing_is_due_that_was_done_before(
     assert await again.look() == 2
     await again.close()
     assert snapshots(tmp_path, services, "main") == [2, 1]
+
+
+async def test_two_processes_that_look_at_once_make_one_backup_of_each_vault(scheduled, tmp_path: Path) -> None:
+    services, schedule, _ = scheduled
+    other = make_schedule(services, Counting())
+    assert sum(await asyncio.gather(schedule.look(), other.look())) == 2
+    await other.close()
+    assert [len(await runs(services, name)) for name in ("main", "other")] == [1, 1]
 
 
 async def test_the_second_backup_moves_little(scheduled) -> None:
