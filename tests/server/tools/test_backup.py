@@ -30,7 +30,7 @@ async def test_a_failure_is_listed_by_its_code_alone(opening: Opening, tmp_path:
         ask = asker(services)
         assert (await ask("backup", action="run")).code == "vault_unavailable"
         (failed,) = (await ask("backup")).content["backups"]
-    assert (failed["outcome"], failed["name"]) == ("vault_unavailable", "")
+    assert (failed["outcome"], failed.get("name")) == ("vault_unavailable", None)
     assert not (tmp_path / "not-mounted").exists()
 
 
