@@ -11,6 +11,7 @@ import hashlib
 import os
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -435,8 +436,7 @@ def test_a_database_of_an_old_version_is_backed_up_too(tmp_path: Path) -> None:
 
 def test_a_bound_is_kept_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("ops.backup.pace.time.sleep", waits.append)
-    monkeypatch.setattr("ops.backup.pace.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("ops.backup.pace.time", SimpleNamespace(sleep=waits.append, monotonic=lambda: 0.0))
     pace = Pace(bytes_per_s=4 << 20, _since=0.0)
     for _ in range(4):
         pace.spend(2 << 20)
