@@ -435,9 +435,15 @@ def test_a_database_of_an_old_version_is_backed_up_too(tmp_path: Path) -> None:
 
 
 def test_a_bound_is_kept_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("ops.backup.pace.time", SimpleNamespace(sleep=waits.append, monotonic=lambda: 0.0))
-    pace = Pace(bytes_per_s=4 << 20, _since=0.0)
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr("ops.backup.pace.time", SimpleNamespace(sleep=sleep, monotonic=lambda: now[0]))
+    pace, bare = Pace(bytes_per_s=4 << 20, _since=0.0), Pace(_since=0.0)
     for _ in range(4):
         pace.spend(2 << 20)
-    assert waits == [0.5, 1.0, 1.0, 1.0]
+    assert now[0] == pytest.approx(2.0)
+    bare.spend(2 << 20)
+    assert now[0] < 2.01
