@@ -51,7 +51,7 @@ class _Backup:
 
 def measure(run: Run) -> Iterator[Figure]:
     """On request: filling the vault takes minutes."""
-    memories, stores = run.sized(MEMORIES, 5_000), run.sized(STORES, 1_600)
+    memories, stores = run.sized(MEMORIES, 5_000), run.sized(STORES, 400)
     with run.folder("backup") as folder, baseline.process_pool() as pool, wire.driver() as driver:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main", "empty")})
         with run.report_progress(f"store {memories:,} memories"):
