@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import aiosqlite
 
 from vaults.db import database_files
+from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
@@ -47,8 +48,15 @@ class _PendingWrite(Generic[T]):
 class Database:
     """An open database. ``close`` is idempotent: it refuses new work, drains, then closes for ever."""
 
-    def __init__(self, path: Path, settings: StorageSettings, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: StorageSettings,
+        observer: Observer | None = None,
+        log: CommitLog | None = None,
+    ) -> None:
         self.path = path
+        self.log = log or NoCommitLog()
         self._settings = settings
         self._observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
@@ -98,7 +106,11 @@ class Database:
 
     async def checkpoint(self) -> None:
         """Move the WAL into the database file and empty it (after a purge, before a copy)."""
-        await self.run_on_writer(lambda raw: raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await self.run_on_writer(self._empty_wal)
+
+    def _empty_wal(self, raw: sqlite.Connection) -> None:
+        self.log.before_checkpoint(raw)
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     async def run_on_writer(self, work: Callable[[sqlite.Connection], T]) -> T:
         """Run ``work`` on the writer connection outside of a transaction (pragmas, backup, VACUUM)."""
@@ -153,6 +165,7 @@ class Database:
                 await self._forget(connection)
         for _ in range(self._settings.readers):
             self._reader_slots.release()
+        await self.log.close()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -164,7 +177,7 @@ class Database:
             started = time.perf_counter()
             try:
                 writer = await self._open_writer()
-                outcomes = await _on_thread(writer, _commit_group, writer, group)
+                outcomes = await _on_thread(writer, _commit_group, writer, group, self.log)
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
                 outcomes = [self._explain_failure(failure)] * len(group)
                 await self._discard_writer()
@@ -302,8 +315,8 @@ def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], 
         raw.execute("ROLLBACK")
 
 
-def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]]) -> list[Any]:
-    """Run each work in its savepoint, commit once. Returns a result or an exception for each, in order."""
+def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]], log: CommitLog) -> list[Any]:
+    """Run each work in its savepoint, commit once, tell ``log``. Returns a result or an exception for each, in order."""
     raw = connection._conn
     outcomes: list[Any] = []
     counts = False
@@ -324,6 +337,7 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
         with contextlib.suppress(sqlite.Error):
             raw.execute("ROLLBACK")
         raise
+    log.after_commit()
     return outcomes
 
 
