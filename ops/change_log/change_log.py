@@ -35,6 +35,9 @@ from vaults.settings import StorageSettings
 EVERY_S = 1.0
 """Seconds between two looks at what was committed."""
 
+MAX_QUIET = 10
+"""Looks in a row that find nothing by the file's time alone."""
+
 RETRY_S, MAX_RETRY_S = 2.0, 60.0
 """Seconds until the log is begun again after it could not go on."""
 
@@ -75,12 +78,19 @@ class ChangeLog:
         self._follower: Follower | None = None
         self._shipper: Shipper | None = None
         self._line = ""
+        self._is_told = False
         self._base: Iterator[None] | None = None
         self._pruned = time.monotonic() - PRUNE_S
         self.wake = asyncio.Event()
         """Set: look now."""
 
+    @property
+    def is_following(self) -> bool:
+        """Whether commits are recorded now."""
+        return bool(self._line)
+
     def after_commit(self) -> None:
+        self._is_told = True
         if self._follower is not None:
             self._follower.note_commit()
 
@@ -93,29 +103,42 @@ class ChangeLog:
 
     async def follow(self, db: Database) -> None:
         """Log every commit until cancelled; ``close`` then stores the rest."""
-        pause = RETRY_S
+        pause, is_new = RETRY_S, False
         while True:
+            began = time.monotonic()
             try:
-                await self._begin(db)
-                pause = RETRY_S
+                await run_to_completion(self._begin(db, is_new=is_new))
+                is_new = False
                 await self._go_on(db)
             except WalGap:
                 self.figures.gaps += 1
+                is_new = True  # what could not be recorded may still be in SQLite's log, after the end in the store
             except (StrongroomError, OSError) as failure:
                 self.figures.failure = _code_of(failure)
+            except Exception:  # a bug: the vault begins this anew, and must find nothing held
+                await run_to_completion(self._drop())
+                raise
             await run_to_completion(self._drop())
             await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_RETRY_S)
+            pause = RETRY_S if time.monotonic() - began > MAX_RETRY_S else min(2 * pause, MAX_RETRY_S)
 
-    async def _begin(self, db: Database) -> None:
+    async def _begin(self, db: Database, *, is_new: bool) -> None:
         shelf = self._shelf
         follower = await self._on_thread(Follower, self._path, shelf.storage, shelf.seal)
-        self._follower = follower
-        await run_to_completion(db.run_on_writer(follower.hold))
+
+        def hold(raw: sqlite.Connection) -> None:
+            try:
+                follower.hold(raw)
+            except BaseException:
+                follower.let_go()
+                raise
+            self._follower = follower
+
+        await db.run_on_writer(hold)
         shipper = Shipper(self._vault_id, await self._on_thread(shelf.open_store), shelf.seal, self.figures)
         self._shipper = shipper
         found, stored = await self._on_thread(shipper.read_end)
-        end = stored.end if stored is not None else None
+        end = None if stored is None or is_new else stored.end
         if await self._on_thread(follower.begin, end) and stored is not None:
             shipper.go_on(stored)
             self._line = stored.end.line
@@ -125,14 +148,16 @@ class ChangeLog:
 
     async def _go_on(self, db: Database) -> None:
         seen: CommitMark | None = None
-        again = True
+        quiet = 0
         while True:
             mark = db.mark()
-            if again or mark != seen:
-                # Once more after a change: a second one within a tick of the file system's clock looks like none.
-                again, seen = mark != seen, mark
-                again |= not await self._store_recorded()
+            is_told, self._is_told = self._is_told, False
+            # Two commits of others within a tick of the file system's clock leave one mark: now and then look anyway.
+            if is_told or mark != seen or quiet >= MAX_QUIET:
+                seen = mark
+                quiet = 0 if await self._store_recorded() else MAX_QUIET
             else:
+                quiet += 1
                 self.figures.covered_at = time.monotonic()
             await self._keep_short(db)
             await self._store_base()
