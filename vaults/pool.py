@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
 from vaults.vault import DATABASE_FILE, SharedResources, Vault
+from vaults.vault_gate import VaultGate
 
 QUARANTINE_S = 15.0
 """Seconds after which a quarantined vault is tried again, so that a repair needs no restart."""
@@ -50,6 +51,12 @@ INSPECT_PAUSE_S = 0.05
 INSPECT_AGAIN_S = 3600.0
 """Seconds after which an open vault is inspected again."""
 
+GATE_LOOK_S = 0.5
+"""Seconds between two looks at whether somebody wants the folder of an open vault."""
+
+CALLS_END_S = 2.0
+"""Max seconds that calls have to notice that their vault was closed, before its folder is somebody else's."""
+
 MAX_ADDITIONAL_LEASES = 4
 """Max vaults leased at a time, in the whole process, by calls that hold one already."""
 
@@ -57,7 +64,10 @@ MAX_ADDITIONAL_LEASES = 4
 @dataclass(slots=True)
 class _Slot:
     opening: asyncio.Task[Vault]
+    gate: VaultGate
     leases: int = 0
+    unused: asyncio.Event | None = None
+    """Set with the last lease, where somebody waits for it."""
     used: float = field(default_factory=time.monotonic)
     is_resting: bool = False
     inspected: float | None = None
@@ -80,6 +90,7 @@ class VaultPool:
         self._reserves = {data: DiskReserve(data, shared.storage)}
         self._inspector = DamageInspector(shared.storage)
         self._background: tuple[asyncio.Task[None], ...] = ()
+        self._gate_watch: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
         self.beside = max(1, min(MAX_ADDITIONAL_LEASES, shared.storage.open_vaults // 4))
@@ -139,6 +150,8 @@ class VaultPool:
         finally:
             slot.leases -= 1
             slot.used = time.monotonic()
+            if slot.unused is not None and not slot.leases:
+                slot.unused.set()
             self._freed.set()
 
     @asynccontextmanager
@@ -161,17 +174,30 @@ class VaultPool:
 
     def _close_in_background(self, slot: _Slot) -> asyncio.Task[None]:
         """Close a slot already taken out of ``_slots``, even if the caller is cancelled."""
-        closing = asyncio.create_task(_close_slot(slot))
+        return self._see_to_the_end(_close_slot(slot))
+
+    def _see_to_the_end(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        closing = asyncio.create_task(work)
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
         self._freed.set()
         return closing
 
     async def close_vault(self, name: str) -> None:
-        """Close one vault as soon as nobody uses it (it is archived, restored or moved)."""
+        """Close one vault now (it is archived, restored or moved); calls in flight are told so."""
         if slot := self._slots.pop(name, None):
             await asyncio.shield(self._close_in_background(slot))
         self._quarantine.pop(name, None)
+
+    async def _watch_gates(self) -> None:
+        """Close every vault whose folder somebody wants alone."""
+        while self._slots:
+            await asyncio.sleep(GATE_LOOK_S)
+            for name, slot in list(self._slots.items()):
+                if slot.gate.is_wanted():
+                    del self._slots[name]
+                    self._see_to_the_end(_hand_over(slot))
+                    self._report()
 
     async def part(self) -> None:
         """Pause the sessions this process serves, because it ends. Call before ``close``."""
@@ -182,9 +208,10 @@ class VaultPool:
         """Stop the rounds and close every vault."""
         self._closed = True
         self._inspector.close()
-        for task in self._background:
+        tasks = [*self._background, *([self._gate_watch] if self._gate_watch else ())]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         slots, self._slots = list(self._slots.values()), {}
         await asyncio.gather(*(_close_slot(slot) for slot in slots), *self._closing, return_exceptions=True)
 
@@ -197,16 +224,22 @@ class VaultPool:
             await self._make_room(entry.name)
             slot = self._slots.get(entry.name)
         if slot is None:
-            slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry)))
+            gate = VaultGate(self.folder_of(entry))
+            slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry, gate)), gate)
             self._shared.observer.on_open_vaults(len(self._slots))
+            if self._gate_watch is None or self._gate_watch.done():
+                self._gate_watch = asyncio.create_task(self._watch_gates(), name="vault-gates")
         return slot
 
-    async def _open(self, entry: VaultEntry) -> Vault:
-        vault = Vault(entry, self.folder_of(entry), self._shared, self._reserve_of(entry))
+    async def _open(self, entry: VaultEntry, gate: VaultGate) -> Vault:
         try:
+            gate.enter()
+            vault = Vault(entry, self.folder_of(entry), self._shared, self._reserve_of(entry))
             await vault.open()
         except BaseException as failure:
-            self._slots.pop(entry.name, None)
+            gate.leave()
+            if (slot := self._slots.get(entry.name)) is not None and slot.gate is gate:
+                del self._slots[entry.name]
             if isinstance(failure, VaultQuarantined):
                 self._quarantine_vault(entry.name, failure)
             raise
@@ -292,7 +325,9 @@ class VaultPool:
         rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
         for name in self._idle():
-            slot = self._slots[name]
+            slot = self._slots.get(name)
+            if slot is None:  # closed meanwhile
+                continue
             if slot.used < cutoff and not slot.opening.result().background.is_busy:
                 await self._evict(name)
             elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
@@ -334,7 +369,9 @@ class VaultPool:
             used = sum(s.opening.result().vector_bytes for s in self._slots.values() if _is_open(s))
             if used <= budget:
                 return
-            vault = self._slots[name].opening.result()
+            if (slot := self._slots.get(name)) is None:  # closed meanwhile
+                continue
+            vault = slot.opening.result()
             await vault.settle()
             await vault.drop_vectors()
 
@@ -385,4 +422,22 @@ async def _close_slot(slot: _Slot) -> None:
         vault = await slot.opening
     except StrongroomError:
         return
-    await vault.close()
+    try:
+        await vault.close()
+    finally:
+        slot.gate.leave()
+
+
+async def _hand_over(slot: _Slot) -> None:
+    """Close a vault whose folder somebody wants, and hold its gate until the calls in flight have ended."""
+    slot.unused = asyncio.Event()
+    with contextlib.suppress(StrongroomError):
+        await (await slot.opening).close()
+    try:
+        if slot.leases:
+            async with asyncio.timeout(CALLS_END_S):
+                await slot.unused.wait()
+    except TimeoutError:
+        return
+    finally:
+        slot.gate.leave()

@@ -86,6 +86,7 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             limits.licence(services.licence.verdict),
             limits.plans(services.plans.undefined()),
             limits.tokens(await services.control.read(_read_ending_tokens)),
+            *await _backups(services, entries),
         ]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
@@ -95,6 +96,26 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             return ours + found, repaired
         finally:
             await onlookers.close()
+
+
+async def _backups(services: Services, entries: Sequence[VaultEntry]) -> list[DoctorCheck]:
+    from datetime import UTC, datetime
+
+    from ops.backup.backup_runs import list_runs, newest
+    from ops.backup.due import BackupStanding
+    from ops.doctor import backups
+
+    def read(tx: Reader) -> list[backups.VaultBackups]:
+        return [
+            backups.VaultBackups(
+                BackupStanding(entry, newest(tx, entry.vault_id)), next(iter(list_runs(tx, entry.vault_id, 1)), None)
+            )
+            for entry in entries
+        ]
+
+    settings = services.settings.backup
+    found = await services.control.read(read)
+    return [backups.age(found, settings, datetime.now(UTC)), backups.target(settings, services.data)]
 
 
 def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
