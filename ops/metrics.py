@@ -104,6 +104,13 @@ BACKUP_SIZE = GaugeSpec("strongroom_backup_bytes", "Bytes of all vaults as they 
 BACKUPS = CounterSpec("strongroom_backups_total", "Backups of vaults by how they ended", ("outcome",))
 BACKUP_MOVED = CounterSpec("strongroom_backup_moved_bytes_total", "Bytes that backups wrote to their target")
 BACKUP_TIME = HistogramSpec("strongroom_backup_seconds", "Time of one backup that went well", BACKUP_SECONDS)
+LOG_BEHIND = GaugeSpec(
+    "strongroom_change_log_behind_seconds",
+    "Commits that are not in the change log yet go back this far, in the open vault that is furthest behind",
+    mode="livemax",
+)
+LOG_STORED = CounterSpec("strongroom_change_log_bytes_total", "Bytes that change logs wrote to their target")
+LOG_GAPS = CounterSpec("strongroom_change_log_gaps_total", "Times a change log had to begin anew with a whole base")
 BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
 RESTARTS = CounterSpec("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
 
@@ -137,6 +144,9 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     BACKUPS,
     BACKUP_MOVED,
     BACKUP_TIME,
+    LOG_BEHIND,
+    LOG_STORED,
+    LOG_GAPS,
     BUILD,
     RESTARTS,
 )
@@ -197,6 +207,8 @@ class Metrics:
         # All of them from the start: of a series that begins with its first failure no increase is seen.
         self._backups = {outcome: backups.labels(outcome) for outcome in self._outcomes}
         self._backup_moved, self._backup_time = BACKUP_MOVED.register(registry), BACKUP_TIME.register(registry)
+        self._log_behind, self._log_stored = LOG_BEHIND.register(registry), LOG_STORED.register(registry)
+        self._log_gaps = LOG_GAPS.register(registry)
         BUILD.register(registry).labels(version).set(1)
 
     def on_call(self, tool: str, outcome: str, seconds: float) -> None:
@@ -282,3 +294,9 @@ class Metrics:
         self._backup_age.set(age_s)
         self._backup_interval.set(interval_s)
         self._backup_size.set(size)
+
+    def on_change_log(self, behind_s: float, stored: int, gaps: int) -> None:
+        """How far the log is behind that is furthest; bytes stored and logs begun anew since the last time."""
+        self._log_behind.set(behind_s)
+        self._log_stored.inc(stored)
+        self._log_gaps.inc(gaps)

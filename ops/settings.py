@@ -37,6 +37,8 @@ S3 = "s3://"
 LEAST_EVERY_S = 60
 LEAST_BANDWIDTH = 1024
 
+LEAST_LOG_KEEP_S = 3600
+
 
 def _check_every(value: str | None) -> str | None:
     if value is not None and parse_duration(value) < LEAST_EVERY_S:
@@ -45,7 +47,7 @@ def _check_every(value: str | None) -> str | None:
 
 
 def _check_target(value: str | None) -> str | None:
-    if value is None or value.startswith("/") and ".." not in value.split("/"):
+    if value is None or (value.startswith("/") and ".." not in value.split("/")):
         return value
     address = urlsplit(value)
     if address.scheme != "s3" or not address.netloc or address.query or address.fragment or "@" in address.netloc:
@@ -61,6 +63,12 @@ def _check_plan(value: str) -> str:
 def _check_bandwidth(value: str | None) -> str | None:
     if value is not None and parse_size(value) < LEAST_BANDWIDTH:
         raise ValueError("must be 1KiB (a second) or more")
+    return value
+
+
+def _check_log_keep(value: str) -> str:
+    if parse_duration(value) < LEAST_LOG_KEEP_S:
+        raise ValueError("must be 1h or more")
     return value
 
 
@@ -94,9 +102,23 @@ class BackupSettings(SettingsSection):
     ] = None
     recipients: Annotated[
         tuple[str, ...],
-        Field(description="public keys of age (age1…) that backups are encrypted for; their secret keys stay elsewhere"),
+        Field(
+            description="public keys of age (age1…) that backups are encrypted for; their secret keys stay elsewhere"
+        ),
     ] = ()
     sign: Annotated[bool, Field(description="sign backups with this server's key")] = False
+    log: Annotated[
+        bool,
+        Field(
+            description="keep every commit of every vault in backup.to, a second after it, so that any second can be "
+            "restored (restore --at)"
+        ),
+    ] = False
+    log_keep: Annotated[
+        str,
+        Field(description="how far back every second stays restorable, such as 7d or 12h"),
+        AfterValidator(_check_log_keep),
+    ] = "7d"
     endpoint: Annotated[
         str | None,
         Field(
@@ -120,6 +142,11 @@ class BackupSettings(SettingsSection):
         return parse_duration(self.every) if self.every else 0
 
     @property
+    def log_keep_s(self) -> int:
+        """Seconds for which every commit stays restorable."""
+        return parse_duration(self.log_keep)
+
+    @property
     def bytes_per_s(self) -> int | None:
         return parse_size(self.bandwidth) if self.bandwidth else None
 
@@ -127,6 +154,8 @@ class BackupSettings(SettingsSection):
     def _check_together(self) -> BackupSettings:
         if self.every and not self.to:
             raise ValueError("must have a backup.to for backup.every")
+        if self.log and not self.to:
+            raise ValueError("must have a backup.to for backup.log")
         if self.secret_key and self.secret_key_file:
             raise ValueError("may not have both backup.secret_key and backup.secret_key_file")
         has_key = bool(self.access_key and (self.secret_key or self.secret_key_file))

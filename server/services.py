@@ -88,6 +88,7 @@ class BackgroundPlan:
     vectors: bool  # backfill the vectors a vault lacks
     rounds: bool  # visit all vaults in turn
     evictions: bool  # let go what is above the limits
+    logs: bool  # keep change logs, where the settings ask for them
     followers: tuple[Callable[[], object], ...] = ()  # run at each poll of the access cache
 
     def background_jobs(self) -> tuple[BackgroundJob, ...]:
@@ -95,8 +96,8 @@ class BackgroundPlan:
         return BACKGROUND_JOBS if self.vectors else tuple(job for job in BACKGROUND_JOBS if job not in _OF_SERVERS)
 
 
-SERVER_WORK = BackgroundPlan(vectors=True, rounds=True, evictions=True)
-COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False, evictions=False)
+SERVER_WORK = BackgroundPlan(vectors=True, rounds=True, evictions=True, logs=True)
+COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False, evictions=False, logs=False)
 """For a process that ends with its command: nothing that needs the model, only the vaults asked for, and nothing goes
 because somebody looked."""
 
@@ -203,6 +204,8 @@ async def open_services(
         stack.push_async_callback(embedder.close)
         listeners = ChangeListeners()
         shared = _make_shared(stack, settings, embedder, observer, listeners.tell)
+        if background.logs and settings.backup.log:
+            shared = _keep_change_logs(stack, settings, shared, recorders.metrics)
         pool = _start_pool(
             stack,
             VaultPool(
@@ -311,6 +314,18 @@ def _make_shared(
         ingest=settings.ingest,
         web=_make_page_fetcher(stack, settings.ingest),
     )
+
+
+def _keep_change_logs(
+    stack: AsyncExitStack, settings: Settings, shared: SharedResources, metrics: Metrics | None
+) -> SharedResources:
+    """``shared``, with a log of every vault. Raises ``InvalidArgument`` or ``VaultUnavailable`` for settings with which
+    none could ever be kept."""
+    from ops.change_log.kept_logs import KeptLogs
+
+    logs = KeptLogs(settings.backup, settings.storage, metrics)
+    stack.push_async_callback(logs.close)
+    return replace(shared, commit_log=logs.make, run_while_open=(*shared.run_while_open, logs.keep))
 
 
 def _make_page_fetcher(stack: AsyncExitStack, settings: IngestSettings) -> PageFetcher | None:

@@ -20,7 +20,7 @@ from vaults.domain.continuity.live_status import VaultFigures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
-from vaults.vault import DATABASE_FILE, SharedResources, Vault
+from vaults.vault import DATABASE_FILE, SharedResources, Vault, keep_no_log
 from vaults.vault_gate import VaultGate
 
 QUARANTINE_S = 15.0
@@ -109,6 +109,7 @@ class VaultPool:
                 run_while_open=(),
                 recover_on_open=None,
                 before_close=None,
+                commit_log=keep_no_log,
             ),
         )
 

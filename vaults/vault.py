@@ -19,6 +19,7 @@ from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.context import run_in
+from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migration import migrate
@@ -95,6 +96,11 @@ NotesChangedListener = Callable[[str, Sequence[str]], None]
 """Called with the name of a vault and the paths of notes that changed on disk."""
 
 
+def keep_no_log(_entry: VaultEntry, _database: Path) -> CommitLog:
+    """The default: nobody is told what a vault commits."""
+    return NoCommitLog()
+
+
 def ignore_changes(vault: str, paths: Sequence[str]) -> None:
     """The default listener: does nothing."""
 
@@ -126,6 +132,8 @@ class SharedResources:
     """Finishes a change that a kill interrupted."""
     before_close: VaultTask | None = None
     """Awaited before a vault closes."""
+    commit_log: Callable[[VaultEntry, Path], CommitLog] = keep_no_log
+    """Who is told what a vault commits; made for each vault that is opened, with the path of its database."""
     on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
@@ -147,7 +155,8 @@ class Vault:
         self.entry = entry
         self.folder = folder
         self.shared = shared
-        self.db = Database(folder / DATABASE_FILE, shared.storage, shared.observer)
+        database = folder / DATABASE_FILE
+        self.db = Database(database, shared.storage, shared.observer, shared.commit_log(entry, database))
         self.disk = VaultDisk(entry.name, folder, self.db, reserve, shared.storage)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.document_projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool, DOCUMENTS)

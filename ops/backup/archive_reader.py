@@ -91,11 +91,11 @@ class ArchiveSource:
     @contextmanager
     def _opened(self) -> Iterator[ArchiveStream]:
         try:
-            with self.path.open("rb", buffering=0) as file:
-                with open_stream(
-                    file, identities=self._opener.identities, passphrase=self._opener.passphrase
-                ) as stream:
-                    yield stream
+            with (
+                self.path.open("rb", buffering=0) as file,
+                open_stream(file, identities=self._opener.identities, passphrase=self._opener.passphrase) as stream,
+            ):
+                yield stream
         except (FileNotFoundError, IsADirectoryError) as failure:
             raise NotFound("there is no such archive") from failure
         except OSError as failure:

@@ -145,9 +145,5 @@ def _load() -> ModuleType:
     try:
         import pyrage
     except ImportError:
-        raise InvalidArgument(
-            "recipients", "need the library pyrage", hint="install strongroom[backup]"
-        ) from None
+        raise InvalidArgument("recipients", "need the library pyrage", hint="install strongroom[backup]") from None
     return pyrage
-
-

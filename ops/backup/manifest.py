@@ -100,16 +100,12 @@ def from_bytes(data: bytes) -> BackupManifest:
         raise InvalidArgument("archive", "has a manifest that is no JSON") from None
     stated = found.get("format") if isinstance(found, dict) else None
     if isinstance(stated, int) and not isinstance(stated, bool) and stated > FORMAT:
-        raise VaultQuarantined(
-            "the backup was written by a newer strongroom", hint="upgrade this one", reason="future"
-        )
+        raise VaultQuarantined("the backup was written by a newer strongroom", hint="upgrade this one", reason="future")
     try:
         manifest = BackupManifest.model_validate_json(data)
     except ValidationError as failure:
         first = failure.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "manifest"
         raise InvalidArgument("archive", f"has a manifest in which {where} is wrong") from None
-    check_paths(
-        (each.path for each in manifest.members), VAULT_ROOTS if manifest.kind == "vault" else CONTROL_ROOTS
-    )
+    check_paths((each.path for each in manifest.members), VAULT_ROOTS if manifest.kind == "vault" else CONTROL_ROOTS)
     return manifest

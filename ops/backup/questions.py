@@ -57,7 +57,9 @@ def ask(tx: Reader, text: str) -> tuple[str, ...]:
 
 def _name_of(tx: Reader, row: Row) -> str | None:
     kind, item = row[:2]
-    sql = "SELECT id FROM memories WHERE seq = :item" if kind == "memory" else "SELECT path FROM notes WHERE seq = :item"
+    sql = (
+        "SELECT id FROM memories WHERE seq = :item" if kind == "memory" else "SELECT path FROM notes WHERE seq = :item"
+    )
     found = tx.value(sql, {"item": item})
     return None if found is None else str(found)
 

@@ -154,7 +154,7 @@ class BackupSchedule:
         except StrongroomError as failure:
             await self._note_failure(entry, began_at, time.monotonic() - began, failure.code)
             return False
-        except Exception:  # noqa: BLE001  a defect must not end the backups of the other vaults
+        except Exception:
             log.exception("backup_defect", vault=entry.name)
             await self._note_failure(entry, began_at, time.monotonic() - began, "internal")
             return False

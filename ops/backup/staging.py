@@ -111,9 +111,7 @@ def _read_now(tree: Tree, path: str) -> bytes | None:
 
 def _refuse_foreign(tx: Reader, subject: BackupSubject) -> None:
     if tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'") != subject.entry.vault_id:
-        raise VaultQuarantined(
-            f"the files of vault {subject.entry.name} belong to another vault", reason="foreign"
-        )
+        raise VaultQuarantined(f"the files of vault {subject.entry.name} belong to another vault", reason="foreign")
 
 
 def _describe(tx: Reader, subject: BackupSubject, moment: _Moment, members: list[ManifestMember]) -> BackupManifest:

@@ -38,7 +38,7 @@ def open_store(settings: BackupSettings) -> BackupStore:
 
 
 def _read_secret(settings: BackupSettings) -> str:
-    name, secret = "backup.secret_key", settings.secret_key or ""  # noqa: S105  the setting's name
+    name, secret = "backup.secret_key", settings.secret_key or ""
     if settings.secret_key_file:
         name = "backup.secret_key_file"
         try:

@@ -54,6 +54,10 @@ PRUNE_S = 3600.0
 """Seconds between two deletions of what is too old."""
 
 
+def nobody_looks() -> None:
+    """The default."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogShelf:
     """What the logs of a process share. ``open_store`` may fail, and is asked again. ``keep_s``: how far back every
@@ -65,6 +69,8 @@ class LogShelf:
     keep_s: int
     seal: Callable[[bytes], bytes] = plain
     every_s: float = EVERY_S
+    on_look: Callable[[], None] = nobody_looks
+    """Called after each look of any log."""
 
 
 class ChangeLog:
@@ -75,6 +81,8 @@ class ChangeLog:
         self._vault_id = vault_id
         self._shelf = shelf
         self.figures = LogFigures()
+        self.is_wanted = False
+        """Whether this process is to keep the log: it holds the vault's lease."""
         self._follower: Follower | None = None
         self._shipper: Shipper | None = None
         self._line = ""
@@ -103,6 +111,13 @@ class ChangeLog:
 
     async def follow(self, db: Database) -> None:
         """Log every commit until cancelled; ``close`` then stores the rest."""
+        self.is_wanted, self.figures.covered_at = True, time.monotonic()
+        try:
+            await self._follow(db)
+        finally:
+            self.is_wanted = False
+
+    async def _follow(self, db: Database) -> None:
         pause, is_new = RETRY_S, False
         while True:
             began = time.monotonic()
@@ -119,6 +134,7 @@ class ChangeLog:
                 await run_to_completion(self._drop())
                 raise
             await run_to_completion(self._drop())
+            self._shelf.on_look()
             await asyncio.sleep(pause)
             pause = RETRY_S if time.monotonic() - began > MAX_RETRY_S else min(2 * pause, MAX_RETRY_S)
 
@@ -162,6 +178,7 @@ class ChangeLog:
             await self._keep_short(db)
             await self._store_base()
             await self._prune()
+            self._shelf.on_look()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.wake.wait(), self._shelf.every_s)
             self.wake.clear()
@@ -171,12 +188,12 @@ class ChangeLog:
         shipper, follower = self._parts()
         try:
             await self._on_thread(shipper.store_recorded, follower)
-            return True
         except (StrongroomError, OSError) as failure:
             self.figures.failure = _code_of(failure)
             if await self._on_thread(follower.waiting_bytes) > MAX_BACKLOG_BYTES:
                 raise
             return False
+        return True
 
     async def _keep_short(self, db: Database) -> None:
         _, follower = self._parts()
@@ -234,7 +251,8 @@ class ChangeLog:
         return await run_to_completion(run_in(self._shelf.pool, fn, *args))
 
     def _parts(self) -> tuple[Shipper, Follower]:
-        assert self._shipper is not None and self._follower is not None, "_begin comes first"
+        assert self._shipper is not None, "_begin comes first"
+        assert self._follower is not None, "_begin comes first"
         return self._shipper, self._follower
 
 

@@ -96,5 +96,3 @@ def begin_line(store: LogStore, vault_id: str, lines: list[LineListing], after: 
     store.put(line_key(vault_id, name), data)
     sequence = max((each.last for each in lines), default=0) + 1
     return LineEnd(name, 0, hash_of(data), sequence, "", None)
-
-

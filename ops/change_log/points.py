@@ -31,8 +31,8 @@ def find_point(
     sequence: int | None = None,
     unseal: Callable[[bytes], bytes] = plain,
 ) -> LogPoint:
-    """The last commit that was made at ``time`` or before, in the order of the log; or the one numbered ``sequence``; or
-    the newest. Blocking. Raises ``NotFound`` where the log does not reach, and ``InvalidArgument`` for a damaged one."""
+    """The last commit made at ``time`` or before, in the order of the log; or the one numbered ``sequence``; or the
+    newest. Blocking. Raises ``NotFound`` where the log does not reach, and ``InvalidArgument`` for a damaged one."""
     until = to_milliseconds(time) if time is not None else None
     found = read_lines(store, vault_id)
     for place in range(len(found) - 1, -1, -1):

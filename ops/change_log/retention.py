@@ -9,8 +9,8 @@ from ops.change_log.names import BaseName, LineListing
 
 def find_expired(lines: list[LineListing], vault_id: str, before: int) -> list[str]:
     """The keys to delete, in an order that leaves every moment after ``before`` (milliseconds since 1970) restorable
-    wherever deleting stops. The newest base that is not younger than that stays, and all that follows it; parts of bases
-    that were never finished go, except in the newest line."""
+    wherever deleting stops. The newest base that is not younger than that stays, and all that follows it; parts of
+    bases that were never finished go, except in the newest line."""
     expired: list[str] = []
     kept = _find_start(lines, before)
     for line in lines:

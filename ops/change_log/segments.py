@@ -143,7 +143,8 @@ class SegmentDraft:
         """The segment. The draft is used up."""
         self._append(self._packer.flush())
         first, last, body = self._first, self._last, seal(b"".join(self._packed))
-        assert first is not None and last is not None, "a segment without commits"
+        assert first is not None, "a segment without commits"
+        assert last is not None, "a segment without commits"
         head = SegmentHead(
             line=line,
             number=number,

@@ -316,7 +316,7 @@ def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], 
 
 
 def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]], log: CommitLog) -> list[Any]:
-    """Run each work in its savepoint, commit once, tell ``log``. Returns a result or an exception for each, in order."""
+    """Run each work in its savepoint, commit once, tell ``log``. Returns a result or an exception for each."""
     raw = connection._conn
     outcomes: list[Any] = []
     counts = False

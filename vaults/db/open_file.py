@@ -46,10 +46,10 @@ def _identify(found: os.stat_result) -> tuple[int, int]:
 
 
 def _find_descriptor(wanted: tuple[int, int]) -> int:
-    for name in os.listdir(DESCRIPTORS):
+    for entry in DESCRIPTORS.iterdir():
         try:
-            if _identify(os.fstat(int(name))) == wanted:
-                return int(name)
+            if _identify(os.fstat(int(entry.name))) == wanted:
+                return int(entry.name)
         except OSError:  # closed since it was listed
             continue
     raise VaultUnavailable("nobody has the database's file open", reason="io")

@@ -7,7 +7,9 @@ from functools import cache
 
 from vaults.db.migration import load_migrations
 
-_TAGGED = re.compile(r"^-- (canonical|derived)\b[^\n]*\nCREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
+_TAGGED = re.compile(
+    r"^-- (canonical|derived)\b[^\n]*\nCREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)", re.MULTILINE
+)
 
 
 @cache

@@ -75,7 +75,7 @@ def parse_header(data: bytes) -> WalHeader | None:
     if magic & ~1 != MAGIC or version != FORMAT or not _is_page_size(page_size):
         return None
     big_endian = bool(magic & 1)
-    words = np.frombuffer(data[:24], dtype=_word_type(big_endian)).astype(np.uint32)
+    words = np.frombuffer(data[:24], dtype=_word_type(big_endian=big_endian)).astype(np.uint32)
     if _sum_up((0, 0), words) != (first, second):
         return None
     return WalHeader(page_size, sequence, salts, big_endian, (first, second))
@@ -125,7 +125,7 @@ def _read_batch(read: ReadAt, header: WalHeader, first: int, count: int, running
     if not count:
         return []
     weights = _weigh(header.page_size)
-    words = np.frombuffer(data, dtype=_word_type(header.big_endian), count=count * length // 4)
+    words = np.frombuffer(data, dtype=_word_type(big_endian=header.big_endian), count=count * length // 4)
     added = words.reshape(count, -1).astype(np.uint32, copy=False) @ weights.of_words
     found: list[_Frame] = []
     for number, (one, other) in enumerate(added.tolist()):
@@ -145,7 +145,7 @@ def _is_page_size(size: int) -> bool:
     return 512 <= size <= 65536 and size & (size - 1) == 0
 
 
-def _word_type(big_endian: bool) -> str:
+def _word_type(*, big_endian: bool) -> str:
     return ">u4" if big_endian else "<u4"
 
 

@@ -246,7 +246,7 @@ def _open_wal(path: Path) -> Iterator[ReadAt]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        yield lambda offset, size: b""
+        yield lambda _offset, _size: b""
         return
     try:
         yield lambda offset, size: os.pread(descriptor, size, offset)

@@ -66,9 +66,10 @@ async def logged(path: Path, shelf: LogShelf) -> AsyncIterator[tuple[Database, C
 
 
 async def until(holds: Callable[[], object]) -> None:
+    """Look again and again: what is waited for happens on other threads."""
     async with asyncio.timeout(PATIENCE_S):
         while not holds():
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.002)  # noqa: ASYNC110
 
 
 async def put(db: Database, times: int = 1, size: int = 10) -> None:
@@ -105,10 +106,10 @@ async def test_what_is_written_is_in_the_store_soon(tmp_path: Path, store: Memor
 
 
 async def test_a_vault_that_is_closed_and_opened_goes_on(tmp_path: Path, store: MemoryStore, shelf: LogShelf) -> None:
-    for round in range(1, 4):
+    for times in range(1, 4):
         async with logged(tmp_path / "v.db", shelf) as (db, log):
             await put(db, 3)
-        assert rows(store, tmp_path / "r.db") == 3 * round  # the last ones by ``close``
+        assert rows(store, tmp_path / "r.db") == 3 * times  # the last ones by ``close``
     assert len(lines_of(store)) == 1
     assert log.figures.bases == 0
     assert not (tmp_path / "v.db-wal").exists()

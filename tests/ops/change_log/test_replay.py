@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,6 @@ from ops.change_log.shipper import LogFigures, Shipper
 from ops.change_log.store import plain
 from tests.ops.change_log.log_store import MemoryStore
 from tests.ops.change_log.scripted_database import SETTINGS, ScriptedDatabase, alike
-from vaults.errors import InvalidArgument
 
 VAULT = "0197a000-0000-7000-8000-000000000001"
 VERBS = ("insert", "update", "delete", "rollback", "savepoint", "schema", "shrink", "vacuum", "checkpoint")

@@ -62,15 +62,14 @@ def believable(log: bytes) -> int:
     """How many frames of a log count, worked out one by one."""
     header = parse_header(log[:HEADER_BYTES])
     assert header is not None
-    running, found, last = header.checksum, 0, 0
+    running, last = header.checksum, 0
     length = FRAME_HEADER_BYTES + header.page_size
-    for at in range(HEADER_BYTES, len(log) - length + 1, length):
+    for found, at in enumerate(range(HEADER_BYTES, len(log) - length + 1, length), 1):
         head, page = log[at : at + FRAME_HEADER_BYTES], log[at + FRAME_HEADER_BYTES : at + length]
         running = sum_up(head[:8] + page, *running)
         said = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:], "big")
         if running != said or head[8:16] != header.salts or not int.from_bytes(head[:4], "big"):
             break
-        found += 1
         last = found if int.from_bytes(head[4:8], "big") else last
     return last
 
