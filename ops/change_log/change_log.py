@@ -50,6 +50,9 @@ MIN_LINE_BYTES = 32 * 1024 * 1024
 MAX_LINE_SEGMENTS = 20_000
 """Segments since the last base after which the next is due."""
 
+MAX_LAST_BASE_BYTES = 16 * 1024 * 1024
+"""Bytes of a database up to which the first base is still made while its vault is being closed."""
+
 PRUNE_S = 3600.0
 """Seconds between two deletions of what is too old."""
 
@@ -233,10 +236,19 @@ class ChangeLog:
         try:
             if self._shipper is not None and self._line:
                 await self._on_thread(self._shipper.store_recorded, self._follower)
+                await self._on_thread(self._finish_base)
         except (WalGap, StrongroomError, OSError) as failure:
             self.figures.failure = _code_of(failure)  # the next line begins with a base that holds it
         finally:
             await run_to_completion(self._drop())
+
+    def _finish_base(self) -> None:
+        """Without a base nothing of a line can be restored. A large one waits until the vault is next open."""
+        shipper, follower = self._parts()
+        if shipper.base_bytes is None and follower.database_bytes <= MAX_LAST_BASE_BYTES and not follower.is_lost:
+            source, position = follower.freeze()
+            for _ in shipper.store_base(source, self._line, position):
+                continue
 
     async def _drop(self) -> None:
         follower, self._follower = self._follower, None

@@ -68,8 +68,8 @@ async def logged(path: Path, shelf: LogShelf) -> AsyncIterator[tuple[Database, C
 async def until(holds: Callable[[], object]) -> None:
     """Look again and again: what is waited for happens on other threads."""
     async with asyncio.timeout(PATIENCE_S):
-        while not holds():
-            await asyncio.sleep(0.002)  # noqa: ASYNC110
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
 
 
 async def put(db: Database, times: int = 1, size: int = 10) -> None:

@@ -148,7 +148,7 @@ def test_a_file_nobody_has_open_is_not_opened(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 10)
     with pytest.raises(VaultUnavailable):
         OpenFile(path).read(0, 10)
-    with path.open("rb") as opened:
+    with path.open("rb"):
         file = OpenFile(path)
         assert file.read(4, 3) == b"xxx"
     with (tmp_path / "g").open("wb"), pytest.raises(VaultUnavailable):  # which got the number of the closed one
