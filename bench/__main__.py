@@ -38,6 +38,7 @@ PARTS = {
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
     "scale": "search among a million passages",
+    "change_log": "bytes, CPU and delay of the change log",
 }
 ON_REQUEST = {"collections", "evictions", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""

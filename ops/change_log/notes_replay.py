@@ -22,7 +22,6 @@ from vaults.domain.notes.index.extraction import compute_digest
 from vaults.files.atomic import write_atomic
 from vaults.settings import StorageSettings
 
-
 NEW_NOTE_MODE = 0o644
 
 
@@ -48,7 +47,7 @@ def rebuild_notes(database: Path, notes: Path, *, after: int, pending: Collectio
     with translate_sqlite_errors(), closing(open_raw(database, StorageSettings(), writer=False)) as raw:
         tx = Reader(raw)
         wanted = dict(_last_versions(tx, after, pending))
-        moved = {name: data for name, data in _read_moved(notes, wanted)}
+        moved = dict(_read_moved(notes, wanted))
         written, removed, unknown = 0, 0, list[str]()
         for path, name in sorted(wanted.items(), key=lambda each: each[1] is not None):  # what goes makes room first
             if name is None:
