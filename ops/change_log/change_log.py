@@ -203,6 +203,7 @@ class ChangeLog:
         if follower.wants_renewal and self._base is None:
             with contextlib.suppress(Overloaded):  # another process writes: soon again
                 await run_to_completion(db.run_on_writer(follower.renew))
+                self.wake.set()  # what was recorded in there is in memory only
 
     async def _store_base(self) -> None:
         """Go on with a base that was begun, for about a second; begin one where it is due."""
