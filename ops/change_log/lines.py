@@ -25,7 +25,7 @@ class LineMark(LogModel):
 
 
 class LineHead(LogModel):
-    """What ``line.json`` says. ``after``: the end of the line before, so that a missing end of that one is found."""
+    """What ``line.json`` says. ``after``: the last segment of the line before, for whoever looks into a gap."""
 
     format: int = FORMAT
     vault_id: str

@@ -55,9 +55,7 @@ async def work(folder: Path, count: int, dies_at: int) -> None:
         shelf = LogShelf(lambda: MortalStore(folder / "target", dies_at), pool, SETTINGS, keep_s=3600)
         log = ChangeLog(path, VAULT, shelf)
         db = Database(path, SETTINGS, log=log)
-        await db.write(
-            lambda tx: tx.run("CREATE TABLE IF NOT EXISTS t (n INTEGER PRIMARY KEY, w BLOB, at REAL)")
-        )
+        await db.write(lambda tx: tx.run("CREATE TABLE IF NOT EXISTS t (n INTEGER PRIMARY KEY, w BLOB, at REAL)"))
         following = asyncio.create_task(log.follow(db))
         while not log.is_following and not following.done():  # noqa: ASYNC110  on other threads
             await asyncio.sleep(0.005)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ops.change_log.follower import Follower
@@ -96,6 +96,8 @@ steps = st.lists(st.tuples(st.sampled_from(VERBS + OURS), st.integers(0, 10_000)
 
 @settings(max_examples=25)
 @given(steps)
+@example([("insert", 4240), ("renew", 1), ("savepoint", 2290), ("purge", 1553), ("base", 1)])
+@example([("update", 2143), ("checkpoint", 9785), ("again", 2917), ("rollback", 2170), ("base", 1)])
 def test_every_commit_is_restored_byte_for_byte(script: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         logged = Logged(Path(folder))
