@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 from auth.keys import KEYS_FOLDER, open_key_ring, open_secret
 from server.services import Services
+from server.settings import FILE
 from server.version import version
 from vaults.registry import VaultEntry
 
 if TYPE_CHECKING:
-    from ops.backup.schedule import BackupObserver, BackupSchedule
+    from ops.backup.control_archive import ControlSubject
+    from ops.backup.run_reports import BackupObserver
+    from ops.backup.schedule import BackupSchedule
     from ops.backup.snapshot_run import SnapshotOrder
     from ops.backup.subject import BackupSubject
 
 NAMES_KEY = "backup-names.key"
 """In the folder of keys: what names of encrypted pieces are made with. Lost, it costs one whole backup."""
-
-SCRATCH_FOLDER = "backup-scratch"
 
 
 @asynccontextmanager
@@ -31,7 +32,7 @@ async def keep_backups(services: Services) -> AsyncIterator[None]:
     if not settings.is_scheduled:
         yield
         return
-    from ops.backup.schedule import NoBackupObserver
+    from ops.backup.run_reports import NoBackupObserver
 
     await asyncio.to_thread(prepare_order, services)
     schedule = make_schedule(services, services.recorders.metrics or NoBackupObserver())
@@ -46,29 +47,27 @@ async def keep_backups(services: Services) -> AsyncIterator[None]:
 
 def make_schedule(services: Services, observer: BackupObserver) -> BackupSchedule:
     """The schedule of the settings; ``close`` it."""
-    from ops.backup.schedule import BackupSchedule, ScheduledVaults
+    from ops.backup.schedule import BackupSchedule, ScheduledWork, SchedulePace
+    from ops.backup.stores import place_of
     from vaults.disk_reserve import MB
 
     settings = services.settings.backup
-    return BackupSchedule(
-        ScheduledVaults(
-            services.control,
-            services.registry_cache.entries,
-            services.pool.lease,
-            lambda entry: _describe(services, entry),
-        ),
-        lambda: prepare_order(services),
-        services.data,
-        settings.every_s,
-        settings.bytes_per_s,
-        services.settings.storage.reserve_mb * MB,
-        observer,
+    work = ScheduledWork(
+        control=services.control,
+        entries=services.registry_cache.entries,
+        lease=services.pool.lease,
+        describe=lambda entry: _describe(services, entry),
+        installation=_installation(services) if settings.recipients else None,
+        place=place_of(settings),
     )
+    pace = SchedulePace(settings.every_s, settings.bytes_per_s, services.settings.storage.reserve_mb * MB)
+    return BackupSchedule(work, lambda: prepare_order(services), services.data, pace, observer)
 
 
 def prepare_order(services: Services) -> SnapshotOrder:
     """How scheduled backups are made now. Blocking: reads keys and credentials."""
     from ops.backup.archive_writer import Seal
+    from ops.backup.back_up import SCRATCH_FOLDER
     from ops.backup.rotation import parse_plan
     from ops.backup.snapshot_run import SnapshotOrder
     from ops.backup.stores import open_store
@@ -81,6 +80,13 @@ def prepare_order(services: Services) -> SnapshotOrder:
         plan=parse_plan(settings.keep),
         scratch=services.data / SCRATCH_FOLDER,
     )
+
+
+def _installation(services: Services) -> ControlSubject:
+    from ops.backup.control_archive import ControlSubject
+
+    config = services.data / FILE
+    return ControlSubject(services.data, config, services.instance_id, version(), services.settings.storage)
 
 
 async def _describe(services: Services, entry: VaultEntry) -> BackupSubject:

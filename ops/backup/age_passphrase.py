@@ -31,7 +31,8 @@ MAX_COST = 20
 """Of files that are read: a gigabyte. Whoever asks for more wants this process to fail."""
 
 HEADER = re.compile(
-    rb"age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n([A-Za-z0-9+/]{43})\n--- ([A-Za-z0-9+/]{43})\n"
+    rb"age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n"
+    rb"([A-Za-z0-9+/]{43})\n--- ([A-Za-z0-9+/]{43})\n"
 )
 MAX_HEADER = 256
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from backports.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
-
 from ops.backup import age_passphrase, encryption
 from vaults.errors import InvalidArgument
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
+else:
+    from backports.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
 
 PIECE = 1 << 20
 ZSTD = b"\x28\xb5\x2f\xfd"

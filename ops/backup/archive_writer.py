@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-
-from backports.zstd import CompressionParameter, ZstdCompressor
 
 from auth.keys import SigningKey
 from ops.backup import age_passphrase, encryption, signature, tar_blocks
@@ -24,6 +23,11 @@ from ops.backup.staging import StagedBackup
 from ops.backup.target_errors import translate_target_errors
 from vaults.errors import Conflict, InvalidArgument, VaultUnavailable
 from vaults.files.atomic import write_all
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import CompressionParameter, ZstdCompressor
+else:
+    from backports.zstd import CompressionParameter, ZstdCompressor
 
 PIECE = 1 << 20
 LEVEL = 1

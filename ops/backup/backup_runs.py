@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from vaults.db.sql import Reader, Writer
 
 KEPT = 100
-"""Runs kept of a vault; the last good one stays besides, however many failed since."""
+"""Runs kept of a vault; the last good one of each target stays besides, however many failed since."""
 
 CONTROL = ""
 """The vault id that stands for control.db and the keys."""
@@ -43,7 +43,9 @@ def record(tx: Writer, run: BackupRun) -> None:
     tx.run(
         "DELETE FROM backups WHERE vault_id = :vault_id"
         " AND number NOT IN (SELECT number FROM backups WHERE vault_id = :vault_id ORDER BY number DESC LIMIT :kept)"
-        " AND number <> (SELECT IFNULL(MAX(number), 0) FROM backups WHERE vault_id = :vault_id AND outcome = 'ok')",
+        # The last good one of each target: how old the newest backup there is must not be forgotten.
+        " AND number NOT IN (SELECT MAX(number) FROM backups WHERE vault_id = :vault_id AND outcome = 'ok'"
+        " GROUP BY RTRIM(target, REPLACE(target, '/', '')))",
         {"vault_id": run.vault_id, "kept": KEPT},
     )
 
@@ -57,7 +59,18 @@ def newest(tx: Reader, vault_id: str) -> BackupRun | None:
     return BackupRun(*row) if row else None
 
 
-def list_runs(tx: Reader, vault_id: str, limit: int = KEPT + 1) -> list[BackupRun]:
+def newest_at(tx: Reader, vault_id: str, place: str) -> BackupRun | None:
+    """The last good backup of a vault that went to this folder or bucket by the schedule. One that somebody made
+    elsewhere puts nothing off."""
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM backups WHERE vault_id = :vault_id AND outcome = 'ok'"
+        " AND SUBSTR(target, 1, LENGTH(:prefix)) = :prefix ORDER BY number DESC LIMIT 1",
+        {"vault_id": vault_id, "prefix": f"{place}/{'vaults/' if vault_id else 'control/'}"},
+    )
+    return BackupRun(*row) if row else None
+
+
+def list_runs(tx: Reader, vault_id: str, limit: int = 2 * KEPT) -> list[BackupRun]:
     """The runs of a vault, newest first, also those that failed."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM backups WHERE vault_id = :vault_id ORDER BY number DESC LIMIT :limit",

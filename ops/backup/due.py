@@ -1,4 +1,4 @@
-"""Which vaults are to be backed up now, and how old the last good backup of each is. Pure."""
+"""What is to be backed up now, and how old the last good backup of each vault is. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SLACK = timedelta(minutes=1)
 """A backup that is further in the future than this was made before somebody set the clock back."""
 
 RETRY_S = 300.0
-"""Seconds until a backup that failed is tried again; twice as long after each further failure, up to ``backup.every``."""
+"""Seconds until a backup that failed is tried again; twice as long after each further failure, ``backup.every`` at
+most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +26,24 @@ class BackupStanding:
 
     def age_s(self, now: datetime) -> float:
         """Seconds since the last good backup; of a vault that has none, since it was made."""
-        return max(0.0, (now - self._since).total_seconds())
+        since = datetime.fromisoformat(self.last.began_at if self.last else self.entry.created_at)
+        return max(0.0, (now - since).total_seconds())
 
-    def is_due(self, every_s: float, now: datetime) -> bool:
-        """Whether a backup is to be made. One from the future says nothing of when the next is due."""
-        return self.last is None or self.age_s(now) >= every_s or self._since > now + SLACK
 
-    @property
-    def _since(self) -> datetime:
-        return datetime.fromisoformat(self.last.began_at if self.last else self.entry.created_at)
+def is_due(last: BackupRun | None, every_s: float, now: datetime) -> bool:
+    """Whether a backup is to be made. One from the future says nothing of when the next is due."""
+    if last is None:
+        return True
+    began = datetime.fromisoformat(last.began_at)
+    return (now - began).total_seconds() >= every_s or began > now + SLACK
 
 
 def choose_due(standings: Iterable[BackupStanding], every_s: float, now: datetime) -> list[VaultEntry]:
     """The vaults that are due: those without any backup first, then those that wait longest."""
-    due = [each for each in standings if each.is_due(every_s, now)]
+    due = [each for each in standings if is_due(each.last, every_s, now)]
     return [each.entry for each in sorted(due, key=lambda each: (each.last is not None, -each.age_s(now)))]
 
 
 def wait_after(failures: int, every_s: float) -> float:
     """Seconds until the next try after so many failures in a row."""
-    return min(RETRY_S * 2 ** min(failures - 1, 20), every_s)
+    return min(RETRY_S * (1 << min(failures - 1, 20)), every_s)

@@ -58,45 +58,54 @@ def decrypted(file: Any, identities: Sequence[str]) -> Iterator[Callable[[], byt
     """The contents of an encrypted file that is read from its beginning: a function that gives the next piece, empty at
     the end. The library pushes what it decrypts, so it runs on a thread that waits for its reader."""
     age, keys = _load(), check_identities(identities)
-    pieces: queue.Queue[bytes | Exception] = queue.Queue(_WAITING)
-    gone = threading.Event()
-
-    def push(piece: bytes) -> None:
-        while not gone.is_set():
-            try:
-                return pieces.put(piece, timeout=0.1)
-            except queue.Full:
-                continue
-        raise BrokenPipeError
+    relay = _Relay()
 
     def work() -> None:
-        end: bytes | Exception = b""
         try:
-            age.decrypt_io(file, _Pushed(push), keys)
+            age.decrypt_io(file, _Pushed(relay.push), keys)
         except Exception as failure:  # noqa: BLE001  told to the reader
-            end = failure
-        if not gone.is_set():
-            push(end) if isinstance(end, bytes) else pieces.put(end)
+            relay.end(failure)
+        else:
+            relay.end(b"")
 
     thread = threading.Thread(target=work, name="backup-decrypt", daemon=True)
+    thread.start()
+    try:
+        yield relay.take
+    finally:
+        relay.leave()
+        thread.join()
 
-    def take() -> bytes:
-        found = pieces.get()
+
+class _Relay:
+    """Pieces on their way from the thread that decrypts to its reader, a few at most."""
+
+    def __init__(self) -> None:
+        self._pieces: queue.Queue[bytes | Exception] = queue.Queue()
+        self._room = threading.Semaphore(_WAITING)
+        self._left = False
+
+    def push(self, piece: bytes) -> None:
+        self._room.acquire()
+        if self._left:
+            raise BrokenPipeError
+        self._pieces.put(piece)
+
+    def end(self, last: bytes | Exception) -> None:
+        """Say that nothing follows, or why."""
+        self._pieces.put(last)
+
+    def take(self) -> bytes:
+        found = self._pieces.get()
+        self._room.release()
         if isinstance(found, Exception):
             raise _explain(found) from found
         return found
 
-    thread.start()
-    try:
-        yield take
-    finally:
-        gone.set()
-        while thread.is_alive():
-            try:
-                pieces.get(timeout=0.05)
-            except queue.Empty:
-                continue
-        thread.join()
+    def leave(self) -> None:
+        """The reader has gone: whoever pushes is not to wait for it."""
+        self._left = True
+        self._room.release()
 
 
 def _explain(failure: Exception) -> StrongroomError:

@@ -72,13 +72,13 @@ class FolderStore:
                 return None
             return _describe(key, state) if stat.S_ISREG(state.st_mode) else None
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list_objects(self, prefix: str) -> Iterator[StoredObject]:
         with self._translated():
             self._check_root()
             found = sorted(self._walk(self._root / prefix, prefix), key=lambda each: each.key)
         yield from found
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         with self._translated():
             self._check_root()
             try:
@@ -118,6 +118,8 @@ class FolderStore:
     def _make_folders(self, folder: Path) -> None:
         """The last two only: where more is missing the disk has gone."""
         for each in (folder.parent, folder):
+            if each == self._root:
+                continue
             try:
                 each.mkdir(FOLDER_MODE)
                 self._unsynced.add(each.parent)

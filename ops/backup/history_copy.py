@@ -8,6 +8,7 @@ is committed. History in a repository of the owner is the owner's to back up.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.backup.file_copy import NotAFile, Restless, copy_file
@@ -26,45 +27,55 @@ def copy_history(state: Path, into: Path, pace: Pace) -> list[ManifestMember]:
     """Copy the history in the state folder, if there is any."""
     if not has_own(state):
         return []
-    root = state / OWN_FOLDER
-    members: dict[str, ManifestMember] = {}
-    _copy_new(root, into, members, pace, objects=False)
+    copy = _HistoryCopy(state / OWN_FOLDER, into, pace)
+    for name in sorted(os.listdir(copy.root)):  # noqa: PTH208  names, not paths
+        if name != OBJECTS:
+            copy.take_new(name)
     for _ in range(ROUNDS):
-        known = len(members)
-        moved = _copy_new(root, into, members, pace, objects=True)
-        if not moved and len(members) == known:
+        known, moved = len(copy.members), copy.take_new(OBJECTS)
+        if not moved and len(copy.members) == known:
             break
-    return list(members.values())
+    return list(copy.members.values())
 
 
-def _copy_new(root: Path, into: Path, members: dict[str, ManifestMember], pace: Pace, *, objects: bool) -> bool:
-    """Copy what is not copied yet; returns whether anything went away meanwhile."""
-    moved = False
-    for here, folders, names in os.walk(root):
-        above = Path(here).relative_to(root).as_posix()
-        prefix = "" if above == "." else f"{above}/"
-        if not prefix:
-            folders[:] = [name for name in folders if (name == OBJECTS) is objects]
-            names = [] if objects else names
+@dataclass(slots=True)
+class _HistoryCopy:
+    """Members by path, so far."""
+
+    root: Path
+    into: Path
+    pace: Pace
+    members: dict[str, ManifestMember] = field(default_factory=dict)
+
+    def take_new(self, name: str) -> bool:
+        """Copy what is not copied yet of a file or folder of the repository; returns whether anything went away
+        meanwhile."""
+        moved = not (self.root / name).is_dir() and self._take(name)
+        for here, _, names in os.walk(self.root / name):
+            above = Path(here).relative_to(self.root).as_posix()
+            for each in sorted(names):
+                moved |= self._take(f"{above}/{each}")
+        return moved
+
+    def _take(self, path: str) -> bool:
+        """Copy one file; returns whether it is gone."""
+        member = f"{HISTORY}/{path}"
+        if member in self.members or _is_passing(path.rpartition("/")[2]) or why_unusable(member):
+            return False
+        source = self.root / path
         try:
-            folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            folder = os.open(source.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
-            moved = True
-            continue
+            return True
         try:
-            for name in sorted(names):
-                path = f"{HISTORY}/{prefix}{name}"
-                if path in members or _is_passing(name) or why_unusable(path):
-                    continue
-                try:
-                    members[path] = copy_file(folder, name, into / prefix / name, path, pace)
-                except FileNotFoundError:
-                    moved = True
-                except (NotAFile, Restless):
-                    continue  # nothing that Git or strongroom makes there
+            self.members[member] = copy_file(folder, source.name, self.into / path, member, self.pace)
+        except FileNotFoundError:
+            return True
+        except (NotAFile, Restless):
+            return False  # nothing that Git or strongroom makes there
         finally:
             os.close(folder)
-    return moved
+        return False
 
 
 def _is_passing(name: str) -> bool:

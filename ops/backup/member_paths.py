@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from vaults.errors import InvalidArgument
 
@@ -15,12 +15,14 @@ POLICIES = "policies"
 HISTORY = "history"
 CONTROL_DATABASE = "control.db"
 KEYS = "keys"
+LICENCE = "licence.jwt"
+SETTINGS_FILE = "strongroom.toml"
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 
 VAULT_ROOTS = frozenset({VAULT_DATABASE, SETTINGS, NOTES, POLICIES, HISTORY})
-CONTROL_ROOTS = frozenset({CONTROL_DATABASE, KEYS, "licence.jwt", "strongroom.toml"})
+CONTROL_ROOTS = frozenset({CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE})
 
 
 def why_unusable(path: str) -> str | None:
@@ -42,8 +44,8 @@ def why_unusable(path: str) -> str | None:
 
 
 def check_paths(paths: Iterable[str], roots: frozenset[str]) -> None:
-    """Raise ``InvalidArgument`` unless all of ``paths`` may stand in one backup: each usable and below one of ``roots``,
-    none twice, none the folder of another."""
+    """Raise ``InvalidArgument`` unless all of ``paths`` may stand in one backup: each usable and below one of
+    ``roots``, none twice, none the folder of another."""
     seen: set[str] = set()
     folders: set[str] = set()
     for path in paths:
@@ -55,10 +57,16 @@ def check_paths(paths: Iterable[str], roots: frozenset[str]) -> None:
         if reason is not None:
             raise InvalidArgument("archive", f"names a member that {reason}")
         seen.add(path)
-        while "/" in path:
-            path = path.rpartition("/")[0]
-            if path in folders:
-                break
-            folders.add(path)
+        folders |= _folders_above(path, folders)
     if seen & folders:
         raise InvalidArgument("archive", "names a member that is a file and a folder")
+
+
+def _folders_above(path: str, known: Container[str]) -> set[str]:
+    """The folders on the way to ``path``, from the last one up to one that is known."""
+    found: set[str] = set()
+    above = path.rpartition("/")[0]
+    while above and above not in known:
+        found.add(above)
+        above = above.rpartition("/")[0]
+    return found

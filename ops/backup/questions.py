@@ -23,8 +23,8 @@ _OPEN = "p.hidden = 0 AND p.owner IS NULL"
 
 
 def choose(tx: Reader) -> tuple[BackupQuestion, ...]:
-    """Questions made of the titles of stored memories and notes, spread over all of them, with their answers. None where
-    the database is of a version whose text index was another."""
+    """Questions made of the titles of stored memories and notes, spread over all of them, with their answers. None
+    where the database is of a version whose text index was another."""
     if not _is_searchable(tx):
         return ()
     first, last = (int(tx.value(f"SELECT COALESCE({end}(seq), 0) FROM passages")) for end in ("MIN", "MAX"))
@@ -33,7 +33,7 @@ def choose(tx: Reader) -> tuple[BackupQuestion, ...]:
         row = tx.one(
             f"SELECT p.title FROM passages p WHERE p.seq >= :seq AND {_OPEN} AND p.kind IN ({MAIN.kinds_sql})"
             " AND p.title <> '' ORDER BY p.seq LIMIT 1",
-            {"seq": first + (last - first) * step // QUESTIONS},
+            {"seq": first + (last - first + 1) * step // QUESTIONS},
         )
         words = split_words(row[0]) if row else ()
         if words:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ops.backup.snapshot_name import SnapshotName
 
@@ -75,6 +75,6 @@ def _last_of_each(
 
 def _moment(name: SnapshotName) -> datetime:
     try:
-        return datetime.strptime(name.moment, "%Y%m%dT%H%M%SZ")  # noqa: DTZ007  UTC, as all of them
+        return datetime.strptime(name.moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:  # no moment that exists: of its own period
-        return datetime.min
+        return datetime.min.replace(tzinfo=UTC)

@@ -71,12 +71,12 @@ class S3Store:
         except NotFound:
             return None
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list_objects(self, prefix: str) -> Iterator[StoredObject]:
         with self._translated():
             for page in self._bucket.list(f"{prefix}/"):
                 yield from map(_describe, page)
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         with self._translated():
             found = self._bucket.list_with_delimiter(f"{prefix}/")["common_prefixes"]
         return sorted(each.rstrip("/").rpartition("/")[2] for each in found)

@@ -13,17 +13,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
 
 import structlog
 
 from ops.backup import backup_runs
-from ops.backup.backup_runs import BackupRun
+from ops.backup.backup_runs import CONTROL, BackupRun
+from ops.backup.control_archive import ControlSubject
+from ops.backup.control_run import make_control_backup
 from ops.backup.disk_probe import DiskProbe, write_a_little
-from ops.backup.due import BackupStanding, choose_due, wait_after
+from ops.backup.due import BackupStanding, choose_due, is_due
 from ops.backup.pace import Pace
-from ops.backup.snapshot_run import SnapshotOrder, SnapshotRun, make_snapshot
+from ops.backup.run_reports import BackupObserver, RunReports
+from ops.backup.snapshot_run import SnapshotOrder, make_snapshot
 from ops.backup.snapshots import folder_key, snapshot_key
 from ops.backup.subject import BackupSubject
 from vaults import clock
@@ -35,6 +39,8 @@ from vaults.errors import Cancelled, Conflict, Overloaded, StorageFull, Strongro
 from vaults.registry import VaultEntry
 from vaults.vault import Vault
 
+T = TypeVar("T")
+
 LOOK_S = 30.0
 """Seconds between two looks whether something is due."""
 
@@ -44,59 +50,48 @@ FIRST_LOOK_S = 5.0
 log = structlog.get_logger("ops.backup")
 
 
-class BackupObserver(Protocol):
-    """Who counts. No method blocks or raises."""
-
-    def on_backup(self, outcome: str, seconds: float, moved: int) -> None:
-        """A backup of a vault ended: ``ok`` or an error's code."""
-
-    def on_backup_state(self, age_s: float, interval_s: float, size: int) -> None:
-        """Age of the oldest last good backup, what it is held against, and bytes of all vaults as last backed up."""
-
-
-class NoBackupObserver:
-    """Ignores every report: where nobody scrapes."""
-
-    def on_backup(self, outcome: str, seconds: float, moved: int) -> None: ...
-    def on_backup_state(self, age_s: float, interval_s: float, size: int) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
-class ScheduledVaults:
-    """What is backed up, and how one gets at it. ``describe``: what there is of a vault."""
+class ScheduledWork:
+    """What is backed up, and how one gets at it. ``describe``: what there is of a vault; ``installation``: control.db
+    and keys; None where nothing is encrypted, because then they are not backed up. ``place``: the name of the store."""
 
     control: Database
     entries: Callable[[], Sequence[VaultEntry]]
     lease: Callable[[VaultEntry], AbstractAsyncContextManager[Vault]]
     describe: Callable[[VaultEntry], Awaitable[BackupSubject]]
+    installation: ControlSubject | None
+    place: str
 
 
-@dataclass(slots=True)
-class _Failures:
-    count: int = 0
-    not_before: float = 0.0
+@dataclass(frozen=True, slots=True)
+class SchedulePace:
+    """``every_s``: between two backups of a vault; ``bytes_per_s``: to the target at most; ``reserve``: bytes of the
+    disk that stay free."""
+
+    every_s: float
+    bytes_per_s: int | None
+    reserve: int
 
 
 @dataclass(slots=True)
 class BackupSchedule:
     """The loop. ``prepare``: reads keys and credentials, anew for every look, because they change; blocking. ``data``:
-    the folder whose disk the copies are made on; ``reserve``: bytes of it that stay free."""
+    the folder whose disk the copies are made on."""
 
-    vaults: ScheduledVaults
+    work: ScheduledWork
     prepare: Callable[[], SnapshotOrder]
     data: Path
-    every_s: float
-    bytes_per_s: int | None
-    reserve: int
+    pace: SchedulePace
     observer: BackupObserver
     probe: DiskProbe = field(init=False)
+    _reports: RunReports = field(init=False)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="backup"))
-    _failures: dict[str, _Failures] = field(default_factory=dict)
     _stopped: bool = False
     _order: SnapshotOrder | None = None
 
     def __post_init__(self) -> None:
         self.probe = DiskProbe(self._touch)
+        self._reports = RunReports(self.work.control, self.observer, self.pace.every_s)
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -116,77 +111,104 @@ class BackupSchedule:
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
 
     async def look(self) -> int:
-        """Back up what is due, one vault after the other; returns how many were."""
-        standings = await self._report()
-        due = [entry for entry in choose_due(standings, self.every_s, datetime.now(UTC)) if self._may_try(entry)]
-        if not due:
+        """Back up what is due, one after the other; returns how many vaults were."""
+        standings, control = await self._read_standings()
+        now = datetime.now(UTC)
+        due = [each for each in choose_due(standings, self.pace.every_s, now) if self._reports.may_try(each.vault_id)]
+        due_control = self.work.installation is not None and is_due(control, self.pace.every_s, now)
+        if not due and not due_control:
             return 0
         self._order = await run_in(self._thread, self.prepare)
         made = 0
+        if due_control and self._reports.may_try(CONTROL):
+            await self._try(CONTROL, "", self._back_up_installation)
         for entry in due:
-            made += await self._back_up(entry)
-        if made:
-            await self._report()
+            made += await self._try(entry.vault_id, entry.name, partial(self._back_up_vault, entry))
+        await self._read_standings()
         return made
 
-    def _may_try(self, entry: VaultEntry) -> bool:
-        known = self._failures.get(entry.vault_id)
-        return known is None or time.monotonic() >= known.not_before
-
-    async def _report(self) -> list[BackupStanding]:
-        entries, now = self.vaults.entries(), datetime.now(UTC)
+    async def _read_standings(self) -> tuple[list[BackupStanding], BackupRun | None]:
+        entries, now = self.work.entries(), datetime.now(UTC)
 
         def read(tx: Reader) -> list[BackupStanding]:
-            return [BackupStanding(entry, backup_runs.newest(tx, entry.vault_id)) for entry in entries]
+            return [BackupStanding(each, backup_runs.newest_at(tx, each.vault_id, self.work.place)) for each in entries]
 
-        standings = await self.vaults.control.read(read)
+        standings = await self.work.control.read(read)
         age = max((each.age_s(now) for each in standings), default=0.0)
-        self.observer.on_backup_state(age, self.every_s, sum(each.last.size for each in standings if each.last))
-        return standings
+        size = sum(each.last.size for each in standings if each.last)
+        self.observer.on_backup_state(age, self.pace.every_s, size)
+        return standings, await self._last(CONTROL)
 
-    async def _back_up(self, entry: VaultEntry) -> bool:
-        """One vault; False where it is not for this process to do, or not now."""
+    async def _last(self, vault_id: str) -> BackupRun | None:
+        return await self.work.control.read(lambda tx: backup_runs.newest_at(tx, vault_id, self.work.place))
+
+    async def _try(self, vault_id: str, name: str, back_up: Callable[[], Awaitable[BackupRun | None]]) -> bool:
+        """Whether a backup was made; False where it failed, is not for this process to make, or not now."""
+        if self._stopped:
+            return False
         began_at, began = clock.now(), time.monotonic()
         try:
-            run = await self._run_leased(entry)
+            run = await back_up()
         except (Cancelled, Conflict, Overloaded):  # we stop; another is at it; no room: none says anything of the vault
             return False
         except StrongroomError as failure:
-            await self._note_failure(entry, began_at, time.monotonic() - began, failure.code)
-            return False
-        except Exception:
-            log.exception("backup_defect", vault=entry.name)
-            await self._note_failure(entry, began_at, time.monotonic() - began, "internal")
-            return False
-        if run is None:
-            return False
-        await self._note_success(entry, began_at, time.monotonic() - began, run)
-        return True
+            code = failure.code
+        except Exception:  # a defect must not end the backups of the other vaults
+            log.exception("backup_defect", vault=name)
+            code = "internal"
+        else:
+            if run is not None:
+                await self._reports.note_success(run)
+            return run is not None
+        seconds = time.monotonic() - began
+        await self._reports.note_failure(BackupRun(vault_id, name, began_at, seconds, 0, 0, self.work.place, 0, code))
+        return False
 
-    async def _run_leased(self, entry: VaultEntry) -> SnapshotRun | None:
-        async with self.vaults.lease(entry) as vault:
-            if not vault.background.is_ours():
+    async def _back_up_vault(self, entry: VaultEntry) -> BackupRun | None:
+        began_at, began = clock.now(), time.monotonic()
+        async with self.work.lease(entry) as vault:
+            last = await self._last(entry.vault_id)
+            # Another process may have had its background work until now.
+            if not vault.background.is_ours() or not is_due(last, self.pace.every_s, datetime.now(UTC)):
                 return None
-            last = await self.vaults.control.read(lambda tx: backup_runs.newest(tx, entry.vault_id))
-            if not BackupStanding(entry, last).is_due(self.every_s, datetime.now(UTC)):
-                return None  # another process had its background work until now
-            subject = await self.vaults.describe(entry)
-            await self._check_disk(vault, last)
+            subject = await self.work.describe(entry)
+            await self._check_disk(max(await vault.db.read(lambda tx: tx.size()), last.size if last else 0))
             # A vault whose folder somebody wants alone is closed under us, and its lease goes with that.
-            pace = Pace(self.bytes_per_s, lambda: self._stopped or not vault.lease.held)
-            working = asyncio.ensure_future(run_in(self._thread, make_snapshot, self._ready, subject, pace))
-            try:
-                return await asyncio.shield(working)
-            except asyncio.CancelledError:
-                self._stopped = True
-                await asyncio.wait({working})  # the vault stays leased as long as it is read
-                raise
+            pace = Pace(self.pace.bytes_per_s, lambda: self._stopped or not vault.lease.held)
+            run = await self._on_thread(lambda: make_snapshot(self._ready, subject, pace))
+        if isinstance(run.rotation, StrongroomError):
+            self._reports.note_rotation_failure(entry.name, run.rotation)
+        written = run.written
+        return BackupRun(
+            entry.vault_id, entry.name, began_at, time.monotonic() - began, written.size, written.moved,
+            f"{self.work.place}/{snapshot_key(entry.vault_id, written.name)}", run.position, "ok",
+        )  # fmt: skip
 
-    async def _check_disk(self, vault: Vault, last: BackupRun | None) -> None:
+    async def _back_up_installation(self) -> BackupRun | None:
+        began_at, began, subject = clock.now(), time.monotonic(), self.work.installation
+        if subject is None or not is_due(await self._last(CONTROL), self.pace.every_s, datetime.now(UTC)):
+            return None
+        await self._check_disk(await self.work.control.read(lambda tx: tx.size()))
+        pace = Pace(self.pace.bytes_per_s, lambda: self._stopped)
+        run = await self._on_thread(lambda: make_control_backup(self._ready, subject, pace))
+        return BackupRun(
+            CONTROL, "", began_at, time.monotonic() - began, run.size, run.moved, f"{self.work.place}/{run.key}",
+            run.position, "ok",
+        )  # fmt: skip
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        working = asyncio.ensure_future(run_in(self._thread, work))
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._stopped = True
+            await asyncio.wait({working})  # a vault stays leased as long as it is read
+            raise
+
+    async def _check_disk(self, size: int) -> None:
         if not await self.probe.answers():
             raise VaultUnavailable("the disk does not answer in time: it gets no backup to do as well", reason="disk")
-        needed = max(await vault.db.read(lambda tx: tx.size()), last.size if last else 0) + self.reserve
-        free = await asyncio.to_thread(free_bytes, self.data)
+        free, needed = await asyncio.to_thread(free_bytes, self.data), size + self.pace.reserve
         if free is not None and free < needed:
             raise StorageFull(
                 f"a copy for the backup needs {needed // MB:,} MB of free disk", hint="free space; backups go on then"
@@ -201,32 +223,3 @@ class BackupSchedule:
     def _touch(self) -> None:
         write_a_little(self.data)
         self._ready.store.find(folder_key("probe"))
-
-    async def _note_success(self, entry: VaultEntry, began_at: str, seconds: float, run: SnapshotRun) -> None:
-        self._failures.pop(entry.vault_id, None)
-        written = run.written
-        target = f"{self._ready.store.name}/{snapshot_key(entry.vault_id, written.name)}"
-        done = BackupRun(
-            entry.vault_id, entry.name, began_at, seconds, written.size, written.moved, target, run.position, "ok"
-        )
-        self.observer.on_backup("ok", seconds, written.moved)
-        log.info(
-            "backup", vault=entry.name, seconds=round(seconds, 3), size=written.size, moved=written.moved,
-            pieces=written.chunks, sent=written.sent,
-        )  # fmt: skip
-        await self.vaults.control.write_uncounted(lambda tx: backup_runs.record(tx, done))
-        if isinstance(run.rotation, StrongroomError):
-            self.observer.on_backup(run.rotation.code, 0.0, 0)
-            log.warning("backup_rotation_failed", vault=entry.name, code=run.rotation.code)
-        elif run.rotation.snapshots or run.rotation.chunks:
-            rotation = run.rotation
-            log.info("backup_rotated", vault=entry.name, gone=len(rotation.snapshots), freed=rotation.freed)
-
-    async def _note_failure(self, entry: VaultEntry, began_at: str, seconds: float, code: str) -> None:
-        known = self._failures.setdefault(entry.vault_id, _Failures())
-        known.count += 1
-        known.not_before = time.monotonic() + wait_after(known.count, self.every_s)
-        self.observer.on_backup(code, seconds, 0)
-        log.warning("backup_failed", vault=entry.name, code=code, failures=known.count)
-        failed = BackupRun(entry.vault_id, entry.name, began_at, seconds, 0, 0, self._ready.store.name, 0, code)
-        await self.vaults.control.write_uncounted(lambda tx: backup_runs.record(tx, failed))

@@ -9,7 +9,7 @@ from ops.backup.archive_writer import Seal
 from ops.backup.chunk_collection import Rotation, rotate
 from ops.backup.pace import Pace
 from ops.backup.rotation import RotationPlan
-from ops.backup.scratch import scratch_folder
+from ops.backup.scratch import scratch_folder, turn
 from ops.backup.snapshot_writer import WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key
 from ops.backup.staging import stage
@@ -45,7 +45,11 @@ def make_snapshot(order: SnapshotOrder, subject: BackupSubject, pace: Pace) -> S
     vault_id = subject.entry.vault_id
     # The bound is for what goes to the target. The copy holds a read transaction and is to be over soon.
     unbound = Pace(stopped=pace.stopped)
-    with order.store.hold(folder_key(vault_id)), scratch_folder(order.scratch) as scratch:
+    with (
+        turn(order.scratch, vault_id),
+        order.store.hold(folder_key(vault_id)),
+        scratch_folder(order.scratch) as scratch,
+    ):
         staged = stage(subject, scratch, unbound)
         written = write_snapshot(order.store, vault_id, staged, seal=order.seal, names=order.names, pace=pace)
         try:

@@ -17,8 +17,8 @@ from ops.backup.snapshot_file import MemberPlace, SnapshotBody, pack_snapshot
 from ops.backup.snapshot_name import SnapshotName, compact_moment
 from ops.backup.snapshots import chunk_key, list_snapshots, read_head, snapshot_key, stored_chunks
 from ops.backup.staging import StagedBackup
-from ops.backup.store import BackupStore
-from vaults.errors import InvalidArgument, NotFound, VaultQuarantined, VaultUnavailable
+from ops.backup.store import BackupStore, not_kept_error
+from vaults.errors import InvalidArgument, NotFound, VaultQuarantined
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,12 @@ class _Sending:
         for name, digest in self.sent.items():
             stored = self.store.get(chunk_key(self.vault_id, name))
             if hashlib.sha256(stored).digest() != digest:
-                raise _not_kept(self.store)
+                raise not_kept_error(self.store)
             self.pace.spend(len(stored))
         there = stored_chunks(self.store, self.vault_id)
         for name, size in zip(self.chunks, self.stored, strict=True):
             if name not in there or there[name].size != size:
-                raise _not_kept(self.store)
+                raise not_kept_error(self.store)
 
     def publish(self, name: SnapshotName, staged: StagedBackup, places: tuple[MemberPlace, ...], seal: Seal) -> None:
         manifest = to_bytes(staged.manifest)
@@ -147,12 +147,4 @@ class _Sending:
         self.moved += len(data)
         if self.store.get(key) != data:
             self.store.delete([key])
-            raise _not_kept(self.store)
-
-
-def _not_kept(store: BackupStore) -> VaultUnavailable:
-    return VaultUnavailable(
-        f"the target of backups does not give back what was stored there: {store.name}",
-        hint="look at its disk; earlier backups stay",
-        reason="target",
-    )
+            raise not_kept_error(self.store)

@@ -55,13 +55,15 @@ def snapshot_key(vault_id: str, name: SnapshotName) -> str:
 
 def stored_chunks(store: BackupStore, vault_id: str) -> dict[str, StoredObject]:
     """Every piece there is, by its name."""
-    found = ((each.key.rpartition("/")[2], each) for each in store.list(f"{folder_key(vault_id)}/chunks"))
+    found = ((each.key.rpartition("/")[2], each) for each in store.list_objects(f"{folder_key(vault_id)}/chunks"))
     return {name: each for name, each in found if _CHUNK.fullmatch(name)}
 
 
 def list_snapshots(store: BackupStore, vault_id: str) -> list[SnapshotName]:
     """The snapshots of a vault, newest first."""
-    found = (parse_name(each.key.rpartition("/")[2]) for each in store.list(f"{folder_key(vault_id)}/snapshots"))
+    found = (
+        parse_name(each.key.rpartition("/")[2]) for each in store.list_objects(f"{folder_key(vault_id)}/snapshots")
+    )
     return sorted((name for name in found if name is not None), reverse=True)
 
 

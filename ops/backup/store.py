@@ -49,10 +49,10 @@ class BackupStore(Protocol):
     def find(self, key: str) -> StoredObject | None:
         """What is known of an object; None where there is none."""
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list_objects(self, prefix: str) -> Iterator[StoredObject]:
         """The objects below a folder of keys, in no order."""
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         """The names of the folders right below a folder of keys, in order."""
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -68,5 +68,14 @@ def unreachable_error(name: str) -> VaultUnavailable:
     return VaultUnavailable(
         f"the target of backups does not answer: {name}",
         hint="look whether it is there and mounted; backups go on once it is",
+        reason="target",
+    )
+
+
+def not_kept_error(store: BackupStore) -> VaultUnavailable:
+    """The error for a store that took something and does not have it."""
+    return VaultUnavailable(
+        f"the target of backups does not give back what was stored there: {store.name}",
+        hint="look at its disk; earlier backups stay",
         reason="target",
     )

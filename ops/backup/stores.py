@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from ops.settings import BackupSettings
 
 
+def place_of(settings: BackupSettings) -> str:
+    """What ``backup.to`` is called in the log of runs: the same for every spelling."""
+    to = settings.to or ""
+    if to.startswith("/"):
+        return str(Path(to))
+    address = urlsplit(to)
+    return "/".join(filter(None, ("s3:/", address.netloc, address.path.strip("/"))))
+
+
 def open_store(settings: BackupSettings) -> BackupStore:
     """Where ``backup.to`` is; nothing is asked of it yet. Raises ``InvalidArgument`` for a setting that is missing or a
     key that cannot be read, ``VaultUnavailable`` where a library is not installed."""

@@ -74,7 +74,7 @@ async def _list(loaded: LoadedSettings, vault: str | None) -> list[dict[str, Any
 
 def _strangers(store: BackupStore, known: dict[str, str]) -> list[str]:
     """Ids of vaults that have backups in the store and are not of this installation: of one that was lost, perhaps."""
-    return [each for each in store.folders("vaults") if each not in known]
+    return [each for each in store.list_folders("vaults") if each not in known]
 
 
 def _of_vault(store: BackupStore | None, vault_id: str, name: str, runs: list[BackupRun]) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def test_a_lost_disk_takes_what_was_committed_within_about_a_second(folder: Path
             losses.append(acknowledged[-1][1] - acknowledged[len(found)][1])
         acknowledged = _known_after_kill(folder, acknowledged)
     print(f"{KILLS} kills, {len(acknowledged)} rows; a lost disk would have taken at most {max(losses):.2f} s of them")
-    # A kill right after SQLite let its log start over costs the line: what was not stored yet is in the base of the next.
+    # A kill right after SQLite let its log start over costs the line: the base of the next has what was not stored.
     assert lines_in(folder) <= KILLS // 2
     assert max(losses) < 30
 

@@ -52,7 +52,9 @@ def test_a_backup_older_than_two_intervals_is_a_warning(
 
 def test_the_last_failure_is_named() -> None:
     found = age([vault(run(5), run(0.1, "storage_full"))], DAILY, NOW)
-    assert found.details == ["main: the last is of 2026-11-20T12:00:00.000Z; failed at 2026-11-25T09:36:00.000Z: storage_full"]
+    assert found.details == [
+        "main: the last is of 2026-11-20T12:00:00.000Z; failed at 2026-11-25T09:36:00.000Z: storage_full"
+    ]
 
 
 def test_a_target_that_is_gone_is_an_error_and_one_on_the_same_disk_is_worth_knowing(tmp_path: Path) -> None:

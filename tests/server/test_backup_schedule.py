@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,19 +13,22 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from auth.keys import open_key_ring
 from ops.backup import backup_runs, snapshot_run
+from ops.backup.archive_reader import Opener, open_archive
 from ops.backup.backup_runs import BackupRun
+from ops.backup.control_run import control_key, list_control_backups
 from ops.backup.disk_probe import DiskProbe
 from ops.backup.folder_store import FolderStore
-from ops.backup.schedule import BackupSchedule
+from ops.backup.signature import trusted_keys
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot
 from ops.metrics import Metrics
 from server.backup_schedule import keep_backups, make_schedule
 from server.services import Services
 from tests.conftest import Opening
-from tests.ops.backup.staged import contents, staged
+from tests.ops.backup.staged import contents
 from vaults import clock
-from vaults.errors import InvalidArgument, StorageFull, StrongroomError, VaultQuarantined
+from vaults.errors import InvalidArgument, StorageFull, VaultQuarantined
 
 DAY = 86_400
 
@@ -54,7 +56,7 @@ def flags(tmp_path: Path) -> dict[str, object]:
 
 
 @pytest.fixture
-async def scheduled(opening: Opening, flags: dict[str, object]):  # noqa: ANN201
+async def scheduled(opening: Opening, flags: dict[str, object]):
     async with opening(flags, vaults=("main", "other")) as services:
         observer = Counting()
         schedule = make_schedule(services, observer)
@@ -158,7 +160,7 @@ async def test_one_vault_that_fails_holds_up_no_other(scheduled, monkeypatch, tm
     services, schedule, observer = scheduled
     whole = snapshot_run.stage
 
-    def stage(subject, *rest):  # noqa: ANN001, ANN002, ANN202
+    def stage(subject, *rest):
         if subject.entry.name == "main":
             raise VaultQuarantined("damaged")
         return whole(subject, *rest)
@@ -170,7 +172,7 @@ async def test_one_vault_that_fails_holds_up_no_other(scheduled, monkeypatch, tm
 
 
 async def test_a_target_that_is_gone_is_said_and_made_nowhere_else(scheduled, tmp_path: Path) -> None:
-    services, schedule, observer = scheduled
+    _, schedule, observer = scheduled
     (tmp_path / "to").rmdir()
     assert await schedule.look() == 0
     assert observer.outcomes == ["vault_unavailable"] * 2
@@ -218,11 +220,13 @@ async def test_a_disk_that_is_nearly_full_gets_no_copy(scheduled, monkeypatch, t
     assert contents(tmp_path / "to") == {}
 
 
-async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(scheduled, monkeypatch, tmp_path) -> None:
+async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(
+    scheduled, monkeypatch, tmp_path
+) -> None:
     services, schedule, observer = scheduled
     begun, whole = threading.Event(), snapshot_run.stage
 
-    def stage(subject, scratch, pace):  # noqa: ANN001, ANN202
+    def stage(subject, scratch, pace):
         begun.set()
         while True:
             pace.spend(0)
@@ -235,7 +239,7 @@ async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(s
         await looking
     assert observer.outcomes == []
     assert not any("snapshots" in path for path in contents(tmp_path / "to"))
-    assert list((services.data / "backup-scratch").iterdir()) == []
+    assert list((services.data / "backup-scratch").glob("scratch-*")) == []
     monkeypatch.setattr(snapshot_run, "stage", whole)
 
 
@@ -249,9 +253,46 @@ async def test_rotation_that_fails_leaves_a_good_backup_good_and_counts_as_a_fai
 
     monkeypatch.setattr(snapshot_run, "rotate", fail)
     assert await schedule.look() == 2
-    assert observer.outcomes == ["ok", "storage_full"] * 2
+    assert observer.outcomes == ["storage_full", "ok"] * 2
     assert [run.outcome for run in await runs(services, "main")] == ["ok"]
     assert snapshots(tmp_path, services, "main") == [1]
+
+
+async def test_with_recipients_the_installation_is_backed_up_too_and_only_its_key_opens_it(
+    opening: Opening, flags, tmp_path: Path
+) -> None:
+    age_keys = pytest.importorskip("pyrage").x25519.Identity.generate()
+    encrypted = {**flags, "backup.recipients": [str(age_keys.to_public())], "backup.sign": True, "backup.keep": "2"}
+    async with opening(encrypted) as services:
+        observer = Counting()
+        schedule = make_schedule(services, observer)
+        for _ in range(3):
+            await schedule.look()
+            await age(services, timedelta(days=2))
+        await schedule.close()
+        entry, trusted = services.registry_cache.entry("main"), trusted_keys(open_key_ring(services.data / "keys"))
+    assert observer.outcomes == ["ok"] * 6
+    store = FolderStore(tmp_path / "to")
+    there = list_control_backups(store)
+    assert [each.number for each in there] == [3, 2]
+    opener = Opener(identities=(str(age_keys),), trusted=trusted, signed_only=True)
+    source = open_archive(tmp_path / "to" / control_key(there[0]), opener)
+    (tmp_path / "control").mkdir()
+    source.extract(tmp_path / "control")
+    assert {"control.db", "keys/backup-names.key"} <= contents(tmp_path / "control").keys()
+    snapshot = open_snapshot(store, entry.vault_id, "latest", opener)
+    assert snapshot.read_manifest().vault == "main"
+    assert snapshot.signed_by in trusted
+    with pytest.raises(InvalidArgument):
+        open_snapshot(store, entry.vault_id, "latest", replace(opener, trusted={})).read_manifest()
+
+
+async def test_a_backup_that_somebody_made_elsewhere_puts_nothing_off(scheduled, tmp_path: Path) -> None:
+    services, schedule, _ = scheduled
+    entry = services.registry_cache.entry("main")
+    elsewhere = BackupRun(entry.vault_id, "main", clock.now(), 1.0, 1, 1, "/elsewhere/main.tar.zst", 1, "ok")
+    await services.control.write(lambda tx: backup_runs.record(tx, elsewhere))
+    assert await schedule.look() == 2
 
 
 async def test_settings_with_which_no_backup_could_be_made_end_the_start(opening: Opening, flags, tmp_path) -> None:

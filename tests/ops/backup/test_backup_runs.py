@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ops.backup.backup_runs import KEPT, BackupRun, list_runs, newest, record
+from ops.backup.backup_runs import KEPT, BackupRun, list_runs, newest, newest_at, record
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.settings import StorageSettings
@@ -26,17 +27,22 @@ def run(number: int, outcome: str = "ok", vault_id: str = "v") -> BackupRun:
 
 
 async def test_the_last_good_one_is_the_last_written_and_outlives_any_number_of_failures(control: Database) -> None:
-    def write(tx):  # noqa: ANN001, ANN202
+    def write(tx):
         record(tx, run(1))
         record(tx, run(2))
         record(tx, run(3, vault_id="other"))
+        record(tx, replace(run(4), target="/to/vaults/v/snapshots/1"))
+        record(tx, replace(run(5), target="/to2/vaults/v/snapshots/1"))
         for number in range(KEPT + 20):
             record(tx, run(10 + number, "storage_full"))
 
     await control.write(write)
-    assert await control.read(lambda tx: newest(tx, "v")) == run(2)
+    assert (await control.read(lambda tx: newest(tx, "v"))).position == 5
+    for place, position in (("/to", 4), ("/to2", 5)):
+        assert (await control.read(lambda tx, place=place: newest_at(tx, "v", place))).position == position
+    assert await control.read(lambda tx: newest_at(tx, "v", "/t")) is None
     kept = await control.read(lambda tx: list_runs(tx, "v"))
-    assert len(kept) == KEPT + 1
-    assert [each.position for each in (kept[0], kept[-2], kept[-1])] == [KEPT + 29, 30, 2]
+    assert [each.position for each in kept[-5:]] == [31, 30, 5, 4, 2]
+    assert len(kept) == KEPT + 3
     assert await control.read(lambda tx: newest(tx, "other")) == run(3, vault_id="other")
     assert await control.read(lambda tx: newest(tx, "none")) is None

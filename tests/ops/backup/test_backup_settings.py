@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ops.backup.folder_store import FolderStore
-from ops.backup.stores import open_store
+from ops.backup.stores import open_store, place_of
 from ops.settings import BackupSettings
 from server.settings import load
 from vaults.errors import InvalidArgument
@@ -20,7 +20,9 @@ BUCKET = {"backup.to": "s3://b/p", "backup.access_key": "k", "backup.secret_key"
 
 
 def loaded(tmp_path: Path, **flags: Any) -> BackupSettings:
-    return load(tmp_path, environment={f"STRONGROOM_{name.upper()}": text for name, text in flags.items()}).settings.backup
+    return load(
+        tmp_path, environment={f"STRONGROOM_{name.upper()}": text for name, text in flags.items()}
+    ).settings.backup
 
 
 def test_they_are_read_from_the_environment(tmp_path: Path) -> None:
@@ -59,6 +61,9 @@ def test_the_store_is_a_folder_or_a_bucket(tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     bucket = open_store(BackupSettings(to="s3://b/p/q", access_key="k", secret_key="s"))
     assert (bucket.name, bucket.grace_s > 3600) == ("s3://b/p/q", True)
+    for to, name in (("/mnt//b/", "/mnt/b"), ("s3://b", "s3://b"), ("s3://b//p/", "s3://b/p")):
+        settings = BackupSettings(to=to, access_key="k", secret_key="s")
+        assert place_of(settings) == open_store(settings).name == name
     with pytest.raises(InvalidArgument, match=r"backup\.to"):
         open_store(BackupSettings())
 

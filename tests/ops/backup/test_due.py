@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from ops.backup.backup_runs import BackupRun
-from ops.backup.due import RETRY_S, BackupStanding, choose_due, wait_after
+from ops.backup.due import RETRY_S, BackupStanding, choose_due, is_due, wait_after
 from vaults import clock
 from vaults.registry import VaultEntry
 
@@ -32,9 +32,9 @@ def test_what_has_no_backup_comes_first_then_what_waits_longest() -> None:
 
 
 def test_a_backup_from_the_future_puts_nothing_off() -> None:
-    assert standing("a", timedelta(days=-30)).is_due(DAY, NOW)
+    assert is_due(standing("a", timedelta(days=-30)).last, DAY, NOW)
     assert standing("a", timedelta(days=-30)).age_s(NOW) == 0
-    assert not standing("a", timedelta(seconds=-30)).is_due(DAY, NOW)
+    assert not is_due(standing("a", timedelta(seconds=-30)).last, DAY, NOW)
 
 
 def test_a_vault_without_a_backup_is_as_old_as_it_is() -> None:

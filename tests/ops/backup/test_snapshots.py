@@ -1,4 +1,8 @@
-"""Snapshots in a folder: what goes in comes out, what is damaged is found, what did not change is not sent."""
+"""Snapshots in a folder: what goes in comes out, what is damaged is found, what did not change is not sent.
+
+Covers ops.backup.chunk_collection, ops.backup.chunks, ops.backup.sealing, ops.backup.snapshot_file,
+ops.backup.snapshot_writer, ops.backup.store.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ def store(tmp_path: Path) -> FolderStore:
 
 
 @pytest.fixture
-def write(tmp_path: Path, store: FolderStore):  # noqa: ANN201
+def write(tmp_path: Path, store: FolderStore):
     """Write a snapshot of these files."""
     count = iter(range(99))
 
@@ -114,7 +118,7 @@ def test_two_vaults_share_no_piece(tmp_path: Path, store: FolderStore, write) ->
 
 
 @pytest.fixture
-def keys():  # noqa: ANN201
+def keys():
     age = pytest.importorskip("pyrage")
     return age.x25519.Identity.generate(), age.x25519.Identity.generate()
 
@@ -180,7 +184,9 @@ def test_a_piece_that_is_gone_is_sent_again(tmp_path: Path, store: FolderStore, 
     assert all_of(store, tmp_path / "out") == FILES
 
 
-def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path: Path, store: FolderStore, write, monkeypatch) -> None:
+def test_a_snapshot_of_a_newer_version_is_refused_by_name(
+    tmp_path: Path, store: FolderStore, write, monkeypatch
+) -> None:
     name = write(FILES).name
     monkeypatch.setattr("ops.backup.snapshot_file.FORMAT", 0)
     with pytest.raises(VaultQuarantined, match="newer"):
