@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ops.change_log.page_digests import PageDigests, digest_page
-from ops.change_log.records import DIFFERENCE, WHOLE, CommitRecord, PageChange, subtract
+from ops.change_log.records import DIFFERENCE, WHOLE, LoggedCommit, PageChange, subtract
 from vaults.db.wal_frames import WalCommit
 from vaults.db.wal_tail import WalGap, WalTail
 
@@ -22,7 +22,7 @@ class Recorder:
         self.sequence = sequence
         """Of the last commit that was recorded."""
 
-    def record(self, date: Callable[[], int]) -> Iterator[CommitRecord]:
+    def record(self, date: Callable[[], int]) -> Iterator[LoggedCommit]:
         """Each commit since the last one. Raises ``WalGap`` if commits went by unread, or one is too large."""
         for commit in self._tail.read():
             if len(commit.pages) * self._tail.page_size > MAX_COMMIT_BYTES:
@@ -30,7 +30,7 @@ class Recorder:
             pages = tuple(self._changes(commit))
             self._tail.step(commit)
             self.sequence += 1
-            yield CommitRecord(self.sequence, date(), commit.size, self.digests.total, pages)
+            yield LoggedCommit(self.sequence, date(), commit.size, self.digests.total, pages)
 
     def _changes(self, commit: WalCommit) -> Iterator[PageChange]:
         known = min(self.digests.size, commit.size)

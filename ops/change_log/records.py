@@ -28,7 +28,7 @@ class PageChange:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitRecord:
+class LoggedCommit:
     """``time`` in milliseconds since 1970; ``size`` and ``digest`` are the database's after the commit."""
 
     sequence: int
@@ -43,17 +43,17 @@ def subtract(one: bytes, other: bytes) -> bytes:
     return np.bitwise_xor(np.frombuffer(one, np.uint64), np.frombuffer(other, np.uint64)).tobytes()
 
 
-def encode(record: CommitRecord) -> bytes:
+def encode(record: LoggedCommit) -> bytes:
     """A record as bytes. Heads of pages stand together: they are alike from commit to commit."""
     head = _HEAD.pack(record.sequence, record.time, record.size, len(record.pages), record.digest)
     return b"".join([head, *(_PAGE.pack(each.number, each.kind) for each in record.pages), *_data_of(record)])
 
 
-def _data_of(record: CommitRecord) -> Iterator[bytes]:
+def _data_of(record: LoggedCommit) -> Iterator[bytes]:
     return (each.data for each in record.pages)
 
 
-def decode(read: Callable[[int], bytes], page_size: int) -> Iterator[CommitRecord]:
+def decode(read: Callable[[int], bytes], page_size: int) -> Iterator[LoggedCommit]:
     """The records that ``read`` gives, which must return as much as asked for, or nothing at the end. Raises
     ``InvalidArgument``."""
     while head := read(_HEAD.size):
@@ -64,7 +64,7 @@ def decode(read: Callable[[int], bytes], page_size: int) -> Iterator[CommitRecor
         if any(kind not in (WHOLE, DIFFERENCE) or not 1 <= number <= size for number, kind in heads):
             raise broken_log("holds a page that cannot be")
         pages = tuple(PageChange(number, kind, _exactly(read, page_size)) for number, kind in heads)
-        yield CommitRecord(sequence, time, size, digest, pages)
+        yield LoggedCommit(sequence, time, size, digest, pages)
 
 
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:

@@ -15,7 +15,7 @@ from ops.change_log.lines import line_key, read_lines, segment_key
 from ops.change_log.names import LineListing, SegmentName
 from ops.change_log.page_digests import PageDigests, digest_page
 from ops.change_log.points import LogPoint
-from ops.change_log.records import WHOLE, CommitRecord, subtract
+from ops.change_log.records import WHOLE, LoggedCommit, subtract
 from ops.change_log.segments import hash_of, read_head, read_records
 from ops.change_log.store import LogStore, plain
 from vaults.errors import NotFound
@@ -72,7 +72,7 @@ class _Pages:
         if self.digests.total.hex() != manifest.digest:
             raise broken_log(f"holds a base that is not the database it was made of: {manifest.name}")
 
-    def apply(self, record: CommitRecord) -> None:
+    def apply(self, record: LoggedCommit) -> None:
         known = self.digests.size
         self.digests.resize(record.size)
         if record.size != known:

@@ -19,7 +19,7 @@ from ops.change_log import records
 from ops.change_log.failures import broken_log
 from ops.change_log.names import SegmentName
 from ops.change_log.page_digests import PageDigests
-from ops.change_log.records import CommitRecord
+from ops.change_log.records import LoggedCommit
 from vaults.db.wal_frames import WalHeader, WalPosition
 
 if sys.version_info >= (3, 14):
@@ -115,15 +115,15 @@ class SegmentDraft:
     def __init__(self) -> None:
         self._packer = zstd.ZstdCompressor(level=LEVEL)
         self._packed: list[bytes] = []
-        self._first: CommitRecord | None = None
-        self._last: CommitRecord | None = None
+        self._first: LoggedCommit | None = None
+        self._last: LoggedCommit | None = None
         self.size = 0
 
     @property
     def is_empty(self) -> bool:
         return self._last is None
 
-    def add(self, record: CommitRecord) -> None:
+    def add(self, record: LoggedCommit) -> None:
         self._append(self._packer.compress(records.encode(record)))
         self._first, self._last = self._first or _without_pages(record), _without_pages(record)
 
@@ -162,8 +162,8 @@ class SegmentDraft:
         return Segment(head, MAGIC + head.model_dump_json().encode() + b"\n" + body)
 
 
-def _without_pages(record: CommitRecord) -> CommitRecord:
-    return CommitRecord(record.sequence, record.time, record.size, record.digest, ())
+def _without_pages(record: LoggedCommit) -> LoggedCommit:
+    return LoggedCommit(record.sequence, record.time, record.size, record.digest, ())
 
 
 def read_head(data: bytes) -> SegmentHead:
@@ -180,7 +180,7 @@ def read_head(data: bytes) -> SegmentHead:
     return head
 
 
-def read_records(data: bytes, unseal: Callable[[bytes], bytes]) -> Iterator[CommitRecord]:
+def read_records(data: bytes, unseal: Callable[[bytes], bytes]) -> Iterator[LoggedCommit]:
     """The commits of a segment, checked: none is given of one that is damaged anywhere. Raises ``InvalidArgument``."""
     head = read_head(data)
     body = data[data.index(b"\n", len(MAGIC)) + 1 :]
