@@ -44,7 +44,7 @@ class StoredEnd:
 
 def read_lines(store: LogStore, vault_id: str) -> list[LineListing]:
     """What a store holds of a log, oldest line first."""
-    return list_lines((each.key for each in store.list(log_key(vault_id))), vault_id)
+    return list_lines((each.key for each in store.list_objects(log_key(vault_id))), vault_id)
 
 
 def segment_key(vault_id: str, line: str, name: SegmentName) -> str:

@@ -25,7 +25,7 @@ class LogStore(Protocol):
     def get(self, key: str, /) -> bytes:
         """The object. Raises ``NotFound``."""
 
-    def list(self, prefix: str, /) -> Iterator[NamedObject]:
+    def list_objects(self, prefix: str, /) -> Iterator[NamedObject]:
         """The objects below a folder of keys, in no order."""
 
     def delete(self, keys: Iterable[str], /) -> None:

@@ -32,7 +32,7 @@ class MemoryStore:
             raise NotFound("no such object")
         return self.objects[key]
 
-    def list(self, prefix: str) -> Iterator[Named]:
+    def list_objects(self, prefix: str) -> Iterator[Named]:
         self._reach()
         return iter([Named(key) for key in self.objects if key.startswith(f"{prefix}/")])
 
