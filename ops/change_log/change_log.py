@@ -35,6 +35,9 @@ from vaults.settings import StorageSettings
 EVERY_S = 1.0
 """Seconds between two looks at what was committed."""
 
+GROUPS_AT_ONCE = 64
+"""Group commits after which the log looks before its time: under load SQLite's log would grow long within a second."""
+
 MAX_QUIET = 10
 """Looks in a row that find nothing by the file's time alone."""
 
@@ -90,6 +93,8 @@ class ChangeLog:
         self._shipper: Shipper | None = None
         self._line = ""
         self._is_told = False
+        self._unseen = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._base: Iterator[None] | None = None
         self._pruned = time.monotonic() - PRUNE_S
         self.wake = asyncio.Event()
@@ -102,8 +107,12 @@ class ChangeLog:
 
     def after_commit(self) -> None:
         self._is_told = True
-        if self._follower is not None:
-            self._follower.note_commit()
+        if (follower := self._follower) is not None:
+            follower.note_commit()
+            self._unseen += 1
+            if self._unseen >= GROUPS_AT_ONCE and self._loop is not None:
+                self._unseen = 0
+                self._loop.call_soon_threadsafe(self.wake.set)
 
     def before_checkpoint(self, raw: sqlite.Connection) -> None:
         if (follower := self._follower) is not None:
@@ -115,6 +124,7 @@ class ChangeLog:
     async def follow(self, db: Database) -> None:
         """Log every commit until cancelled; ``close`` then stores the rest."""
         self.is_wanted, self.figures.covered_at = True, time.monotonic()
+        self._loop = asyncio.get_running_loop()
         try:
             await self._follow(db)
         finally:
@@ -201,6 +211,7 @@ class ChangeLog:
     async def _keep_short(self, db: Database) -> None:
         _, follower = self._parts()
         if follower.wants_renewal and self._base is None:
+            await self._on_thread(follower.advance)
             with contextlib.suppress(Overloaded):  # another process writes: soon again
                 await run_to_completion(db.run_on_writer(follower.renew))
                 self.wake.set()  # what was recorded in there is in memory only

@@ -102,10 +102,10 @@ class Follower:
         """A commit was made here, now."""
         self._dates.append(time.time_ns() // 1_000_000)
 
-    def record(self) -> None:
-        """Record what was committed, up to a segment's worth. Raises ``WalGap``."""
+    def record(self) -> bool:
+        """Record what was committed, up to a segment's worth; whether that was all. Raises ``WalGap``."""
         with self._lock:
-            self._record(SEGMENT_BYTES)
+            return self._record(SEGMENT_BYTES)
 
     def _record(self, limit: int) -> bool:
         """Whether that was all."""
@@ -127,6 +127,12 @@ class Follower:
         """When the next commit was made, if it was made here: commits of other processes are dated when they are read,
         and then those made here up to a second late."""
         return self._dates.popleft() if self._dates else time.time_ns() // 1_000_000
+
+    def advance(self) -> None:
+        """Prepare for ``renew``, so that the writer does not wait long in it."""
+        with self._lock:
+            if not self.is_lost and self._record(SEGMENT_BYTES):
+                self._tail.advance()
 
     def renew(self, raw: sqlite.Connection) -> None:
         """Let SQLite's log start over, with everything recorded. On the writer's thread. Lets it go for good where more

@@ -69,13 +69,13 @@ class Shipper:
         return lines.begin_line(self._store, self._vault_id, found, after)
 
     def store_recorded(self, follower: Follower) -> None:
-        """Record what was committed and store it."""
-        began = time.monotonic()
-        follower.record()
-        while (segment := follower.next_segment()) is not None:
-            self._store_segment(segment)
-            follower.confirm(segment)
-            follower.record()
+        """Record what was committed so far, and store it."""
+        began, is_all = time.monotonic(), False
+        while not is_all:
+            is_all = follower.record()
+            while (segment := follower.next_segment()) is not None:
+                self._store_segment(segment)
+                follower.confirm(segment)
         self.figures.covered_at, self.figures.failure = began, None
 
     def _store_segment(self, segment: Segment) -> None:

@@ -56,6 +56,7 @@ class WalTail:
         self._wal = path.with_name(f"{path.name}-wal")
         self._file = OpenFile(path)
         self._held = open_raw(path, settings, writer=False)
+        self._next = open_raw(path, settings, writer=False)
         self._probe = open_raw(path, settings, writer=False)
         self.page_size = int(self._held.execute("PRAGMA page_size").fetchone()[0])
         self.position: WalPosition | None = None
@@ -71,7 +72,7 @@ class WalTail:
         """Keep the log from being started over; ``raw`` keeps others from committing meanwhile. The position is the
         start of the log until ``start_from`` was called."""
         with translate_sqlite_errors(), _write_lock(raw):
-            self._begin_snapshot()
+            self._begin_snapshot(self._held)
             frames, self._moved = self._look()
             with _open_wal(self._wal) as read:
                 header = parse_header(read(0, HEADER_BYTES)) if frames else None
@@ -184,6 +185,21 @@ class WalTail:
         """Frames in the log up to the position."""
         return self.position.frames if self.position is not None else 0
 
+    def advance(self) -> None:
+        """Move what was read into the file, as far as nobody else reads it, while others go on writing: then little is
+        left for ``renewing``. The next snapshot is begun before this one ends, so the log is held all the time."""
+        with translate_sqlite_errors():
+            could_restart = self._is_moved()
+            self._begin_snapshot(self._next)
+            self._held.execute("ROLLBACK")
+            self._held, self._next = self._next, self._held
+            self._may_restart = could_restart or self._is_moved()
+            self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _is_moved(self) -> bool:
+        frames, moved = self._look()
+        return frames == moved
+
     @contextlib.contextmanager
     def renewing(self, raw: sqlite.Connection) -> Iterator[None]:
         """Let the log be started over. In the block nobody commits: the caller reads all there is. Then what is in the
@@ -194,23 +210,22 @@ class WalTail:
             try:
                 self._held.execute("ROLLBACK")
                 self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                self._begin_snapshot()
-                frames, moved = self._look()
+                self._begin_snapshot(self._held)
+                self._may_restart = self._is_moved()
             except sqlite.Error as failure:
                 raise WalGap from failure
-            self._may_restart = frames == moved
             if self._may_restart:
                 self._pages.frames.clear()  # the file is the state, and stays it: the log may be cut off at once
 
     def close(self) -> None:
         """Hold the log no longer."""
-        for each in (self._held, self._probe):
+        for each in (self._held, self._next, self._probe):
             with contextlib.suppress(sqlite.Error):
                 each.close()
 
-    def _begin_snapshot(self) -> None:
-        self._held.execute("BEGIN")
-        self._held.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    def _begin_snapshot(self, raw: sqlite.Connection) -> None:
+        raw.execute("BEGIN")
+        raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
 
     def _look(self) -> tuple[int, int]:
         """Frames that are committed, and how many of them were moved into the file."""

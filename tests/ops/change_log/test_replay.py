@@ -22,7 +22,7 @@ from tests.ops.change_log.scripted_database import SETTINGS, ScriptedDatabase, a
 
 VAULT = "0197a000-0000-7000-8000-000000000001"
 VERBS = ("insert", "update", "delete", "rollback", "savepoint", "schema", "shrink", "vacuum", "checkpoint")
-OURS = ("renew", "base", "again", "purge")
+OURS = ("renew", "advance", "base", "again", "purge")
 
 
 class Logged:
@@ -62,6 +62,8 @@ class Logged:
     def step(self, verb: str, seed: int) -> None:
         if verb == "renew":
             self.follower.renew(self.database.writers[0])
+        elif verb == "advance":
+            self.follower.advance()
         elif verb == "purge":
             self.follower.renew(self.database.writers[0])
             self.database.writers[0].execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -94,7 +96,7 @@ class Logged:
 steps = st.lists(st.tuples(st.sampled_from(VERBS + OURS), st.integers(0, 10_000)), min_size=1, max_size=25)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(steps)
 @example([("insert", 4240), ("renew", 1), ("savepoint", 2290), ("purge", 1553), ("base", 1)])
 @example([("update", 2143), ("checkpoint", 9785), ("again", 2917), ("rollback", 2170), ("base", 1)])

@@ -96,6 +96,23 @@ def test_a_log_that_is_let_start_over_does(path: Path, raw: sqlite.Connection, t
     other.close()
 
 
+def test_what_was_read_is_moved_while_others_write_on(path: Path, raw: sqlite.Connection, tail: WalTail) -> None:
+    other = open_raw(path, SETTINGS, writer=True)
+    for _ in range(4):
+        put(raw, 3)
+        assert count(tail) == 3
+        put(other)  # after it was read, and before it is moved
+        tail.advance()
+        checkpoint(other, "TRUNCATE")
+        _, frames, moved = raw.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
+        assert frames >= moved >= 3
+        put(raw)
+        assert count(tail) == 2
+        with tail.renewing(raw):
+            assert count(tail) == 0
+    other.close()
+
+
 def test_an_emptied_log_is_empty(path: Path, raw: sqlite.Connection, tail: WalTail) -> None:
     put(raw)
     with tail.renewing(raw):
