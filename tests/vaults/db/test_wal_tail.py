@@ -135,7 +135,7 @@ def test_a_log_that_was_started_over_unread_is_a_gap(path: Path, raw: sqlite.Con
 
 def test_what_another_process_commits_is_read(path: Path, raw: sqlite.Connection, tail: WalTail) -> None:
     program = (
-        f"import sqlite3; c = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}, isolation_level=None, timeout=0.05)\n"
         "for n in range(7): c.execute('INSERT INTO t VALUES (1)')\n"
         "c.execute('PRAGMA wal_checkpoint(TRUNCATE)')"
     )
