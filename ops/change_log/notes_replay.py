@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ops.backup.database_copy import open_copy
 from ops.backup.member_paths import why_unusable
 from ops.change_log.failures import broken_log
-from vaults.db.connection import open_raw
-from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit.version_store import read_version
 from vaults.domain.notes.index.extraction import compute_digest
 from vaults.files.atomic import write_atomic
-from vaults.settings import StorageSettings
 
 NEW_NOTE_MODE = 0o644
 
@@ -36,16 +34,15 @@ class NotesReplayed:
 
 def read_pending(database: Path) -> set[int]:
     """The changes that were under way in a database: a backup of it may have the files as they were before."""
-    with translate_sqlite_errors(), closing(open_raw(database, StorageSettings(), writer=False)) as raw:
-        return {seq for (seq,) in Reader(raw).all("SELECT seq FROM note_changes WHERE state = 'pending'")}
+    with open_copy(database) as tx:
+        return {seq for (seq,) in tx.all("SELECT seq FROM note_changes WHERE state = 'pending'")}
 
 
 def rebuild_notes(database: Path, notes: Path, *, after: int, pending: Collection[int] = ()) -> NotesReplayed:
     """Bring ``notes``, the folder as a backup has it, to what tools had made of it when ``database`` was as it is.
     ``after`` is the last change the backup holds, but for those ``pending`` in it. Changes under way in ``database``
     are left to whoever opens it. Blocking. Raises ``InvalidArgument`` for a path that can be no note's."""
-    with translate_sqlite_errors(), closing(open_raw(database, StorageSettings(), writer=False)) as raw:
-        tx = Reader(raw)
+    with open_copy(database) as tx:
         wanted = dict(_last_versions(tx, after, pending))
         moved = dict(_read_moved(notes, wanted))
         written, removed, unknown = 0, 0, list[str]()

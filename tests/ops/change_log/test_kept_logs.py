@@ -1,21 +1,27 @@
 """Vaults of a server that keeps change logs: what tools did is restored, memories and notes, as of any commit.
 
-Covers ops.change_log.notes_replay.
+Covers ops.change_log.notes_replay, ops.change_log.past_source.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from ops.backup.folder_store import FolderStore
-from ops.change_log.notes_replay import read_pending, rebuild_notes
+from ops.backup.manifest import BackupManifest
+from ops.backup.source import everything
+from ops.change_log.notes_replay import read_pending
+from ops.change_log.past_source import PastSource
 from ops.change_log.points import find_point
 from ops.change_log.replay import materialise
 from tests.conftest import Opening, asker
 from tests.noted import folder
+from tests.ops.backup.staged import contents, staged
 from vaults.db.connection import open_raw
 from vaults.db.sql import Reader
 from vaults.errors import InvalidArgument, VaultUnavailable
@@ -27,6 +33,24 @@ def target(tmp_path: Path) -> Path:
     path = tmp_path / "target"
     path.mkdir()
     return path
+
+
+@dataclass
+class StagedSource:
+    """A staged backup, read as it lies."""
+
+    folder: Path
+    manifest: BackupManifest
+
+    def read_manifest(self) -> BackupManifest:
+        return self.manifest
+
+    def extract(self, into: Path, wanted: Callable[[str], bool] = everything) -> BackupManifest:
+        for each in self.manifest.members:
+            if wanted(each.path):
+                (into / each.path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.folder / each.path, into / each.path)
+        return self.manifest
 
 
 def reading(path: Path) -> Reader:
@@ -69,10 +93,18 @@ async def test_memories_and_notes_are_restored_from_the_log(opening: Opening, tm
     assert restored.value("PRAGMA integrity_check") == "ok"
     assert restored.all("SELECT id, content FROM memories ORDER BY seq") == said
     assert reading(tmp_path / "early.db").value("SELECT COUNT(*) FROM memories") == len(said) - 1
-    pending = read_pending(tmp_path / "early.db")
-    replayed = rebuild_notes(tmp_path / "restored.db", backup, after=position, pending=pending)
-    assert replayed.unknown == ()
-    assert notes_in(backup) == notes_in(root)
+    files = {f"notes/{path}": data for path, data in notes_in(backup).items()}
+    base = staged(tmp_path / "staged", {"vault.db": (tmp_path / "early.db").read_bytes(), **files})
+    manifest = base.manifest.model_copy(update={"vault_id": vault_id, "note_change": position})
+    assert read_pending(tmp_path / "early.db") == set()
+    source = PastSource(StagedSource(base.folder, manifest), store, point)
+    (tmp_path / "past").mkdir()
+    described = source.extract(tmp_path / "past")
+    assert contents(tmp_path / "past").keys() == {each.path for each in described.members}
+    assert described.counts["memories"] == len(said)
+    assert described.made_at == source.read_manifest().made_at == point.time
+    assert (tmp_path / "past" / "vault.db").read_bytes() == (tmp_path / "restored.db").read_bytes()
+    assert notes_in(tmp_path / "past" / "notes") == notes_in(root)
 
 
 async def test_settings_that_could_keep_no_log_are_refused_at_the_start(opening: Opening, target: Path) -> None:
