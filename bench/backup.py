@@ -55,7 +55,7 @@ def measure(run: Run) -> Iterator[Figure]:
     with run.folder("backup") as folder, baseline.process_pool() as pool, wire.driver() as driver:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main", "empty")})
         with run.report_progress(f"store {memories:,} memories"):
-            _fill(pool, ready.data, memories)
+            fill_vault(pool, ready.data, memories)
         empty = _back_up(ready.data, "empty")
         with run.report_progress("back it up, alone"):
             yield from _measure_alone(_back_up(ready.data, "main"), empty)
@@ -67,7 +67,7 @@ def measure(run: Run) -> Iterator[Figure]:
             yield from _measure_beside(driver, door, ready.data, stores)
 
 
-def _fill(pool: ProcessPoolExecutor, data: Path, memories: int) -> None:
+def fill_vault(pool: ProcessPoolExecutor, data: Path, memories: int) -> None:
     import numpy as np
 
     writer = TextWriter(seed=17)
