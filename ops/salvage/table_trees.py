@@ -6,8 +6,10 @@ are there, they must agree. A leaf reached one way only is taken; numbers that n
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
 
 from ops.salvage.database_image import DatabaseImage
 from ops.salvage.page_map import FIRST_OVERFLOW, OVERFLOW, PageMap
@@ -21,11 +23,13 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of a table. ``is_stale``: a newer state of it was in the log and is damaged."""
+    """A leaf of a table. ``is_sound``: it is whole and where it belongs, so that its rows need no further proof.
+    ``is_stale``: a newer state of it was in the log and is damaged."""
 
     number: int
-    page: TreePage
-    is_stale: bool = False
+    first: int
+    is_sound: bool
+    is_stale: bool
 
 
 @dataclass(slots=True)
@@ -38,7 +42,22 @@ class TableTree:
 
     def covers(self, number: int) -> bool:
         """Whether a row with this number would have been found."""
-        return self.is_whole or any(low < number <= high for low, high in self.covered)
+        if self.is_whole:
+            return True
+        at = bisect_left(self.covered, number, key=itemgetter(1))
+        return at < len(self.covered) and self.covered[at][0] < number
+
+    def settle(self) -> TableTree:
+        """Put leaves and spans in order."""
+        self.leaves.sort(key=attrgetter("first"))
+        merged: list[Span] = []
+        for low, high in sorted(self.covered):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+            else:
+                merged.append((low, high))
+        self.covered = merged
+        return self
 
 
 def walk_table(image: DatabaseImage, page_map: PageMap, root: int) -> TableTree:
@@ -59,9 +78,8 @@ def walk_table(image: DatabaseImage, page_map: PageMap, root: int) -> TableTree:
         elif page.is_interior:
             stack += _children(page_map, tree, number, page, span)
         else:
-            _take_leaf(image, tree, Leaf(number, page, number in image.log.stale), span, is_orphan=is_orphan)
-    tree.leaves.sort(key=lambda leaf: leaf.page.cells[0].rowid if leaf.page.cells else 0)
-    return tree
+            _take_leaf(tree, number, page, span, is_orphan=is_orphan, is_stale=number in image.log.stale)
+    return tree.settle()
 
 
 def _children(
@@ -85,19 +103,18 @@ def _children(
             yield child, span, True
 
 
-def _take_leaf(image: DatabaseImage, tree: TableTree, leaf: Leaf, span: Span, *, is_orphan: bool) -> None:
-    numbers = [cell.rowid for cell in leaf.page.cells]
-    inside = all(span[0] < number <= span[1] for number in numbers)
-    if not inside:
-        tree.is_whole = False
-        leaf = Leaf(leaf.number, TreePage(leaf.page.kind, leaf.page.cells, 0, sound=False), leaf.is_stale)
-    elif not leaf.page.sound or leaf.is_stale:
+def _take_leaf(
+    tree: TableTree, number: int, page: TreePage, span: Span, *, is_orphan: bool, is_stale: bool
+) -> None:
+    rows = [cell.rowid for cell in page.cells]
+    is_sound = page.sound and all(span[0] < row <= span[1] for row in rows)
+    tree.leaves.append(Leaf(number, rows[0] if rows else 0, is_sound, is_stale))
+    if not is_sound or is_stale:
         tree.is_whole = False
     elif is_orphan:
-        tree.covered += [(numbers[0] - 1, numbers[-1])] if numbers else []
+        tree.covered += [(rows[0] - 1, rows[-1])] if rows else []
     else:
         tree.covered.append(span)
-    tree.leaves.append(leaf)
 
 
 def read_payload(image: DatabaseImage, page_map: PageMap, leaf: int, cell: Cell) -> bytes | None:
@@ -116,36 +133,3 @@ def read_payload(image: DatabaseImage, page_map: PageMap, leaf: int, cell: Cell)
         left -= len(parts[-1])
         before, number, kind = number, int.from_bytes(data[:4]), OVERFLOW
     return b"".join(parts) if number == 0 else None
-
-
-def read_index(image: DatabaseImage, page_map: PageMap, root: int) -> tuple[set[int], bool]:
-    """The numbers of the rows an index names, and whether all of it could be read."""
-    from ops.salvage.record_format import BrokenRecord, decode_record
-
-    numbers: set[int] = set()
-    stack, seen, is_whole = [root], set(), True
-    while stack:
-        number = stack.pop()
-        page = image.tree(number) if number not in seen else None
-        seen.add(number)
-        if page is None or not page.kind.startswith("index") or not page.sound or number in image.log.stale:
-            is_whole = False
-            stack += page_map.children.get(number, ())
-            continue
-        if page.is_interior:
-            children = [*(cell.child for cell in page.cells), page.right]
-            stack += [child for child in children if page_map.is_child(child, number)]
-            missed = [child for child in page_map.children.get(number, ()) if child not in children]
-            stack += missed
-            is_whole = is_whole and not missed and all(page_map.is_child(child, number) for child in children)
-        for cell in page.cells:
-            payload = read_payload(image, page_map, number, cell)
-            try:
-                last = decode_record(payload)[-1] if payload is not None else None
-            except BrokenRecord:
-                last = None
-            if isinstance(last, int):
-                numbers.add(last)
-            else:
-                is_whole = False
-    return numbers, is_whole
