@@ -50,9 +50,7 @@ def read_schema(image: DatabaseImage, page_map: PageMap) -> FoundSchema:
     return found
 
 
-def read_records(
-    image: DatabaseImage, page_map: PageMap, tree: TableTree
-) -> Iterator[tuple[Leaf, int, Record]]:
+def read_records(image: DatabaseImage, page_map: PageMap, tree: TableTree) -> Iterator[tuple[Leaf, int, Record]]:
     """Each row of a table that reads as one: its leaf, its number and its values."""
     for leaf in tree.leaves:
         page = image.tree(leaf.number)
@@ -66,9 +64,7 @@ def read_records(
                 continue
 
 
-def guess_tables(
-    image: DatabaseImage, page_map: PageMap, found: FoundSchema, shapes: Mapping[str, TableShape]
-) -> None:
+def guess_tables(image: DatabaseImage, page_map: PageMap, found: FoundSchema, shapes: Mapping[str, TableShape]) -> None:
     """Find the tables that the schema does not name any more by the form of their rows. One that several tables might
     be stays unknown, and so does one without rows."""
     missing = [shape for name, shape in shapes.items() if name not in found.tables]

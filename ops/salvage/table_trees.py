@@ -103,9 +103,7 @@ def _children(
             yield child, span, True
 
 
-def _take_leaf(
-    tree: TableTree, number: int, page: TreePage, span: Span, *, is_orphan: bool, is_stale: bool
-) -> None:
+def _take_leaf(tree: TableTree, number: int, page: TreePage, span: Span, *, is_orphan: bool, is_stale: bool) -> None:
     rows = [cell.rowid for cell in page.cells]
     is_sound = page.sound and all(span[0] < row <= span[1] for row in rows)
     tree.leaves.append(Leaf(number, rows[0] if rows else 0, is_sound, is_stale))
