@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ops.salvage.found_rows import TableRemains
 from ops.salvage.rebuilt_database import insert_row
 from ops.salvage.salvage_report import SalvageReport
-from vaults.db.sql import Reader, Writer
+from vaults.db.sql import Reader, Row, Writer
 
 _DELETIONS = ("purge", "retention")
 _CONFLICTS_NAMED = 50
@@ -41,7 +41,7 @@ def fill_lost(tx: Writer, remains: dict[str, TableRemains], source: WholeSource,
                     _fill_one(tx, left, number, tuple(row), source, report)
 
 
-def _read_page(tx: Reader, table: str, after: int) -> list[tuple[int, ...]]:
+def _read_page(tx: Reader, table: str, after: int) -> list[Row]:
     return tx.all(
         f"SELECT rowid, * FROM {table} WHERE rowid > :after ORDER BY rowid LIMIT :page",
         {"after": after, "page": _PAGE},

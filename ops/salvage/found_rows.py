@@ -58,10 +58,10 @@ def find_remains(image: DatabaseImage, page_map: PageMap, schema: FoundSchema, s
     """Where the rows of a table are to be found."""
     root = schema.tables.get(shape.name)
     remains = TableRemains(shape, walk_table(image, page_map, root) if root else None)
-    for index in schema.indexes.get(shape.name, ()):
+    for index, names_all in schema.indexes.get(shape.name, {}).items():
         found = read_index(image, page_map, index)
         before = remains.named or NamedRows(is_whole=False)
-        remains.named = NamedRows(before.numbers | found.numbers, before.is_whole or found.is_whole)
+        remains.named = NamedRows(before.numbers | found.numbers, before.is_whole or (found.is_whole and names_all))
     return remains
 
 

@@ -12,7 +12,7 @@ from ops.salvage.database_image import DatabaseImage, open_image
 from ops.salvage.exchange import DamagedFiles
 from ops.salvage.found_rows import TableRemains, find_remains, read_rows
 from ops.salvage.leftovers import Leftovers
-from ops.salvage.lost_schema import STEPS_TABLE, FoundSchema, guess_tables, read_records, read_schema
+from ops.salvage.lost_schema import STEPS_TABLE, FoundSchema, complete_schema, read_records, read_schema
 from ops.salvage.page_map import PageMap, read_page_map
 from ops.salvage.salvage_report import SalvageReport, SourceReport
 from ops.salvage.table_shapes import read_shape
@@ -101,7 +101,7 @@ def insert_remains(
     image = remains.image
     if image is None:
         return {name: TableRemains(shape, None) for name, shape in shapes.items()}
-    guess_tables(image, remains.page_map, remains.schema, shapes)
+    complete_schema(image, remains.page_map, remains.schema, tx)
     tables = {name: find_remains(image, remains.page_map, remains.schema, shape) for name, shape in shapes.items()}
     for left in tables.values():
         rows = read_rows(image, remains.page_map, left)

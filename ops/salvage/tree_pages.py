@@ -7,6 +7,7 @@ Of one that is not, single cells may still be read; each row of it must prove it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from ops.salvage.record_format import BrokenRecord, read_varint
@@ -137,4 +138,4 @@ def _fills_page(data: bytes, begin: int, layout: _Layout) -> bool:
 def _is_ordered(kind: Kind, cells: list[Cell]) -> bool:
     if not kind.startswith("table"):
         return True
-    return all(one.rowid < other.rowid for one, other in zip(cells, cells[1:], strict=False))
+    return all(one.rowid < other.rowid for one, other in pairwise(cells))
