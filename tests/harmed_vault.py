@@ -52,7 +52,9 @@ async def _fill(data: Path) -> None:
         texts += [f"a long one, {at}: " + f"line {at} of many\n" * 700 for at in range(3)]
         await asyncio.gather(*(ask("remember", content=text, tags=["boat", f"n{len(text) % 7}"]) for text in texts))
         for at in range(3):
-            await ask("ingest", content=f"The lease of berth {at}.\n\n" + f"paragraph {at}. " * 500, title=f"lease {at}")
+            await ask(
+                "ingest", content=f"The lease of berth {at}.\n\n" + f"paragraph {at}. " * 500, title=f"lease {at}"
+            )
             await ask("note_write", path=f"berth{at}.md", content=f"# Berth {at}\n\n" + f"It is long {at}. " * 80)
             await ask("note_edit", path=f"berth{at}.md", content="\nmore of it\n")
             await ask("checkpoint", reason="half way", state={"step": at, "open": ["tickets"] * 40})

@@ -34,7 +34,9 @@ class FoundSchema:
 def read_schema(image: DatabaseImage, page_map: PageMap) -> FoundSchema:
     """What is left of the schema."""
     tree = walk_table(image, page_map, SCHEMA_ROOT)
-    return _collect((record for _, _, record in read_records(image, page_map, tree)), image.count, tree.is_whole)
+    return _collect(
+        (record for _, _, record in read_records(image, page_map, tree)), image.count, is_whole=tree.is_whole
+    )
 
 
 def read_sound_schema(tx: Reader) -> FoundSchema:
@@ -42,7 +44,7 @@ def read_sound_schema(tx: Reader) -> FoundSchema:
     return _collect(tx.all("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema"), MOST, is_whole=True)
 
 
-def _collect(rows: Iterable[Record], last_page: int, is_whole: bool) -> FoundSchema:
+def _collect(rows: Iterable[Record], last_page: int, *, is_whole: bool) -> FoundSchema:
     found = FoundSchema(is_whole=is_whole)
     for row in rows:
         if len(row) != 5:

@@ -35,17 +35,20 @@ class SourceReport:
 
 @dataclass(slots=True)
 class SalvageReport:
-    """``whole``: nothing was lost or is in doubt. ``kept_as``: the damaged database's new name; None on a dry run.
-    ``leftovers``: the file of doubtful rows."""
+    """``sound``: the database is not damaged, and was left as it is. ``whole``: nothing was lost or is in doubt.
+    ``vectors``: carried over; the others are made anew. ``kept_as``: the damaged database's new name; None on a dry
+    run. ``leftovers``: the file of doubtful rows."""
 
     vault: str
     at: str
     whole: bool = True
+    sound: bool = False
     dry_run: bool = False
     tables: list[TableReport] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     memories: int = 0
+    vectors: int = 0
     kept_as: str | None = None
     leftovers: str | None = None
 
@@ -59,6 +62,8 @@ class SalvageReport:
 
     def to_lines(self) -> list[str]:
         """For people."""
+        if self.sound:
+            return [f"{self.vault}: its database is sound; nothing was changed"]
         lines = [f"{self.vault}: {'whole' if self.whole else 'not all of it came back'}, {self.memories:,} memories"]
         lines += [
             f"  source {each.name}: {'used' if each.used else 'not used'}{_about(each.note)}" for each in self.sources

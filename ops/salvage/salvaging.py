@@ -17,17 +17,18 @@ from typing import TypeVar
 
 from uuid_utils import uuid7
 
-from ops.salvage import exchange, rebuilt_database
+from ops.salvage import exchange, known_vectors, rebuilt_database
 from ops.salvage.backup_rows import WholeSource, fill_lost
 from ops.salvage.found_rows import TableRemains
 from ops.salvage.harvesting import insert_remains, open_remains
 from ops.salvage.leftovers import Leftovers
+from ops.salvage.log_frames import read_log
 from ops.salvage.salvage_report import SalvageReport, SourceReport
 from ops.salvage.table_shapes import read_shape
 from ops.salvage.whole_sources import open_source
 from vaults import clock
 from vaults.context import run_in
-from vaults.db.connection import Database
+from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.failures import damaged_error, translate_sqlite_errors
 from vaults.db.migration import load_migrations, migrate
@@ -48,13 +49,14 @@ GATE_WAIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SalvageSubject:
-    """The vault to salvage, and what it takes. ``passage_tokens``: how long passages are cut."""
+    """The vault to salvage, and what it takes. ``passage_tokens``: how long passages are cut;
+    ``thread``: of its own, for what blocks."""
 
     entry: VaultEntry
     folder: Path
     storage: StorageSettings
     passage_tokens: int
-    pool: Executor
+    thread: Executor
 
 
 async def salvage(subject: SalvageSubject, backups: Sequence[Path] = (), *, dry_run: bool = False) -> SalvageReport:
@@ -65,13 +67,29 @@ async def salvage(subject: SalvageSubject, backups: Sequence[Path] = (), *, dry_
     async with AsyncExitStack() as held:
         await held.enter_async_context(hold_exclusively(subject.folder, GATE_WAIT_S))
         exchange.sweep(subject.folder)
+        if await run_in(subject.thread, _is_sound, subject):
+            report.sound = True
+            return report
         scratch = subject.folder / f"{exchange.SCRATCH_PREFIX}{uuid7()}"
         make_private_folder(scratch)
         held.callback(shutil.rmtree, scratch, ignore_errors=True)
         await _build(subject, scratch, backups, report)
         if not dry_run:
-            await run_in(subject.pool, _take_place, subject, scratch, report)
+            await run_in(subject.thread, _take_place, subject, scratch, report)
     return report
+
+
+def _is_sound(subject: SalvageSubject) -> bool:
+    """Whether there is nothing to salvage. The log is looked at first: SQLite drops what it cannot read of it."""
+    files = exchange.find_damaged(subject.folder / DATABASE_FILE)
+    if not files.exists or (files.log.exists() and read_log(files.log.read_bytes()).damaged):
+        return False
+    try:
+        with translate_sqlite_errors(), closing(open_raw(files.database, subject.storage, writer=False)) as raw:
+            has_tables = raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+            return has_tables and bool(raw.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
+    except VaultQuarantined:
+        return False
 
 
 def _take_place(subject: SalvageSubject, scratch: Path, report: SalvageReport) -> None:
@@ -89,7 +107,7 @@ def _take_place(subject: SalvageSubject, scratch: Path, report: SalvageReport) -
 async def _build(subject: SalvageSubject, scratch: Path, backups: Sequence[Path], report: SalvageReport) -> None:
     files = exchange.find_damaged(subject.folder / DATABASE_FILE)
     with ExitStack() as held:
-        remains = await run_in(subject.pool, open_remains, held, files, scratch, report)
+        remains = await run_in(subject.thread, open_remains, held, files, scratch, report)
         leftovers = held.enter_context(Leftovers(scratch / "leftovers.jsonl"))
         chain = load_migrations("vault")
         db = Database(scratch / DATABASE_FILE, subject.storage)
@@ -111,6 +129,7 @@ async def _build(subject: SalvageSubject, scratch: Path, backups: Sequence[Path]
                 rebuilt_database.restore_counters(tx, remains.counters, tables)
                 rebuilt_database.stamp(tx, subject.entry.vault_id, remains.image, has_notes=has_notes)
                 rebuilt_database.make_searchable(tx, subject.passage_tokens)
+                report.vectors = known_vectors.carry_over(tx, remains)
                 _count_lost(tx, tables, report)
 
             await db.run_on_writer(lambda raw: _in_one_go(raw, finish))

@@ -27,8 +27,8 @@ async def open_source(path: Path, scratch: Path, subject: SalvageSubject) -> Pat
         raise InvalidArgument("--from", f"names no file: {path}")
     make_private_folder(scratch)
     target = scratch / DATABASE_FILE
-    await run_in(subject.pool, _unpack, path, target)
-    await run_in(subject.pool, _check, target, subject)
+    await run_in(subject.thread, _unpack, path, target)
+    await run_in(subject.thread, _check, target, subject)
     db = Database(target, subject.storage)
     try:
         recorded = await db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))

@@ -34,6 +34,7 @@ MODULES = {
     "reindex": "maintenance",
     "evict": "evictions",
     "doctor": "doctor",
+    "salvage": "salvage",
     "model": "models",
     "config": "configuration",
     "version": "version",
