@@ -108,11 +108,19 @@ def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:
     from ops.doctor.repairs import repair
-    from vaults.errors import StrongroomError
+    from server.cli.salvage import salvage_vault
+    from vaults.errors import StrongroomError, VaultQuarantined
 
     try:
         async with services.pool.lease(entry) as vault:
             return [f"{entry.name}: {line}" for line in await repair(vault)]
+    except VaultQuarantined as failure:
+        if failure.details.get("reason") != "damaged":
+            return []  # its check says why
+        try:
+            return (await salvage_vault(services, entry, [])).to_lines()
+        except StrongroomError as refusal:
+            return [f"{entry.name}: not salvaged: {refusal.message}"]
     except StrongroomError:
         return []  # it does not open: its check says why
 
