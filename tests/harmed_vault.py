@@ -17,6 +17,7 @@ from ops.salvage.found_rows import TableRemains
 from ops.salvage.harvesting import insert_remains, survey
 from ops.salvage.leftovers import Leftovers
 from ops.salvage.salvage_report import SalvageReport
+from ops.salvage.table_trees import walk_table
 from server import vault_admin
 from server.call import Caller
 from server.services import open_services
@@ -26,7 +27,7 @@ from tests.blanks import lay_out
 from tests.conftest import asker
 from tests.fakes import HashEmbedder
 from vaults.db.engine import sqlite
-from vaults.db.sql import Reader, Writer
+from vaults.db.sql import Writer
 from vaults.db.table_tags import read_table_tags
 
 PAGE = 4096
@@ -48,7 +49,7 @@ async def _fill(data: Path) -> None:
         await vault_admin.create(services, NAME)
         ask = asker(services, Caller(owner("cli"), NAME, Role.ADMIN, "cli"))
         chance = random.Random(5)
-        texts = [f"memory {at} of the harbour " + f"word{at} " * chance.randrange(3, 30) for at in range(100)]
+        texts = [f"memory {at} of the harbour " + f"word{at} " * chance.randrange(3, 30) for at in range(60)]
         texts += [f"a long one, {at}: " + f"line {at} of many\n" * 700 for at in range(3)]
         await asyncio.gather(*(ask("remember", content=text, tags=["boat", f"n{len(text) % 7}"]) for text in texts))
         for at in range(3):
@@ -61,7 +62,7 @@ async def _fill(data: Path) -> None:
             await ask("corrections", action="record", wrong=f"We use MySQL {at}", right="We use SQLite")
         # Pages are given back and taken again, as in every vault that has been used for a while.
         found = (await ask("memory_list", limit=100)).content["memories"]
-        await ask("memory_forget", ids=[each["id"] for each in found[10:20]])
+        await ask("memory_forget", ids=[each["id"] for each in found[5:10]])
 
 
 def read_rows(path: Path) -> Rows:
@@ -92,6 +93,7 @@ class Bench:
     def __init__(self, whole: Path, scratch: Path, blank: bytes) -> None:
         self.truth = read_rows(whole)
         self.data = whole.read_bytes()
+        self._whole = whole
         self._scratch = scratch
         scratch.mkdir(exist_ok=True)
         (scratch / "blank.db").write_bytes(blank)
@@ -123,6 +125,15 @@ class Bench:
             if self.truth[table].get(number) != row
         ]
         return Harvest(found, wrong, tables, report)
+
+    def leaf_with(self, table: str, text: bytes) -> int:
+        """Where the page of a table begins that holds this text."""
+        found = [at for at in range(0, len(self.data), PAGE) if text in self.data[at : at + PAGE]]
+        with open_image(self._whole) as image:
+            remains = survey(image)
+            tree = walk_table(image, remains.page_map, remains.schema.tables[table])
+        ours = {(leaf.number - 1) * PAGE for leaf in tree.leaves}
+        return next(at for at in found if at in ours)
 
 
 def noise_on(pages: int, seed: int) -> Harm:
@@ -174,7 +185,3 @@ def harms(seed: int) -> Iterator[tuple[str, Harm]]:
     yield "noise", noise
     yield "elsewhere", elsewhere
     yield "cut", cut
-
-
-def rows_of(tx: Reader, table: str) -> list[tuple[Any, ...]]:
-    return tx.all(f"SELECT rowid, * FROM {table}")

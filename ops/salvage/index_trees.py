@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ops.salvage.database_image import DatabaseImage
 from ops.salvage.page_map import PageMap
-from ops.salvage.record_format import BrokenRecord, decode_record
+from ops.salvage.record_format import BrokenRecord, decode_last
 from ops.salvage.table_trees import read_payload
 from ops.salvage.tree_pages import TreePage
 
@@ -46,8 +46,8 @@ def _read_entries(image: DatabaseImage, page_map: PageMap, number: int, page: Tr
     for cell in page.cells:
         payload = read_payload(image, page_map, number, cell)
         try:
-            last = decode_record(payload)[-1] if payload is not None else None
-        except (BrokenRecord, IndexError):
+            last = decode_last(payload) if payload is not None else None
+        except BrokenRecord:
             last = None
         if isinstance(last, int):
             found.numbers.add(last)

@@ -40,21 +40,42 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 def decode_record(payload: bytes) -> Record:
     """The values of a record. Raises ``BrokenRecord`` unless header and values fill it to the last byte."""
+    at, kinds = _read_header(payload)
+    values: list[Value] = []
+    for kind, size in kinds:
+        values.append(_decode_value(kind, payload[at : at + size]))
+        at += size
+    return tuple(values)
+
+
+def decode_last(payload: bytes) -> Value:
+    """The last value of a record, which has one. Raises ``BrokenRecord``."""
+    _, kinds = _read_header(payload)
+    if not kinds:
+        raise BrokenRecord("it holds nothing")
+    kind, size = kinds[-1]
+    return _decode_value(kind, payload[len(payload) - size :])
+
+
+def _read_header(payload: bytes) -> tuple[int, list[tuple[int, int]]]:
+    """Where the values begin, and the kind and length of each."""
     size, at = read_varint(payload, 0)
     if not at <= size <= len(payload):
         raise BrokenRecord("the header is longer than the record")
-    kinds: list[int] = []
+    kinds: list[tuple[int, int]] = []
+    filled = size
     while at < size:
-        kind, at = read_varint(payload, at)
-        kinds.append(kind)
-    if at != size or size + sum(_size_of(kind) for kind in kinds) != len(payload):
+        kind = payload[at]
+        if kind < 0x80:
+            at += 1
+        else:
+            kind, at = read_varint(payload, at)
+        length = _size_of(kind)
+        filled += length
+        kinds.append((kind, length))
+    if at != size or filled != len(payload):
         raise BrokenRecord("header and values do not fill the record")
-    values: list[Value] = []
-    for kind in kinds:
-        end = at + _size_of(kind)
-        values.append(_decode_value(kind, payload[at:end]))
-        at = end
-    return tuple(values)
+    return size, kinds
 
 
 def _size_of(kind: int) -> int:

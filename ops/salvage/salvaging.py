@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from uuid_utils import uuid7
 
@@ -28,13 +29,13 @@ from ops.salvage.table_shapes import read_shape
 from ops.salvage.whole_sources import open_source
 from vaults import clock
 from vaults.context import run_in
-from vaults.db.connection import Database, open_raw
+from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.failures import damaged_error, translate_sqlite_errors
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Writer
 from vaults.db.table_tags import read_table_tags
-from vaults.errors import VaultQuarantined
+from vaults.errors import VaultQuarantined, VaultUnavailable
 from vaults.files.permissions import make_private_folder
 from vaults.registry import VaultEntry
 from vaults.settings import StorageSettings
@@ -85,10 +86,12 @@ def _is_sound(subject: SalvageSubject) -> bool:
     if not files.exists or (files.log.exists() and read_log(files.log.read_bytes()).damaged):
         return False
     try:
-        with translate_sqlite_errors(), closing(open_raw(files.database, subject.storage, writer=False)) as raw:
+        # Read-only, so that closing it moves nothing of the log into a file that may be damaged.
+        target = f"file:{quote(str(files.database))}?mode=ro"
+        with translate_sqlite_errors(), closing(sqlite.connect(target, uri=True)) as raw:
             has_tables = raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
             return has_tables and bool(raw.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
-    except VaultQuarantined:
+    except (VaultQuarantined, VaultUnavailable):
         return False
 
 
