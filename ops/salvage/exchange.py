@@ -39,7 +39,7 @@ def find_damaged(path: Path) -> DamagedFiles:
     """The damaged database of a vault. If an earlier run was killed after it took the log away, the log is by its
     second name."""
     log = path.with_name(path.name + _LOG)
-    if path.exists() and not log.exists():
+    if path.exists() and not (log.exists() and log.stat().st_size):  # whoever looks at a database leaves an empty log
         for kept in _kept(path):
             if kept.exists() and kept.samefile(path):
                 return DamagedFiles(path, kept.with_name(kept.name + _LOG))

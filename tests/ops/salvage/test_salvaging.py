@@ -9,7 +9,6 @@ ops.salvage.salvage_report.
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
