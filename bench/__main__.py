@@ -38,9 +38,10 @@ PARTS = {
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
     "salvage": "what comes back of a damaged vault of 100,000 memories",
+    "verifies": "verify of a gigabyte beside calls",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"collections", "evictions", "salvage", "scale"}
+ON_REQUEST = {"collections", "evictions", "salvage", "verifies", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1
