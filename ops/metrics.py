@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from ops.refusals import REASONS, RefusalReason
 from vaults.errors import StrongroomError
+from vaults.index.snapshot import InvalidReason
 from vaults.storage_limits import KINDS as EVICTABLE
 
 OTHER = "other"
@@ -86,6 +87,17 @@ LIMIT = GaugeSpec("strongroom_vault_limit_bytes", "Bytes that the limits of open
 FILLED = GaugeSpec(
     "strongroom_vault_filled_ratio", "Share of its limit that the fullest open vault takes", mode="livemax"
 )
+PROBLEMS = GaugeSpec(
+    "strongroom_integrity_problems", "Content in open vaults that does not match its hash", mode="livemax"
+)
+LOOKED = GaugeSpec(
+    "strongroom_integrity_age_seconds",
+    "Since the last whole look at the content of the open vault where that is longest ago",
+    mode="livemax",
+)
+SNAPSHOTS = CounterSpec(
+    "strongroom_index_snapshots_refused_total", "Saved vector indexes that were built anew", ("reason",)
+)
 EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limit", ("kind",))
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
 LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
@@ -113,6 +125,9 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     SIZE,
     LIMIT,
     FILLED,
+    PROBLEMS,
+    LOOKED,
+    SNAPSHOTS,
     EVICTED,
     LOST,
     LAG,
@@ -167,6 +182,9 @@ class Metrics:
         self._sessions, self._claims = SESSIONS.register(registry), CLAIMS.register(registry)
         self._memories, self._size = MEMORIES.register(registry), SIZE.register(registry)
         self._limit, self._filled = LIMIT.register(registry), FILLED.register(registry)
+        self._problems, self._looked = PROBLEMS.register(registry), LOOKED.register(registry)
+        refused_files = SNAPSHOTS.register(registry)
+        self._snapshots = {reason: refused_files.labels(reason) for reason in get_args(InvalidReason)}
         evicted = EVICTED.register(registry)
         self._evicted = {kind: evicted.labels(kind) for kind in EVICTABLE}
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
@@ -237,6 +255,14 @@ class Metrics:
     def on_filled(self, limits: int, share: float) -> None:
         self._limit.set(limits)
         self._filled.set(share)
+
+    def on_integrity(self, problems: int, age_s: float) -> None:
+        self._problems.set(problems)
+        self._looked.set(age_s)
+
+    def on_snapshot_refused(self, reason: str) -> None:
+        if reason in self._snapshots:
+            self._snapshots[reason].inc()
 
     def on_evicted(self, kind: str, count: int) -> None:
         if kind in self._evicted:

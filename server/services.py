@@ -32,7 +32,7 @@ from vaults.domain.collections import follow_loop, removal
 from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
-from vaults.domain.maintenance import eviction, reindexing, retention
+from vaults.domain.maintenance import eviction, integrity_round, reindexing, retention
 from vaults.domain.memories import lifecycle
 from vaults.domain.notes.commit import git_commits, recovery
 from vaults.domain.notes.sync import sync_loop
@@ -74,9 +74,10 @@ BACKGROUND_JOBS = (
     removal.REMOVE,
     lifecycle.ERASE,
     page_intake.REREAD,
+    integrity_round.LOOK,
 )
-_OF_SERVERS = (entity_vector_job.BACKFILL_ENTITY_VECTORS, page_intake.REREAD)
-"""Jobs a process leaves to others that ends with its command: they need the model, or the network."""
+_OF_SERVERS = (entity_vector_job.BACKFILL_ENTITY_VECTORS, page_intake.REREAD, integrity_round.LOOK)
+"""Jobs a process leaves to others that ends with its command: they need the model, the network, or a long time."""
 SEARCH_THREADS = 4
 """Concurrent FAISS and tokenizer calls: they release the interpreter lock, and two keep two cores busy."""
 

@@ -17,6 +17,8 @@ from vaults.db.failures import damaged_error
 from vaults.disk_reserve import DiskReserve
 from vaults.domain.continuity import live_status
 from vaults.domain.continuity.live_status import VaultFigures
+from vaults.domain.maintenance import integrity_round
+from vaults.domain.maintenance.integrity_round import IntegrityFigures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
@@ -51,6 +53,9 @@ INSPECT_PAUSE_S = 0.05
 INSPECT_AGAIN_S = 3600.0
 """Seconds after which an open vault is inspected again."""
 
+INSPECT_ALL_S = 7 * 86_400.0
+"""Seconds after which every vault is inspected again, also those nobody asks for."""
+
 GATE_LOOK_S = 0.5
 """Seconds between two looks at whether somebody wants the folder of an open vault."""
 
@@ -73,6 +78,7 @@ class _Slot:
     inspected: float | None = None
     figures: VaultFigures = field(default_factory=VaultFigures)
     """As last counted: a resting vault is not woken for it."""
+    integrity: IntegrityFigures = field(default_factory=IntegrityFigures)
 
 
 class VaultPool:
@@ -284,13 +290,16 @@ class VaultPool:
 
     async def _run_inspections(self) -> None:
         await asyncio.sleep(INSPECT_S)
-        await self._inspect_closed()
+        looked: float | None = None
         while not self._closed:
+            if looked is None or time.monotonic() > looked + INSPECT_ALL_S:
+                looked = time.monotonic()
+                await self._inspect_closed()
             await self.inspect()
             await asyncio.sleep(INSPECT_S)
 
     async def _inspect_closed(self) -> None:
-        """After a start: inspect every vault, also those nobody asks for, slowly."""
+        """After a start and each week: inspect every vault, also those nobody asks for, slowly."""
         for entry in self._vaults_in():
             await self.inspect()
             if entry.name in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
@@ -353,6 +362,7 @@ class VaultPool:
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
+                    slot.integrity = await slot.opening.result().db.read(integrity_round.read_figures)
         self._shared.observer.on_missing_vectors(pending)
 
     def _tell_figures(self) -> None:
@@ -361,6 +371,9 @@ class VaultPool:
         observer.on_activity(figures.sessions, figures.claims)
         observer.on_stored(figures.memories, figures.size)
         observer.on_filled(figures.limit, figures.filled)
+        looked = [slot.integrity for slot in self._slots.values()]
+        problems = sum(each.problems for each in looked)
+        observer.on_integrity(problems, max((each.age_s for each in looked), default=0.0))
         observer.on_health(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:

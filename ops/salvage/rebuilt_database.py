@@ -26,8 +26,8 @@ MARGIN = 1_000_000
 """Added to a counter of numbers that is lost: none that was given before is given again."""
 
 _PAGE = 500
-_STALE_MARKS = ("reindex", "recut", "links", "scored")
-"""Keys of ``vault_info`` that speak of what is derived, which is made anew."""
+_STALE_MARKS = ("reindex", "recut", "links", "scored", "integrity")
+"""Keys of ``vault_info`` that speak of what is derived, which is made anew, or of the state of what was damaged."""
 
 
 def insert_found(

@@ -50,7 +50,7 @@ class Database:
     def __init__(self, path: Path, settings: StorageSettings, observer: Observer | None = None) -> None:
         self.path = path
         self._settings = settings
-        self._observer = observer or NullObserver()
+        self.observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
         self._free_readers: list[aiosqlite.Connection] = []
         self._frozen: dict[aiosqlite.Connection, database_files.DatabaseFiles] = {}
@@ -168,7 +168,7 @@ class Database:
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
                 outcomes = [self._explain_failure(failure)] * len(group)
                 await self._discard_writer()
-            self._observer.on_commit(len(group), time.perf_counter() - started)
+            self.observer.on_commit(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
                 _resolve(pending.done, outcome)
 

@@ -124,7 +124,7 @@ _NOTICES = {
     "versions_unnamed": "nothing; they are forgotten in time",
 }
 _TODO = {
-    "database_damaged": "restore a backup",
+    "database_damaged": "run: strongroom salvage --vault {vault}",
     "versions_damaged": "restore a backup",
     "notes_unavailable": "bring the folder back",
     "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
