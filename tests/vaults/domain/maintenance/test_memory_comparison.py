@@ -7,11 +7,11 @@ import pytest
 from tests.conftest import Opening, asker
 from vaults.domain.maintenance import memory_comparison
 from vaults.domain.maintenance.verification import verify
+from vaults.index import passages
 
 CHANGES = {
     "source_changed": "UPDATE memories SET content_hash = 'other' WHERE seq = 7",
     "tags_differ": "INSERT INTO item_tags VALUES ('memory', 8, 'stray')",
-    "passages_missing": "DELETE FROM passages WHERE kind = 'memory' AND item = 9",
     "passages_stale": "UPDATE passages SET source_hash = 'other' WHERE kind = 'memory' AND item = 10",
     "passages_differ": "UPDATE passages SET workspace = 'other' WHERE kind = 'memory' AND item = 11",
 }
@@ -30,6 +30,7 @@ async def test_each_disagreement_is_counted(opening: Opening, monkeypatch: pytes
             assert (await verify(vault, lambda *progress: told.append(progress))).agrees
             for sql in CHANGES.values():
                 await vault.db.write(lambda tx, sql=sql: tx.run(sql))  # type: ignore[misc]
+            await vault.db.write(lambda tx: passages.remove_items(tx, "memory", [9]))
             report = await verify(vault)
         found = {each.code: each.count for each in report.findings}
         assert {code: found.get(code) for code in ("tags_differ", "passages_missing", "passages_differ")} == {
@@ -38,5 +39,5 @@ async def test_each_disagreement_is_counted(opening: Opening, monkeypatch: pytes
             "passages_differ": 1,
         }
         assert found["source_changed"] == 1
-        assert found["passages_stale"] == 2, "of the one whose hash is another, too"
+        assert found["passages_stale"] == 2, "that of the memory whose hash is another, too"
         assert told[-1][1] in (0, 30)
