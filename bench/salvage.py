@@ -33,7 +33,7 @@ from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.migration import migrate
 from vaults.db.sql import Writer
-from vaults.db.table_tags import read_table_tags
+from vaults.db.table_tags import canonical_tables
 from vaults.domain.memories import storage
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.registry import VaultEntry
@@ -158,7 +158,7 @@ def _read_truth(path: Path, folder: Path) -> Truth:
     copy = folder / "truth"
     shutil.copytree(path.parent, copy)
     with closing(sqlite.connect(copy / path.name)) as raw:
-        truth = {table: _rows(raw, table) for table in read_table_tags("vault").canonical}
+        truth = {table: _rows(raw, table) for table in canonical_tables("vault")}
     shutil.rmtree(copy)
     return truth
 

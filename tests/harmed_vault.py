@@ -28,7 +28,7 @@ from tests.conftest import asker
 from tests.fakes import HashEmbedder
 from vaults.db.engine import sqlite
 from vaults.db.sql import Writer
-from vaults.db.table_tags import read_table_tags
+from vaults.db.table_tags import canonical_tables
 
 PAGE = 4096
 NAME = "harbour"
@@ -70,7 +70,7 @@ def read_rows(path: Path) -> Rows:
     with closing(sqlite.connect(f"file:{path}?mode=ro", uri=True)) as raw:
         return {
             table: {row[0]: row[1:] for row in raw.execute(f"SELECT rowid, * FROM {table}")}
-            for table in read_table_tags("vault").canonical
+            for table in canonical_tables("vault")
         }
 
 

@@ -19,7 +19,7 @@ from ops.salvage.table_shapes import read_shape
 from ops.salvage.table_trees import walk_table
 from vaults.db.migration import load_migrations
 from vaults.db.sql import Writer
-from vaults.db.table_tags import read_table_tags
+from vaults.db.table_tags import canonical_tables
 from vaults.errors import VaultQuarantined
 
 _SEQUENCES = "sqlite_sequence"
@@ -95,7 +95,7 @@ def insert_remains(
     tx: Writer, remains: DatabaseRemains, report: SalvageReport, leftovers: Leftovers
 ) -> dict[str, TableRemains]:
     """Fill a new database of the same schema with what is believed; returns what is known of each table."""
-    shapes = {name: read_shape(tx, name) for name in read_table_tags("vault", remains.steps).canonical}
+    shapes = {name: read_shape(tx, name) for name in canonical_tables("vault", remains.steps)}
     for name in shapes:
         tx.run(f"DELETE FROM {name}")  # what migrations put there
     image = remains.image

@@ -34,7 +34,7 @@ from vaults.db.engine import sqlite
 from vaults.db.failures import damaged_error, translate_sqlite_errors
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Writer
-from vaults.db.table_tags import read_table_tags
+from vaults.db.table_tags import canonical_tables
 from vaults.errors import VaultQuarantined, VaultUnavailable
 from vaults.files.permissions import make_private_folder
 from vaults.registry import VaultEntry
@@ -173,7 +173,7 @@ def _renew_shapes(tx: Reader, tables: dict[str, TableRemains]) -> dict[str, Tabl
             read_shape(tx, name),
             *((left.tree, left.named, left.doubted) if (left := tables.get(name)) is not None else (None,)),
         )
-        for name in read_table_tags("vault").canonical
+        for name in canonical_tables("vault")
     }
 
 

@@ -33,6 +33,7 @@ MODULES = {
     "verify": "maintenance",
     "reindex": "maintenance",
     "evict": "evictions",
+    "backup": "backups",
     "doctor": "doctor",
     "salvage": "salvage",
     "model": "models",

@@ -1,4 +1,4 @@
-"""Which tables cannot be made again, and which can: the tags above each ``CREATE TABLE`` of the migrations.
+"""Which tables are truth and which are derived, read off the tags in the migrations.
 
 The lists are never written down a second time. Whoever saves, salvages or compares what a database holds asks here.
 """
@@ -6,40 +6,39 @@ The lists are never written down a second time. Whoever saves, salvages or compa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from vaults.db.migration import load_migrations
 
 _STATEMENT = re.compile(
-    r"^-- (?P<tag>canonical|derived from)[^\n]*\nCREATE (?:VIRTUAL )?TABLE (?P<made>\w+)"
+    r"^-- (?P<tag>canonical|derived)\b[^\n]*\nCREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(?P<made>\w+)"
     r"|^DROP TABLE (?:IF EXISTS )?(?P<dropped>\w+)"
     r"|^ALTER TABLE (?P<old>\w+) RENAME TO (?P<new>\w+)",
     re.MULTILINE,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TableTags:
-    """The tables of a schema, in the order they were made."""
-
-    canonical: tuple[str, ...]
-    """Lose a row of these, and something is gone."""
-    derived: tuple[str, ...]
-    """Drop these, and they are built again."""
+@cache
+def canonical_tables(folder: str, steps: int | None = None) -> tuple[str, ...]:
+    """The tables of ``folder`` (``vault`` or ``control``) that nothing can bring back, sorted. ``steps``: as the first
+    so many migrations leave them; default: all."""
+    return _tagged(folder, "canonical", steps)
 
 
 @cache
-def read_table_tags(folder: str, steps: int | None = None) -> TableTags:
-    """The tables that the first ``steps`` migrations of ``folder`` (``vault`` or ``control``) leave; default: all."""
-    kinds: dict[str, str] = {}
+def derived_tables(folder: str, steps: int | None = None) -> tuple[str, ...]:
+    """The tables that can be built again, sorted."""
+    return _tagged(folder, "derived", steps)
+
+
+def _tagged(folder: str, tag: str, steps: int | None) -> tuple[str, ...]:
+    latest: dict[str, str] = {}
     for step in load_migrations(folder)[:steps]:
         for found in _STATEMENT.finditer(step.sql):
             if found["made"]:
-                kinds[found["made"]] = found["tag"]
+                latest[found["made"]] = found["tag"]
             elif found["dropped"]:
-                kinds.pop(found["dropped"], None)
+                latest.pop(found["dropped"], None)
             else:
-                kinds[found["new"]] = kinds.pop(found["old"])
-    canonical = tuple(name for name, tag in kinds.items() if tag == "canonical")
-    return TableTags(canonical, tuple(name for name in kinds if name not in canonical))
+                latest[found["new"]] = latest.pop(found["old"])
+    return tuple(sorted(table for table, given in latest.items() if given == tag))
