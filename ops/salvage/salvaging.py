@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from uuid_utils import uuid7
 
+from ops.backup.archive_reader import NO_KEYS, Opener
 from ops.salvage import exchange, known_vectors, rebuilt_database
 from ops.salvage.backup_rows import WholeSource, fill_lost
 from ops.salvage.found_rows import TableRemains
@@ -35,7 +36,7 @@ from vaults.db.failures import damaged_error, translate_sqlite_errors
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Writer
 from vaults.db.table_tags import canonical_tables
-from vaults.errors import VaultQuarantined, VaultUnavailable
+from vaults.errors import StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.files.permissions import make_private_folder
 from vaults.registry import VaultEntry
 from vaults.settings import StorageSettings
@@ -51,17 +52,22 @@ GATE_WAIT_S = 10.0
 @dataclass(frozen=True, slots=True)
 class SalvageSubject:
     """The vault to salvage, and what it takes. ``passage_tokens``: how long passages are cut;
-    ``thread``: of its own, for what blocks."""
+    ``thread``: of its own, for what blocks;
+    ``opener``: of encrypted archives."""
 
     entry: VaultEntry
     folder: Path
     storage: StorageSettings
     passage_tokens: int
     thread: Executor
+    opener: Opener = NO_KEYS
 
 
-async def salvage(subject: SalvageSubject, backups: Sequence[Path] = (), *, dry_run: bool = False) -> SalvageReport:
-    """Build the vault's database anew and put it in place; on a dry run only say what would come of it. Raises
+async def salvage(
+    subject: SalvageSubject, backups: Sequence[Path] = (), *, found: Sequence[Path] = (), dry_run: bool = False
+) -> SalvageReport:
+    """Build the vault's database anew and put it in place; on a dry run only say what would come of it. ``backups``
+    must be of use; those that were only ``found`` may not be: the report says so. Both newest first. Raises
     ``VaultUnavailable`` while others have the vault open, ``VaultQuarantined`` (foreign, future) for files that are
     not this vault's or newer than this program, ``StorageFull``."""
     report = SalvageReport(subject.entry.name, clock.now(), dry_run=dry_run)
@@ -74,7 +80,7 @@ async def salvage(subject: SalvageSubject, backups: Sequence[Path] = (), *, dry_
         scratch = subject.folder / f"{exchange.SCRATCH_PREFIX}{uuid7()}"
         make_private_folder(scratch)
         held.callback(shutil.rmtree, scratch, ignore_errors=True)
-        await _build(subject, scratch, backups, report)
+        await _build(subject, scratch, _Backups(backups, found), report)
         if not dry_run:
             await run_in(subject.thread, _take_place, subject, scratch, report)
     return report
@@ -107,7 +113,13 @@ def _take_place(subject: SalvageSubject, scratch: Path, report: SalvageReport) -
     report.kept_as = str(found) if found is not None else None
 
 
-async def _build(subject: SalvageSubject, scratch: Path, backups: Sequence[Path], report: SalvageReport) -> None:
+@dataclass(frozen=True, slots=True)
+class _Backups:
+    given: Sequence[Path]
+    found: Sequence[Path]
+
+
+async def _build(subject: SalvageSubject, scratch: Path, backups: _Backups, report: SalvageReport) -> None:
     files = exchange.find_damaged(subject.folder / DATABASE_FILE)
     with ExitStack() as held:
         remains = await run_in(subject.thread, open_remains, held, files, scratch, report)
@@ -122,8 +134,13 @@ async def _build(subject: SalvageSubject, scratch: Path, backups: Sequence[Path]
             )
             await migrate(db, "vault")
             tables = await db.read(lambda tx: _renew_shapes(tx, tables))
-            for path in backups:
+            for path in backups.given:
                 await _fill_from(db, subject, scratch, path, _Target(tables, report))
+            for path in backups.found:
+                try:
+                    await _fill_from(db, subject, scratch, path, _Target(tables, report))
+                except StrongroomError as failure:
+                    report.sources.append(SourceReport(path.name, used=False, note=failure.message))
             has_notes = notes_root(subject.entry, subject.folder).is_dir()
 
             def finish(tx: Writer) -> None:
@@ -183,10 +200,6 @@ async def _fill_from(db: Database, subject: SalvageSubject, scratch: Path, path:
         return
     try:
         source = await open_source(path, scratch / "backup", subject)
-    except VaultQuarantined as failure:
-        target.report.sources.append(SourceReport(path.name, used=False, note=failure.message))
-        return
-    try:
         with closing(sqlite.connect(f"file:{source}?mode=ro", uri=True, check_same_thread=False)) as raw:
             whole = WholeSource(path.name, Reader(raw))
             await db.run_on_writer(

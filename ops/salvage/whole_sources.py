@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ops.backup.archive_reader import Opener, open_archive
+from ops.backup.member_paths import VAULT_DATABASE
 from ops.salvage.database_image import MAGIC
 from vaults.context import run_in
 from vaults.db.connection import Database, open_raw
@@ -27,7 +29,7 @@ async def open_source(path: Path, scratch: Path, subject: SalvageSubject) -> Pat
         raise InvalidArgument("--from", f"names no file: {path}")
     make_private_folder(scratch)
     target = scratch / DATABASE_FILE
-    await run_in(subject.thread, _unpack, path, target)
+    await run_in(subject.thread, _unpack, path, target, subject.opener)
     await run_in(subject.thread, _check, target, subject)
     db = Database(target, subject.storage)
     try:
@@ -41,11 +43,12 @@ async def open_source(path: Path, scratch: Path, subject: SalvageSubject) -> Pat
     return target
 
 
-def _unpack(path: Path, target: Path) -> None:
+def _unpack(path: Path, target: Path, opener: Opener) -> None:
     with path.open("rb") as file:
         is_database = file.read(len(MAGIC)) == MAGIC
     if not is_database:
-        raise InvalidArgument("--from", f"is no backup: {path.name}")
+        open_archive(path, opener).extract(target.parent, lambda member: member == VAULT_DATABASE)
+        return
     shutil.copyfile(path, target)
     log = path.with_name(path.name + "-wal")
     if log.exists():

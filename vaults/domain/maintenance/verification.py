@@ -290,7 +290,8 @@ async def _check_vectors(vault: Vault) -> Counts:
 
 
 async def _check_shelf(vault: Vault, shelf: Shelf, stamp: SnapshotStamp) -> Counts:
-    fresh = VectorIndex(stamp.width, vault.shared.index)
+    # The first of a process loads a library, which takes half a second.
+    fresh = await run_in(vault.shared.pool, VectorIndex, stamp.width, vault.shared.index)
     replayed = await _replay(vault, shelf, fresh, stamp)
     loaded = await run_in(vault.shared.pool, _load, vault.folder / shelf.snapshot, stamp, vault.shared.index)
     counts = {"damaged": replayed.damaged, "projection_differs": replayed.difference}
