@@ -78,6 +78,7 @@ ALLOWED_OUTBOUND = {
 PROCESSES = re.compile(r"\bsubprocess\b|os\.(?:system|popen|spawn|exec|posix_spawn)")
 ALLOWED_PROCESSES = {
     "server/cli/hand_over.py",  # itself, to read a transcript after the hook has returned
+    "vaults/domain/maintenance/memory_comparison.py",  # this very interpreter, to compare many memories at once
     "vaults/domain/notes/index/reader_pool.py",  # this very interpreter, to read many notes at once
     "vaults/parsing/worker_process.py",  # this very interpreter, to read files that may break it
     "vaults/transcripts/model_extraction/model_command.py",  # extraction.command, which the operator named
