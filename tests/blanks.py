@@ -31,11 +31,11 @@ def lay_out(data: Path, vaults: Iterable[str]) -> None:
 def _place(path: Path, kind: str) -> None:
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(_blank(kind))
+        path.write_bytes(blank_database(kind))
 
 
 @cache
-def _blank(kind: str) -> bytes:
+def blank_database(kind: str) -> bytes:
     folder = Path(tempfile.mkdtemp())
 
     async def make() -> None:

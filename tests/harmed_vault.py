@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +40,19 @@ Rows = dict[str, dict[int, tuple[Any, ...]]]
 Harm = Callable[[bytearray], bytes | bytearray]
 
 
-def make_vault(data: Path) -> Path:
-    """The folder of the vault."""
+@cache
+def whole_data() -> Path:
+    """A data folder with the vault, made once per process: copy it before it is harmed."""
+    data = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, data, ignore_errors=True)
     lay_out(data, (NAME,))
     asyncio.run(_fill(data))
-    return data / "vaults" / NAME
+    return data
+
+
+def whole_vault() -> Path:
+    """The folder of the vault."""
+    return whole_data() / "vaults" / NAME
 
 
 async def _fill(data: Path) -> None:

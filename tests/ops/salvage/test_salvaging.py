@@ -13,7 +13,7 @@ import random
 import pytest
 
 from tests import harmed_vault
-from tests.blanks import _blank
+from tests.blanks import blank_database
 from tests.harmed_vault import PAGE, Bench, Harm
 
 SEEDS, MANY = 14, 400
@@ -22,9 +22,8 @@ SEEDS, MANY = 14, 400
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    folder = tmp_path_factory.mktemp("harmed")
-    whole = harmed_vault.make_vault(folder / "data")
-    return Bench(whole / "vault.db", folder / "scratch", _blank("vault"))
+    scratch = tmp_path_factory.mktemp("harmed") / "scratch"
+    return Bench(harmed_vault.whole_vault() / "vault.db", scratch, blank_database("vault"))
 
 
 def test_of_a_sound_file_every_row_comes_back(bench: Bench) -> None:

@@ -15,17 +15,10 @@ from tests.harmed_vault import NAME, PAGE, read_rows
 from tests.server.cli.command import Strongroom
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whole")
-    harmed_vault.make_vault(folder)
-    return folder
-
-
 @pytest.fixture
-def path(strongroom: Strongroom, whole: Path) -> Path:
+def path(strongroom: Strongroom) -> Path:
     """The database of a vault that is sound so far."""
-    shutil.copytree(whole, strongroom.data)
+    shutil.copytree(harmed_vault.whole_data(), strongroom.data)
     return strongroom.data / "vaults" / NAME / "vault.db"
 
 
