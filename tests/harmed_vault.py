@@ -8,6 +8,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -46,7 +47,8 @@ def whole_data() -> Path:
     data = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, data, ignore_errors=True)
     lay_out(data, (NAME,))
-    asyncio.run(_fill(data))
+    with ThreadPoolExecutor(1) as thread:  # of its own: the caller may have a loop
+        thread.submit(lambda: asyncio.run(_fill(data))).result()
     return data
 
 
