@@ -9,17 +9,21 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from uuid_utils import uuid7
 
 from vaults.db.connection import open_raw
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
+from vaults.db.sql import Reader
 from vaults.files.permissions import make_private_folder
 from vaults.settings import StorageSettings
+
+T = TypeVar("T")
 
 PREFIX = ".looking-"
 STEP_PAGES = 256
@@ -30,6 +34,14 @@ ROOM = 2.0
 
 _REST = 0.5
 """Share of the time of a step to rest after it."""
+
+
+def read_apart(path: Path, settings: StorageSettings, work: Callable[[Reader], T]) -> T:
+    """Run ``work`` in one read snapshot of a connection of its own: none of those that calls share is busy meanwhile.
+    Blocking."""
+    with translate_sqlite_errors(), closing(open_raw(path, settings, writer=False)) as raw:
+        raw.execute("BEGIN")
+        return work(Reader(raw))
 
 
 @contextmanager

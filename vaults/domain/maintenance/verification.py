@@ -12,13 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from vaults.context import run_in
 from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
-from vaults.db.private_copy import private_copy
+from vaults.db.private_copy import private_copy, read_apart
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.code import code_rows
 from vaults.domain.documents import indexing as document_indexing
@@ -35,6 +36,8 @@ from vaults.index.snapshot import SnapshotInvalid
 from vaults.index.vector_index import SnapshotStamp, VectorIndex
 from vaults.settings import IndexSettings, StorageSettings
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 PAGE = 200
 """Documents read at a time."""
@@ -275,7 +278,7 @@ async def _check_vectors(vault: Vault) -> Counts:
     model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
     if model is None:
         return {}
-    lengths = await vault.db.read(lambda tx: tx.all(_LENGTHS, {"model": model}))
+    lengths = await _read_apart(vault, lambda tx: tx.all(_LENGTHS, {"model": model}))
     if not lengths:
         return {}
     known = vault.shared.embedder.identity
@@ -303,6 +306,10 @@ async def _check_shelf(vault: Vault, shelf: Shelf, stamp: SnapshotStamp) -> Coun
 
 
 _LENGTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = :model GROUP BY 1 ORDER BY 2 DESC"
+
+
+async def _read_apart(vault: Vault, work: Callable[[Reader], T]) -> T:
+    return await run_in(vault.shared.pool, read_apart, vault.db.path, vault.shared.storage, work)
 
 
 def _load(path: Path, stamp: SnapshotStamp, settings: IndexSettings) -> VectorIndex | str:
@@ -333,7 +340,7 @@ async def _replay(vault: Vault, shelf: Shelf, index: VectorIndex, stamp: Snapsho
     damaged: set[int] = set()
     while True:
         seen = index.seen
-        step = await vault.db.read(lambda tx, seen=seen: _read_step(tx, shelf, seen, stamp.model))  # type: ignore[misc]
+        step = await _read_apart(vault, partial(_read_step, shelf=shelf, seen=seen, model=stamp.model))
         if step.delta.anew:
             index = VectorIndex(stamp.width, vault.shared.index)
         damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
