@@ -37,11 +37,12 @@ PARTS = {
     "collections": "50 folders of 2,000 files: start, rest, and saves that are found",
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
+    "backup": "an archive of a gigabyte, alone and beside 16 writers",
     "salvage": "what comes back of a damaged vault of 100,000 memories",
     "verifies": "verify of a gigabyte beside calls",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"collections", "evictions", "salvage", "verifies", "scale"}
+ON_REQUEST = {"backup", "collections", "evictions", "salvage", "verifies", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

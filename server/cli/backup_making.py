@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from server.settings import LoadedSettings
     from vaults.errors import StrongroomError
 
+NICENESS = 10
+"""A command beside a server lets it go first."""
+
 
 def make(
     ctx: typer.Context,
@@ -103,7 +106,7 @@ async def _runs(
     if control:
         require_encryption(order.seal)
     async with open_control(loaded) as database:
-        home = describe_installation(database, loaded.data, loaded.file, loaded.settings)
+        home = describe_installation(database, loaded.data, loaded.file, loaded.settings, NICENESS)
         entries = [each for each in await database.read(list_vaults) if every_vault or each.name == vault]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
