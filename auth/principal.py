@@ -38,7 +38,7 @@ class Principal:
     issuer: str
     names: frozenset[str]  # what a grant of the same issuer may call this caller
     token_id: str | None = None
-    token_vaults: frozenset[str] | None = None  # None: no cap
+    token_vaults: frozenset[str] | None = None  # None: no cap; of a token with an id the table ``tokens`` counts
     token_role: Role = Role.ADMIN
     scope_role: Role | None = None  # None: no cap
     preset: str | None = None

@@ -21,6 +21,7 @@ from auth.quotas import Quotas
 from auth.roles import Role
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
+from ops.vault_life import folder_moves
 from server.call import CallRecord
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
@@ -212,6 +213,7 @@ async def open_services(
                     background_jobs=background.background_jobs(),
                     jobs_of_vault=(eviction.make_job,) if background.evictions else (),
                     plan_size=partial(_plan_size, plans),
+                    find_folder=partial(folder_moves.find_folder, control, data),
                 ),
                 registry_cache.entries,
             ),
@@ -349,6 +351,7 @@ async def _open_control(
     control = Database(data / CONTROL_DB, settings.storage, observer)
     stack.push_async_callback(control.close)
     await migrate(control, "control")
+    await folder_moves.finish_all(control, data)
     licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
     await asyncio.to_thread(licence.refresh)
     registry_cache, access_cache = RegistryCache(control), AccessCache(control, followers=(*followers, licence.refresh))

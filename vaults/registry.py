@@ -119,6 +119,35 @@ def archive(tx: Writer, name: str) -> VaultEntry:
     return replace(entry, state="archived")
 
 
+def unarchive(tx: Writer, name: str) -> VaultEntry:
+    """Put an archived vault back into service. Raises ``NotFound``, or ``AlreadyExists`` if another one serves its
+    folder by now."""
+    entry = get(tx, name)
+    served = {"path": str(entry.path), "name": name}
+    if entry.path and tx.one("SELECT 1 FROM vaults WHERE path = :path AND state = 'active' AND name <> :name", served):
+        raise AlreadyExists("another vault serves this folder")
+    tx.run("UPDATE vaults SET state = 'active' WHERE name = :name", {"name": name})
+    return replace(entry, state="active")
+
+
+def rename(tx: Writer, old: str, new: str) -> VaultEntry:
+    """Give a vault another name. Raises ``NotFound``, ``InvalidArgument`` or ``AlreadyExists``."""
+    if not is_valid_name(new):
+        raise InvalidArgument("name", NAME_RULE)
+    entry = get(tx, old)
+    if tx.one("SELECT 1 FROM vaults WHERE name = :name", {"name": new}):
+        raise AlreadyExists(f"vault {new} exists already")
+    tx.run("UPDATE vaults SET name = :new WHERE name = :old", {"old": old, "new": new})
+    return replace(entry, name=new)
+
+
+def remove(tx: Writer, name: str) -> VaultEntry:
+    """Forget a vault; its files are the caller's. Raises ``NotFound``."""
+    entry = get(tx, name)
+    tx.run("DELETE FROM vaults WHERE name = :name", {"name": name})
+    return entry
+
+
 def get(tx: Reader, name: str) -> VaultEntry:
     """One entry. Raises ``NotFound``."""
     row = tx.one(f"SELECT {_COLUMNS} FROM vaults WHERE name = :name", {"name": name})

@@ -79,6 +79,9 @@ MAX_AWAITED_PASSAGES = 16
 """Max passages of one write whose vectors the call waits for; a longer document answers ``pending``."""
 
 
+EntryTask: TypeAlias = Callable[[VaultEntry], Coroutine[Any, Any, object]]
+"""Work on a vault that is not open."""
+
 VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
 """Work on an open vault that is not done for a caller."""
 
@@ -124,6 +127,8 @@ class SharedResources:
     """Bytes that the plan of a vault allows; None: no bound."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
+    find_folder: EntryTask | None = None
+    """Awaited where the folder of a vault is missing: a process that was killed may have left it under another name."""
     before_close: VaultTask | None = None
     """Awaited before a vault closes."""
     on_notes_changed: NotesChangedListener = ignore_changes

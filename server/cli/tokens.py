@@ -134,12 +134,17 @@ async def require_vaults(control: Database, names: Any) -> None:
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
 
 
-def show_list(ctx: typer.Context, as_json: Json = False) -> None:
+def show_list(
+    ctx: typer.Context,
+    *,
+    subject: Annotated[str | None, typer.Option(help="only those issued to this subject")] = None,
+    as_json: Json = False,
+) -> None:
     """List every token ever issued. The tokens themselves are never shown."""
     from server.cli.output import say_json, say_table
     from server.cli.runtime import load_settings, run_async
 
-    records = run_async(_records(load_settings(ctx)))
+    records = run_async(_records(load_settings(ctx), subject))
     if as_json:
         say_json({"tokens": [_record_to_row(record) for record in records]})
         return
@@ -156,23 +161,42 @@ def _record_to_row(record: TokenRecord) -> dict[str, Any]:
     return {**asdict(record), "role": record.role.label}
 
 
-async def _records(loaded: LoadedSettings) -> list[TokenRecord]:
+async def _records(loaded: LoadedSettings, subject: str | None) -> list[TokenRecord]:
     from auth.tokens import list_tokens
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        return await control.read(list_tokens)
+        return await control.read(lambda tx: list_tokens(tx, subject))
 
 
 def revoke(
-    ctx: typer.Context, token_id: Annotated[str, typer.Argument(metavar="ID", help="its id, as token list shows it")]
+    ctx: typer.Context,
+    token_id: Annotated[str | None, typer.Argument(metavar="ID", help="its id, as token list shows it")] = None,
+    *,
+    subject: Annotated[str | None, typer.Option(help="every token of this subject")] = None,
 ) -> None:
-    """End a token. A running server refuses it within 5 seconds."""
+    """End a token, or every token of a subject. A running server refuses them within 5 seconds."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
+    from vaults.errors import InvalidArgument
 
-    run_async(_revoke(load_settings(ctx), token_id))
-    say(f"token {token_id} is revoked")
+    if (token_id is None) == (subject is None):
+        raise InvalidArgument("ID", "or --subject is needed, not both")
+    loaded = load_settings(ctx)
+    if subject is not None:
+        count = len(run_async(_revoke_all(loaded, subject)))
+        say(f"{count} {'token' if count == 1 else 'tokens'} of {subject} {'is' if count == 1 else 'are'} revoked")
+    elif token_id is not None:
+        run_async(_revoke(loaded, token_id))
+        say(f"token {token_id} is revoked")
+
+
+async def _revoke_all(loaded: LoadedSettings, subject: str) -> list[TokenRecord]:
+    from auth.tokens import revoke_subject
+    from server.cli.runtime import open_control
+
+    async with open_control(loaded) as control:
+        return await control.write(lambda tx: revoke_subject(tx, subject))
 
 
 async def _revoke(loaded: LoadedSettings, token_id: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from server.cli import vault_life
+
 if TYPE_CHECKING:
     from server.settings import LoadedSettings
     from vaults.registry import VaultEntry, VaultRules
@@ -23,12 +25,15 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="vault", help="Create, list, change and archive vaults.", no_args_is_help=True)
+    group = typer.Typer(
+        name="vault", help="Create, list, change, rename, copy, archive and delete vaults.", no_args_is_help=True
+    )
     group.command("create")(create)
     group.command("list")(show_list)
     group.command("info")(info)
     group.command("update")(update)
     group.command("archive")(archive)
+    vault_life.add_commands(group)
     app.add_typer(group)
 
 
