@@ -20,6 +20,7 @@ MODULES = {
     "hook": "hook",
     "vault": "vaults",
     "token": "tokens",
+    "key": "keys",
     "grant": "grants",
     "plan": "plans",
     "licence": "licence",

@@ -115,7 +115,7 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
 
     async with open_control(loaded) as control:
         await require_vaults(control, request.vaults)
-        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS)
+        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS, loaded.settings.auth.key_passphrase_file)
         instance = await registry.instance_id(control)
         return await control.write(lambda tx: create_token(tx, ring, instance, request))
 
