@@ -21,14 +21,14 @@ from auth.quotas import Quotas
 from auth.roles import Role
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
-from ops.vault_life import folder_moves
+from ops.vault_life import before_upgrade, folder_moves
 from server.call import CallRecord
+from server.control_database import migrate_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
-from vaults.db.migration import migrate
 from vaults.domain.collections import follow_loop, removal
 from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
@@ -301,6 +301,7 @@ def _make_shared(
         observer=observer,
         run_while_open=(sync_loop.keep_in_sync, follow_loop.keep_following),
         recover_on_open=recovery.RECOVER,
+        before_migration=before_upgrade.keep_copy,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,
         sessions=settings.sessions,
@@ -350,7 +351,7 @@ async def _open_control(
     _make_data_folder(data)
     control = Database(data / CONTROL_DB, settings.storage, observer)
     stack.push_async_callback(control.close)
-    await migrate(control, "control")
+    await migrate_control(control)
     await folder_moves.finish_all(control, data)
     licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
     await asyncio.to_thread(licence.refresh)

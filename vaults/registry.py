@@ -175,6 +175,21 @@ async def instance_id(control: Database) -> str:
     return str(found) if found else await control.write(read_or_make)
 
 
+def written_by(tx: Reader) -> str | None:
+    """The version that last wrote control.db."""
+    found = tx.value("SELECT value FROM installation WHERE key = 'version'")
+    return None if found is None else str(found)
+
+
+def note_version(tx: Writer, version: str) -> None:
+    """Write down which version writes it now."""
+    tx.run(
+        "INSERT INTO installation (key, value) VALUES ('version', :version)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        {"version": version},
+    )
+
+
 def _entry(row: Row) -> VaultEntry:
     name, vault_id, path, *rest = row  # in the order of ``_COLUMNS``, which is that of the fields
     return VaultEntry(name, vault_id, Path(path) if path else None, *rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +127,9 @@ class SharedResources:
     """Bytes that the plan of a vault allows; None: no bound."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
+    before_migration: Callable[[Database, int], Awaitable[object]] | None = None
+    """Awaited with a vault's database and the number of its steps before it is first changed for this version; what it
+    raises keeps the vault from being opened, and as it is."""
     find_folder: EntryTask | None = None
     """Awaited where the folder of a vault is missing: a process that was killed may have left it under another name."""
     before_close: VaultTask | None = None
@@ -204,7 +207,7 @@ class Vault:
             has_lease = self.lease.try_acquire()
             unclean = has_lease and database_checks.is_left_open(self.db.path)
             await self.db.read(database_checks.refuse_damaged)
-            await migrate(self.db, "vault")
+            await migrate(self.db, "vault", before=self._before_migration)
             if unclean:
                 await self.db.run_on_writer(database_checks.quick_check)
             recorded = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
@@ -222,6 +225,10 @@ class Vault:
         except BaseException:
             await self.close()
             raise
+
+    async def _before_migration(self, schema: int) -> None:
+        if self.shared.before_migration is not None:
+            await self.shared.before_migration(self.db, schema)
 
     async def _ensure_notes_folder(self) -> None:
         """Make the notes folder, once: if it is missing later, somebody took it away, and it is not made again."""

@@ -43,6 +43,19 @@ def erase_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
+def erase_file(path: Path) -> None:
+    """Overwrite and remove one file; nothing happens if it is gone. Blocking. Raises ``StorageFull``, ``ReadOnly``."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(FileNotFoundError):
+                _erase_file(folder, path.name)
+        finally:
+            os.close(folder)
+    except OSError as failure:
+        raise disk_failure(failure) or _not_erased() from failure
+
+
 def _erase_below(folder: int) -> None:
     with os.scandir(folder) as found:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]

@@ -55,13 +55,13 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 @asynccontextmanager
 async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
     """Open control.db alone, for commands that touch no vault."""
+    from server.control_database import migrate_control
     from vaults.db.connection import Database
-    from vaults.db.migration import migrate
 
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     control = Database(loaded.data / "control.db", loaded.settings.storage)
     try:
-        await migrate(control, "control")
+        await migrate_control(control)
         yield control
     finally:
         await control.close()
