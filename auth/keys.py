@@ -21,6 +21,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,10 @@ from vaults.files.atomic import sync_folder
 KEYS_FOLDER = "keys"
 """Folder of the keys, in the data folder."""
 
+LONGEST_WRITE_S = 60.0
+"""Seconds after which a file of a key that is being made is a leftover."""
+
+_ASIDE = ".new-"
 _SECRET = 32
 _NAME = re.compile(r"[0-9]{4}\.pem", re.ASCII)
 _PUBLIC_NAME = re.compile(r"[0-9]{4}\.pub", re.ASCII)
@@ -116,6 +121,7 @@ def open_key_ring(folder: Path, passphrase_file: str | None = None) -> KeyRing:
     """The key ring of ``folder``, with a first key made when it has none. Blocking. Raises ``InvalidArgument`` for a
     passphrase that is missing or wrong."""
     _make_private(folder)
+    _sweep(folder)
     ring = KeyRing(folder, passphrase_file)
     if not _names(folder):
         with contextlib.suppress(FileExistsError):
@@ -183,6 +189,17 @@ def _make_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
+def _sweep(folder: Path) -> None:
+    """Remove what a process that was killed while it made a key has left: the key may lie in it in the clear."""
+    for aside in folder.glob(f"{_ASIDE}*"):
+        with contextlib.suppress(OSError):  # the folder cannot be written, or another process does the same
+            found = aside.stat()
+            if found.st_mtime < time.time() - LONGEST_WRITE_S:
+                if found.st_nlink == 1:  # else it is a key in use by another name
+                    _overwrite(os.open(aside, os.O_WRONLY))
+                aside.unlink()
+
+
 def _create(folder: Path, number: int, passphrase: bytes | None) -> None:
     _publish(folder, f"{number:04}.pem", _to_pem(Ed25519PrivateKey.generate(), passphrase))
 
@@ -195,7 +212,7 @@ def _to_pem(private: Ed25519PrivateKey, passphrase: bytes | None) -> bytes:
 
 
 def _publish(folder: Path, name: str, data: bytes) -> None:
-    aside = folder / f".new-{secrets.token_hex(8)}"
+    aside = folder / f"{_ASIDE}{secrets.token_hex(8)}"
     try:
         _write_aside(aside, data)
         (folder / name).hardlink_to(aside)
@@ -206,7 +223,7 @@ def _publish(folder: Path, name: str, data: bytes) -> None:
 
 def _replace(path: Path, data: bytes) -> None:
     """Put ``data`` in place of a file's content, of which nothing stays on the disk."""
-    aside = path.with_name(f".new-{secrets.token_hex(8)}")
+    aside = path.with_name(f"{_ASIDE}{secrets.token_hex(8)}")
     try:
         _write_aside(aside, data)
         before = os.open(path, os.O_WRONLY)

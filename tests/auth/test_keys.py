@@ -240,3 +240,18 @@ def test_keys_that_are_read_again_and_do_not_open_leave_those_that_were(tmp_path
     _passphrase(tmp_path)
     ring.reload()
     assert ring.newest.kid == kid
+
+
+def test_what_a_killed_process_left_is_removed_and_what_one_is_writing_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    kid = open_key_ring(folder).newest.kid
+    left, fresh, linked = folder / ".new-left", folder / ".new-fresh", folder / ".new-linked"
+    linked.hardlink_to(folder / "0001.pem")
+    os.utime(linked, (0, 0))
+    for file in (left, fresh):
+        file.write_bytes(b"a key in the clear")
+    os.utime(left, (0, 0))
+    with left.open("rb") as gone:
+        assert open_key_ring(folder).newest.kid == kid, "the key that has two names was overwritten"
+        assert set(gone.read()) == {0}
+    assert sorted(entry.name for entry in folder.iterdir()) == [".new-fresh", "0001.pem"]
