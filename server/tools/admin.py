@@ -112,7 +112,7 @@ class VaultsArguments(Arguments):
     ] = "list"
     name: Annotated[Text | None, Field(max_length=63, description="vault; default: this one")] = None
     to: Annotated[Text | None, Field(max_length=63, description="its new name")] = None
-    confirm: Annotated[Text | None, Field(max_length=63, description="to delete: the vault's name again")] = None
+    name_again: Annotated[Text | None, Field(max_length=63, description="to delete: the vault's name again")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ async def _change_vault(services: Services, args: VaultsArguments, name: str) ->
         if args.to is None:
             raise InvalidArgument("to", "is required")
         return await vault_admin.rename(services, name, args.to)
-    return (await vault_admin.delete(services, name, confirm=args.confirm)).entry
+    return (await vault_admin.delete(services, name, confirm=args.name_again)).entry
 
 
 def _summarize_vault(call: Call, name: str, role: Role) -> VaultSummary:

@@ -119,7 +119,7 @@ def _filled(spec: ToolSpec, action: str | None, own: str, other: str) -> dict[st
     if action is not None:
         arguments["action"] = action
     if spec.name == "vaults" and action not in ("list", "info"):
-        arguments |= {"name": "brand-new", "to": "newer", "confirm": "brand-new"}
+        arguments |= {"name": "brand-new", "to": "newer", "name_again": "brand-new"}
     if spec.action_of(arguments).destroys:
         arguments["confirmed"] = True
     return arguments

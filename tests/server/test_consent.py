@@ -41,7 +41,7 @@ DESTROYS: list[tuple[str, dict[str, Any]]] = [
     ("note_delete", {"path": "a"}),
     ("vaults", {"action": "archive", "name": "main"}),
     ("vaults", {"action": "rename", "name": "main", "to": "x"}),
-    ("vaults", {"action": "delete", "name": "main", "confirm": "main"}),
+    ("vaults", {"action": "delete", "name": "main", "name_again": "main"}),
 ]
 
 

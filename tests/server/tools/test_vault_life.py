@@ -38,10 +38,10 @@ async def test_an_admin_of_every_vault_renames_unarchives_and_deletes(opening: O
         assert not services.registry_cache.known("new")
         assert (await ask("vaults", action="unarchive", name="new")).content["vaults"][0]["state"] == "active"
         assert services.registry_cache.known("new")
-        refused = await ask("vaults", action="delete", name="new", confirm="old", confirmed=True)
+        refused = await ask("vaults", action="delete", name="new", name_again="old", confirmed=True)
         assert refused.code == "confirmation_required"
         assert not backed_up
-        gone = await ask("vaults", action="delete", name="new", confirm="new", confirmed=True)
+        gone = await ask("vaults", action="delete", name="new", name_again="new", confirmed=True)
         assert gone.content["vaults"][0]["state"] == "deleted"
         assert backed_up == ["new"]
         assert list(services.registry_cache.names()) == ["main"]
@@ -51,7 +51,7 @@ async def test_an_admin_of_every_vault_renames_unarchives_and_deletes(opening: O
     ("arguments", "code"),
     [
         ({"action": "rename", "name": "main", "to": "new", "confirmed": True}, "invalid_argument"),
-        ({"action": "delete", "name": "main", "confirm": "main", "confirmed": True}, "invalid_argument"),
+        ({"action": "delete", "name": "main", "name_again": "main", "confirmed": True}, "invalid_argument"),
         ({"action": "rename", "name": "other", "confirmed": True}, "invalid_argument"),
         ({"action": "rename", "name": "other", "to": "../up", "confirmed": True}, "invalid_argument"),
         ({"action": "unarchive", "name": "none"}, "not_found"),
@@ -70,7 +70,7 @@ async def test_an_admin_of_one_vault_changes_none(opening: Opening, backed_up: l
     async with opening(vaults=("main", "other")) as services:
         await services.access_cache.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.ADMIN))
         ask = asker(services, Caller(local("ann"), "main", Role.ADMIN, "http"))
-        for arguments in ({"action": "rename", "to": "new"}, {"action": "delete", "confirm": "other"}):
+        for arguments in ({"action": "rename", "to": "new"}, {"action": "delete", "name_again": "other"}):
             assert (await ask("vaults", name="other", confirmed=True, **arguments)).code == "forbidden"
         assert services.registry_cache.known("other")
         assert not backed_up
