@@ -37,9 +37,10 @@ PARTS = {
     "collections": "50 folders of 2,000 files: start, rest, and saves that are found",
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
+    "backup": "an archive of a gigabyte, alone and beside 16 writers",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"collections", "evictions", "scale"}
+ON_REQUEST = {"backup", "collections", "evictions", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

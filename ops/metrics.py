@@ -24,6 +24,7 @@ SEARCH_STAGES = ("lexical", "embed", "dense", "rank", "rerank", "expand", "fetch
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+BACKUP_SECONDS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
@@ -90,6 +91,19 @@ EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limi
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
 LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterSpec("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
+# Every worker reads the same table.
+BACKUP_AGE = GaugeSpec(
+    "strongroom_backup_age_seconds",
+    "Time since the last good backup, of the vault where it is longest ago",
+    mode="livemax",
+)
+BACKUP_INTERVAL = GaugeSpec(
+    "strongroom_backup_interval_seconds", "Time between two backups of a vault (backup.every); 0 = off", mode="livemax"
+)
+BACKUP_SIZE = GaugeSpec("strongroom_backup_bytes", "Bytes of all vaults as they were last backed up", mode="livemax")
+BACKUPS = CounterSpec("strongroom_backups_total", "Backups of vaults by how they ended", ("outcome",))
+BACKUP_MOVED = CounterSpec("strongroom_backup_moved_bytes_total", "Bytes that backups wrote to their target")
+BACKUP_TIME = HistogramSpec("strongroom_backup_seconds", "Time of one backup that went well", BACKUP_SECONDS)
 BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
 RESTARTS = CounterSpec("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
 
@@ -117,6 +131,12 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     LOST,
     LAG,
     DROPPED,
+    BACKUP_AGE,
+    BACKUP_INTERVAL,
+    BACKUP_SIZE,
+    BACKUPS,
+    BACKUP_MOVED,
+    BACKUP_TIME,
     BUILD,
     RESTARTS,
 )
@@ -172,6 +192,11 @@ class Metrics:
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
         self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
+        self._backup_age, self._backup_interval = BACKUP_AGE.register(registry), BACKUP_INTERVAL.register(registry)
+        self._backup_size, backups = BACKUP_SIZE.register(registry), BACKUPS.register(registry)
+        # All of them from the start: of a series that begins with its first failure no increase is seen.
+        self._backups = {outcome: backups.labels(outcome) for outcome in self._outcomes}
+        self._backup_moved, self._backup_time = BACKUP_MOVED.register(registry), BACKUP_TIME.register(registry)
         BUILD.register(registry).labels(version).set(1)
 
     def on_call(self, tool: str, outcome: str, seconds: float) -> None:
@@ -244,3 +269,16 @@ class Metrics:
 
     def on_events_lost(self, count: int) -> None:
         self._lost.inc(count)
+
+    def on_backup(self, outcome: str, seconds: float, moved: int) -> None:
+        """A backup of a vault ended; ``outcome`` is ``ok`` or an error code."""
+        self._backups[outcome if outcome in self._outcomes else "internal"].inc()
+        self._backup_moved.inc(moved)
+        if outcome == "ok":
+            self._backup_time.observe(seconds)
+
+    def on_backup_state(self, age_s: float, interval_s: float, size: int) -> None:
+        """Age of the oldest last good backup, what it is held against, and bytes of all as last backed up."""
+        self._backup_age.set(age_s)
+        self._backup_interval.set(interval_s)
+        self._backup_size.set(size)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from vaults.settings import SettingsSection
+from ops.backup.rotation import parse_plan
+from vaults.durations import parse_duration, parse_size
+from vaults.settings import SettingsSection, is_safe_for_keys
 
 
 class OpsSettings(SettingsSection):
@@ -28,3 +31,109 @@ class OpsSettings(SettingsSection):
     shutdown_grace_s: Annotated[
         float, Field(ge=1, le=600, description="seconds from SIGTERM until the process is gone")
     ] = 10.0
+
+
+S3 = "s3://"
+LEAST_EVERY_S = 60
+LEAST_BANDWIDTH = 1024
+
+
+def _check_every(value: str | None) -> str | None:
+    if value is not None and parse_duration(value) < LEAST_EVERY_S:
+        raise ValueError("must be 1m or longer")
+    return value
+
+
+def _check_target(value: str | None) -> str | None:
+    if value is None or (value.startswith("/") and ".." not in value.split("/")):
+        return value
+    address = urlsplit(value)
+    if address.scheme != "s3" or not address.netloc or address.query or address.fragment or "@" in address.netloc:
+        raise ValueError("must be a folder's absolute path, or a bucket: s3://bucket/prefix")
+    return value.rstrip("/")
+
+
+def _check_plan(value: str) -> str:
+    parse_plan(value)
+    return value
+
+
+def _check_bandwidth(value: str | None) -> str | None:
+    if value is not None and parse_size(value) < LEAST_BANDWIDTH:
+        raise ValueError("must be 1KiB (a second) or more")
+    return value
+
+
+class BackupSettings(SettingsSection):
+    """Backups: how often, where to, who can read them, how many are kept."""
+
+    every: Annotated[
+        str | None,
+        Field(description="backs up every vault this often, such as 1d or 6h; needs backup.to; unset: only when asked"),
+        AfterValidator(_check_every),
+    ] = None
+    to: Annotated[
+        str | None,
+        Field(
+            description="where backups go: a folder that exists (another disk, a mounted bucket), or an S3 bucket as "
+            "s3://bucket/prefix"
+        ),
+        AfterValidator(_check_target),
+    ] = None
+    keep: Annotated[
+        str,
+        Field(
+            description="scheduled backups kept of each vault: a number, or numbers of h, d, w, m, y such as 7d 4w 12m"
+        ),
+        AfterValidator(_check_plan),
+    ] = "4"
+    bandwidth: Annotated[
+        str | None,
+        Field(description="bytes a second that a backup may move, such as 20MB; unset: no bound"),
+        AfterValidator(_check_bandwidth),
+    ] = None
+    recipients: Annotated[
+        tuple[str, ...],
+        Field(
+            description="public keys of age (age1…) that backups are encrypted for; their secret keys stay elsewhere"
+        ),
+    ] = ()
+    sign: Annotated[bool, Field(description="sign backups with this server's key")] = False
+    endpoint: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@?#]+$",
+            description="address of the S3-compatible service; default: that of Amazon in backup.region",
+        ),
+    ] = None
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$", description="region of the bucket")] = "us-east-1"
+    access_key: Annotated[str | None, Field(min_length=1, description="id of the key for the bucket")] = None
+    secret_key: Annotated[str | None, Field(min_length=1, repr=False, description="the key for the bucket")] = None
+    secret_key_file: Annotated[str | None, Field(description="file that holds the key for the bucket")] = None
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether backups are made unasked."""
+        return self.every is not None
+
+    @property
+    def every_s(self) -> int:
+        """Seconds between two backups of a vault; 0: none are made unasked."""
+        return parse_duration(self.every) if self.every else 0
+
+    @property
+    def bytes_per_s(self) -> int | None:
+        return parse_size(self.bandwidth) if self.bandwidth else None
+
+    @model_validator(mode="after")
+    def _check_together(self) -> BackupSettings:
+        if self.every and not self.to:
+            raise ValueError("must have a backup.to for backup.every")
+        if self.secret_key and self.secret_key_file:
+            raise ValueError("may not have both backup.secret_key and backup.secret_key_file")
+        has_key = bool(self.access_key and (self.secret_key or self.secret_key_file))
+        if (self.to or "").startswith(S3) and not has_key:
+            raise ValueError("must have backup.access_key and backup.secret_key_file for a bucket in backup.to")
+        if self.endpoint and not is_safe_for_keys(self.endpoint):
+            raise ValueError("must have a backup.endpoint that is https, or http on a loopback address")
+        return self

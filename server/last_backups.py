@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from server.settings import Settings
+from server import backups
+from server.settings import FILE, Settings
 from vaults.db.connection import Database
-from vaults.errors import VaultUnavailable
 from vaults.registry import VaultEntry
 
 
-async def back_up_last(control: Database, data: Path, settings: Settings, entry: VaultEntry) -> Path:  # noqa: ARG001
-    """Back up a vault nobody has open, into ``backup.to`` or the data folder. Raises what keeps it from being backed
-    up: then it is not deleted."""
-    raise VaultUnavailable("this version makes no backups", hint="say --no-backup if you have one")
+async def back_up_last(control: Database, data: Path, settings: Settings, entry: VaultEntry) -> Path:
+    """Back a vault up as ``strongroom backup`` does, and say where. Raises what keeps it from being backed up: then it
+    is not deleted."""
+    from ops.backup.back_up import back_up_vault
+
+    passphrase_file = settings.auth.key_passphrase_file
+    order = await asyncio.to_thread(backups.make_order, settings.backup, data, key_passphrase_file=passphrase_file)
+    home = backups.describe_installation(control, data, data / FILE, settings)
+    return Path((await back_up_vault(home, entry, order)).target)

@@ -34,6 +34,7 @@ MODULES = {
     "verify": "maintenance",
     "reindex": "maintenance",
     "evict": "evictions",
+    "backup": "backups",
     "doctor": "doctor",
     "model": "models",
     "config": "configuration",

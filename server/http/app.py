@@ -36,6 +36,7 @@ from ops import tracing
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
+from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.http.certificate import certificate_names
 from server.http.gate import Gate, GatePolicy
@@ -144,6 +145,7 @@ class _Site:
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
+            await stack.enter_async_context(keep_backups(services))
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
             gc.freeze()  # what is loaded by now stays: the collector need not walk it during calls

@@ -57,9 +57,11 @@ OUTBOUND = {
     "aiohttp",
     "http.client",
     "huggingface_hub",
+    "obstore",
 }
 ALLOWED_OUTBOUND = {
     "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
+    "ops/backup/s3_store.py",  # backups, to the bucket of backup.to
     "auth/jwks.py",  # keys of an outside issuer the operator configured
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names

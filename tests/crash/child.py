@@ -22,7 +22,7 @@ Work = Callable[[str, str, dict[str, Any], Connection], None]
 
 strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 forking = multiprocessing.get_context("forkserver")
-forking.set_forkserver_preload(["tests.crash.notes_work", "tests.crash.continuity_work"])
+forking.set_forkserver_preload(["tests.crash.notes_work", "tests.crash.continuity_work", "tests.crash.backup_work"])
 
 
 class Child:

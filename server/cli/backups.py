@@ -1,0 +1,15 @@
+"""``strongroom backup …``."""
+
+from __future__ import annotations
+
+import typer
+
+from server.cli.backup_list import show_list
+from server.cli.backup_making import make
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(name="backup", help="Make backups, and list those there are.")
+    group.callback(invoke_without_command=True)(make)
+    group.command("list")(show_list)
+    app.add_typer(group)
