@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from auth.access import EVERY_VAULT
 from auth.principal import Principal
 from auth.roles import Role
-from ops.vault_life import deletion, folder_moves, renames
+from ops.vault_life import copies, deletion, folder_moves, renames
+from ops.vault_life.copies import CopySettings
 from ops.vault_life.deletion import DeletedVault
 from server.last_backups import back_up_last
+from server.version import version
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
@@ -114,6 +116,14 @@ async def unarchive(services: Services, name: str) -> VaultEntry:
 async def rename(services: Services, old: str, new: str) -> VaultEntry:
     """As ``renames.rename``, seen at once in this process."""
     entry = await renames.rename(services.control, services.data, old, new)
+    await _refresh(services)
+    return entry
+
+
+async def copy(services: Services, name: str, new: str) -> VaultEntry:
+    """As ``copies.copy``, seen at once in this process."""
+    settings = CopySettings(version(), services.settings.storage, services.settings.notes)
+    entry = await copies.copy(services.control, services.data, name, new, settings)
     await _refresh(services)
     return entry
 

@@ -112,6 +112,16 @@ def set_rules(tx: Writer, name: str, rules: VaultRules) -> VaultEntry:
     return changed
 
 
+def copy_rules(tx: Writer, source: VaultEntry, name: str) -> VaultEntry:
+    """Have a vault show tools and take writes as ``source`` does. Raises ``NotFound``."""
+    rules = {"preset": source.preset, "write_mode": source.write_mode, "destructive": source.destructive}
+    tx.run(
+        "UPDATE vaults SET preset = :preset, write_mode = :write_mode, destructive = :destructive WHERE name = :name",
+        {**rules, "name": name},
+    )
+    return get(tx, name)
+
+
 def archive(tx: Writer, name: str) -> VaultEntry:
     """Take a vault out of service; its files stay. Raises ``NotFound``."""
     entry = get(tx, name)

@@ -12,6 +12,7 @@ from ops.vault_life import folder_moves
 from ops.vault_life.folder_moves import FolderMove
 from ops.vault_life.renames import GATE_WAIT_S
 from vaults import registry
+from vaults.context import run_to_completion
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import ConfirmationRequired, Conflict, InvalidArgument, VaultQuarantined
@@ -59,11 +60,14 @@ async def delete(
                 hint="is its disk mounted? If it is gone for good: --no-backup",
                 reason="missing",
             )
-        await control.write(write)
-        await folder_moves.carry_out(control, data, move)
+        await _commit(control, data, write, move)
         return DeletedVault(entry, None)
     async with hold_exclusively(folder, GATE_WAIT_S):
         backup = await last_backup(entry) if last_backup is not None else None
-        await control.write(write)
-        await folder_moves.carry_out(control, data, move)
+        await run_to_completion(_commit(control, data, write, move))
     return DeletedVault(entry, backup)
+
+
+async def _commit(control: Database, data: Path, write: Callable[[Writer], None], move: FolderMove) -> None:
+    await control.write(write)
+    await folder_moves.carry_out(control, data, move)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from auth import grants, plan_holders, tokens
 from ops.vault_life import folder_moves
 from ops.vault_life.folder_moves import FolderMove
 from vaults import registry
+from vaults.context import run_to_completion
 from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
 from vaults.errors import AlreadyExists, InvalidArgument
@@ -39,8 +41,12 @@ async def rename(control: Database, data: Path, old: str, new: str) -> VaultEntr
         return renamed
 
     async with hold_exclusively(folder_of(data, old, entry.path), GATE_WAIT_S):
-        renamed = await control.write(write)
-        await folder_moves.carry_out(control, data, move)
+        return await run_to_completion(_commit(control, data, write, move))
+
+
+async def _commit(control: Database, data: Path, write: Callable[[Writer], VaultEntry], move: FolderMove) -> VaultEntry:
+    renamed = await control.write(write)
+    await folder_moves.carry_out(control, data, move)
     return renamed
 
 

@@ -1,4 +1,4 @@
-"""``strongroom vault rename|unarchive|copy|delete``."""
+"""``strongroom vault unarchive|rename|copy|delete``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="the vault's name")]
 def add_commands(group: typer.Typer) -> None:
     group.command("unarchive")(unarchive)
     group.command("rename")(rename)
+    group.command("copy")(copy)
     group.command("delete")(delete)
 
 
@@ -59,6 +60,30 @@ async def _rename(loaded: LoadedSettings, old: str, new: str) -> VaultEntry:
 
     async with open_control(loaded) as control:
         return await renames.rename(control, loaded.data, old, new)
+
+
+def copy(
+    ctx: typer.Context,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="the name of the copy")],
+) -> None:
+    """Make a second vault with what this one holds. Nobody has a grant for it yet; the first goes on being served."""
+    from server.cli.output import say
+    from server.cli.runtime import load_settings, run_async
+
+    entry = run_async(_copy(load_settings(ctx), name, new))
+    say(f"vault {entry.name} is a copy of {name}: /v/{entry.name}/mcp")
+
+
+async def _copy(loaded: LoadedSettings, name: str, new: str) -> VaultEntry:
+    from ops.vault_life import copies
+    from ops.vault_life.copies import CopySettings
+    from server.cli.runtime import open_control
+    from server.version import version
+
+    settings = CopySettings(version(), loaded.settings.storage, loaded.settings.notes)
+    async with open_control(loaded) as control:
+        return await copies.copy(control, loaded.data, name, new, settings)
 
 
 def delete(

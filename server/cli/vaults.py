@@ -26,7 +26,7 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 def add_to(app: typer.Typer) -> None:
     group = typer.Typer(
-        name="vault", help="Create, list, change, rename, archive and delete vaults.", no_args_is_help=True
+        name="vault", help="Create, list, change, rename, copy, archive and delete vaults.", no_args_is_help=True
     )
     group.command("create")(create)
     group.command("list")(show_list)

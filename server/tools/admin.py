@@ -108,10 +108,11 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
 
 class VaultsArguments(Arguments):
     action: Annotated[
-        Literal["list", "info", "create", "archive", "unarchive", "rename", "delete"], Field(description="what to do")
+        Literal["list", "info", "create", "archive", "unarchive", "rename", "copy", "delete"],
+        Field(description="what to do"),
     ] = "list"
     name: Annotated[Text | None, Field(max_length=63, description="vault; default: this one")] = None
-    to: Annotated[Text | None, Field(max_length=63, description="its new name")] = None
+    to: Annotated[Text | None, Field(max_length=63, description="the new name")] = None
     name_again: Annotated[Text | None, Field(max_length=63, description="to delete: the vault's name again")] = None
 
 
@@ -145,6 +146,7 @@ class VaultsResult:
         "archive": Action(Role.ADMIN, "take a vault out of service", destroys=True),
         "unarchive": Action(Role.ADMIN, "put an archived vault back into service"),
         "rename": Action(Role.ADMIN, "give a vault another name", destroys=True),
+        "copy": Action(Role.ADMIN, "make a second vault with what one holds"),
         "delete": Action(Role.ADMIN, "delete a vault for good", destroys=True),
     },
 )
@@ -176,10 +178,11 @@ async def _change_vault(services: Services, args: VaultsArguments, name: str) ->
         return await vault_admin.archive(services, name)
     if args.action == "unarchive":
         return await vault_admin.unarchive(services, name)
-    if args.action == "rename":
+    if args.action in ("rename", "copy"):
         if args.to is None:
             raise InvalidArgument("to", "is required")
-        return await vault_admin.rename(services, name, args.to)
+        change = vault_admin.rename if args.action == "rename" else vault_admin.copy
+        return await change(services, name, args.to)
     return (await vault_admin.delete(services, name, confirm=args.name_again)).entry
 
 

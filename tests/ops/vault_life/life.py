@@ -23,6 +23,10 @@ from vaults.registry import VaultEntry
 from vaults.settings import StorageSettings
 
 
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
 @asynccontextmanager
 async def control_of(data: Path, *vaults: str) -> AsyncIterator[Database]:
     """control.db of a data folder that has these vaults."""

@@ -8,7 +8,7 @@ import pytest
 
 from ops.vault_life import deletion, folder_moves
 from server import vault_admin
-from tests.ops.vault_life.life import control_of, entry_of, give, moves_of, names_in
+from tests.ops.vault_life.life import Killed, control_of, entry_of, give, moves_of, names_in
 from vaults.errors import ConfirmationRequired, InvalidArgument, NotFound, StorageFull, VaultQuarantined
 from vaults.registry import VaultEntry, folder_of
 from vaults.settings import StorageSettings
@@ -96,12 +96,12 @@ async def test_the_next_process_erases_what_a_kill_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aside: bool
 ) -> None:
     async def die(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise Killed
 
     async with control_of(tmp_path, "main", "other") as control:
         folder, entry = folder_of(tmp_path, "main", None), await entry_of(control, "main")
         monkeypatch.setattr(folder_moves, "carry_out", die)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Killed):
             await deletion.delete(control, tmp_path, "main", confirm="main", last_backup=None)
         monkeypatch.undo()
         if aside:

@@ -20,7 +20,7 @@ from server.call import Caller
 from server.dispatch import CallOutcome
 from server.services import Services
 from tests.conftest import Opening, asker
-from tests.ops.vault_life.life import control_of, entry_of, give, moves_of, names_in
+from tests.ops.vault_life.life import Killed, control_of, entry_of, give, moves_of, names_in
 from vaults import pool as pools
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound, VaultUnavailable
 from vaults.registry import folder_of
@@ -82,11 +82,11 @@ async def _stop_after_the_commit(monkeypatch: pytest.MonkeyPatch, work: Coroutin
     """As a kill would: the registry says it, the folder does not know yet."""
 
     async def die(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise Killed
 
     with monkeypatch.context() as patched:
         patched.setattr(folder_moves, "carry_out", die)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Killed):
             await work
 
 
