@@ -1,5 +1,5 @@
-"""Processes killed while they rename or delete a vault, or change the signing key: either nothing has happened, or the
-next start does the rest, and what was to be kept is whole. ``make crash``."""
+"""Processes killed while they rename, copy or delete a vault, or change the signing key: either nothing has happened,
+or the next start does the rest, and what was to be kept is whole. ``make crash``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from auth.keys import KEYS_FOLDER, open_key_ring
 from auth.local_issuer import LocalAuthenticator
 from auth.token_claims import peek
 from auth.tokens import list_tokens
-from ops.vault_life import folder_moves
+from ops.vault_life import copies, folder_moves
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
 from tests.conftest import QUIET
 from tests.crash.child import Child, strace
 from tests.crash.notes_work import ask, opened
-from tests.crash.vault_life_work import FLAGS, NOTE, PASSPHRASE, fill, work
+from tests.crash.vault_life_work import FLAGS, NOTE, PASSPHRASE, SETTINGS, fill, work
 from vaults.registry import folder_of
 
 POINTS = int(os.environ.get("STRONGROOM_CRASH_POINTS", "6"))
@@ -69,6 +69,22 @@ async def _check_delete(data: Path, _token: str) -> bool:
     return not names
 
 
+async def _check_copy(data: Path, _token: str) -> bool:
+    async with _next_start(data) as services:
+        names = sorted(services.registry_cache.names())
+        assert not await services.control.read(folder_moves.list_moves)
+        for name in names:
+            async with services.pool.lease(services.registry_cache.entry(name)) as vault:
+                memory = await vault.db.read(lambda tx: tx.value("SELECT content FROM memories"))
+                assert memory == "kept through every kill"
+            assert (folder_of(data, name, None) / NOTE).read_bytes() == b"as it was\n"
+        await copies.copy(services.control, data, "main", "third", SETTINGS)
+        left = sorted(path.name for path in (data / "vaults").iterdir() if path.name != copies.SCRATCH)
+        assert left == sorted([*names, "third"]), "what the killed one had begun is gone"
+        assert not [path for path in (data / "vaults" / copies.SCRATCH).iterdir() if path.is_dir()]
+    return "second" in names
+
+
 async def _check_rotate(data: Path, token: str) -> bool:
     ring = open_key_ring(data / KEYS_FOLDER)
     assert {path.suffix for path in (data / KEYS_FOLDER).iterdir() if path.suffix in (".pem", ".pub")} == {".pem"}
@@ -85,7 +101,13 @@ async def _check_encrypt(data: Path, token: str) -> bool:
     return lay_encrypted
 
 
-CHECKS = {"rename": _check_rename, "delete": _check_delete, "rotate": _check_rotate, "encrypt": _check_encrypt}
+CHECKS = {
+    "rename": _check_rename,
+    "copy": _check_copy,
+    "delete": _check_delete,
+    "rotate": _check_rotate,
+    "encrypt": _check_encrypt,
+}
 
 
 @pytest.mark.crash
@@ -96,6 +118,7 @@ CHECKS = {"rename": _check_rename, "delete": _check_delete, "rotate": _check_rot
         ("rename", "pwrite64"), ("rename", "fsync"), ("rename", "renameat2"), ("rename", "unlinkat"),
         ("delete", "pwrite64"), ("delete", "fsync"), ("delete", "rename"), ("delete", "write"), ("delete", "unlinkat"),
         ("rotate", "pwrite64"), ("rotate", "fsync"), ("rotate", "link"), ("rotate", "unlink"),
+        ("copy", "pwrite64"), ("copy", "fsync"), ("copy", "rename"), ("copy", "renameat2"),
         ("encrypt", "write"), ("encrypt", "fsync"), ("encrypt", "rename"),
     ],
 )  # fmt: skip

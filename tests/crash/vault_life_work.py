@@ -13,14 +13,18 @@ from auth import key_rotation
 from auth.keys import KEYS_FOLDER, open_key_ring
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token
-from ops.vault_life import deletion, renames
+from ops.vault_life import copies, deletion, renames
+from ops.vault_life.copies import CopySettings
 from tests.crash.notes_work import PR_SET_PTRACER, ask, opened
 from vaults.db.connection import Database
 from vaults.registry import instance_id
-from vaults.settings import StorageSettings
+from vaults.settings import NotesSettings, StorageSettings
 
 FLAGS = {"notes.watch": "off", "embedding.engine": "off"}
 NOTE, PASSPHRASE = "notes/kept.md", "passphrase"
+
+
+SETTINGS = CopySettings("0", StorageSettings(), NotesSettings())
 
 
 async def fill(data: Path) -> str:
@@ -52,6 +56,8 @@ async def _work(data: Path, kind: str, pipe: Connection) -> None:
             await renames.rename(control, data, "main", "new")
         elif kind == "delete":
             await deletion.delete(control, data, "main", confirm="main", last_backup=None)
+        elif kind == "copy":
+            await copies.copy(control, data, "main", "second", SETTINGS)
         elif kind == "encrypt":
             await asyncio.to_thread(open_key_ring, data / KEYS_FOLDER, str(data / PASSPHRASE))
         else:
