@@ -155,4 +155,5 @@ def _load() -> ModuleType:
         import pyrage
     except ImportError:
         raise InvalidArgument("recipients", "need the library pyrage", hint="install strongroom[backup]") from None
-    return pyrage
+    module: ModuleType = pyrage
+    return module

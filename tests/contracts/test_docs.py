@@ -61,7 +61,7 @@ def parsed(argv: list[str]) -> Command:
     name, args = "strongroom", hoist_global_options(argv)
     while True:
         context = command.make_context(name, args, parent=context)
-        if not isinstance(command, TyperGroup):
+        if not isinstance(command, TyperGroup) or not (context._protected_args or context.args):
             return command
         name, command, args = command.resolve_command(context, [*context._protected_args, *context.args])
 

@@ -1,4 +1,7 @@
-"""Backups in a bucket: a real server of the S3 protocol, as a program of its own."""
+"""Backups in a bucket: a real server of the S3 protocol, as a program of its own.
+
+Covers ops.backup.s3_store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Backups a server makes unasked: what is due, what fails, what stays."""
+"""Backups a server makes unasked: what is due, what fails, what stays.
+
+Covers ops.backup.schedule, ops.backup.snapshot_run, ops.backup.control_run, ops.backup.run_reports, ops.backup.disk_probe.
+"""
 
 from __future__ import annotations
 

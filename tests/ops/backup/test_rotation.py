@@ -1,4 +1,7 @@
-"""Which backups are kept, whatever the clock did."""
+"""Which backups are kept, whatever the clock did.
+
+Covers ops.backup.snapshot_name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Snapshots in a folder: what goes in comes out, what is damaged is found, what did not change is not sent."""
+"""Snapshots in a folder: what goes in comes out, what is damaged is found, what did not change is not sent.
+
+Covers ops.backup.chunk_collection, ops.backup.chunks, ops.backup.sealing, ops.backup.snapshot_file,
+ops.backup.snapshot_writer, ops.backup.store.
+"""
 
 from __future__ import annotations
 
