@@ -177,3 +177,13 @@ async def test_whoever_asks_for_a_vault_whose_folder_was_left_behind_finds_it(
         with pytest.raises(NotFound, match="no such vault, or no grant for it"):
             async with services.pool.lease(stale):
                 pass
+
+
+async def test_a_server_that_starts_finishes_what_a_killed_process_left(
+    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with control_of(tmp_path, "old") as control:
+        await _stop_after_the_commit(monkeypatch, renames.rename(control, tmp_path, "old", "new"))
+    async with opening(vaults=()) as services:
+        assert not await moves_of(services.control)
+        assert [path.name for path in (tmp_path / "vaults").iterdir()] == ["new"]

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from server.http import reloading
+from auth.keys import open_key_ring
+from server.http import app, reloading
 from server.http.options import ServeOptions
 from server.http.reloading import SIGNAL, Terminal, hold_back, let_through, reload_certificate
+from server.services import Services
 from tests.server.http.certified import write_pair
 from vaults.errors import InvalidArgument
 
@@ -61,3 +63,25 @@ def test_half_a_pair_leaves_the_certificate_that_was_read(tmp_path: Path) -> Non
     cert.write_bytes(old)
     with pytest.raises(InvalidArgument, match="matching PEM pair"):
         reload_certificate(context, options)
+
+
+async def test_keys_and_grants_are_read_again_and_what_fails_leaves_those_that_were(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = open_key_ring(tmp_path / "keys")
+    reload, said = app._Reload(ring, services), list[str]()
+    monkeypatch.setattr(app.log, "info", lambda event, **_: said.append(event), raising=False)
+    monkeypatch.setattr(app.log, "warning", lambda event, **_: said.append(event), raising=False)
+    kid = ring.newest.kid
+    reload()
+    await _ended(reload)
+    (tmp_path / "keys" / "0001.pem").write_bytes(b"no key")
+    reload()
+    await _ended(reload)
+    assert said == ["reloaded", "reload_failed"]
+    assert ring.newest.kid == kid
+
+
+async def _ended(reload: app._Reload) -> None:
+    assert reload._task is not None
+    await reload._task
