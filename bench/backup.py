@@ -7,12 +7,13 @@ beside one, in turns, so that what else the machine does falls on both. Vectors 
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -28,6 +29,7 @@ MEMORIES = 230_000
 """Some 4.4 KB each: a gigabyte."""
 
 REAL = 500
+LOOK_S = 0.005
 WRITERS, STORES, TURNS, WARM = 16, 6_000, 3, 200
 MB_S, PACE, LATER_MS, MEMORY_MIB = 150.0, 0.9, 100.0, 40.0
 
@@ -51,11 +53,11 @@ class _Backup:
 
 def measure(run: Run) -> Iterator[Figure]:
     """On request: filling the vault takes minutes."""
-    memories, stores = run.sized(MEMORIES, 5_000), run.sized(STORES, 1_600)
+    memories, stores = run.sized(MEMORIES, 5_000), run.sized(STORES, 400)
     with run.folder("backup") as folder, baseline.process_pool() as pool, wire.driver() as driver:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main", "empty")})
         with run.report_progress(f"store {memories:,} memories"):
-            _fill(pool, ready.data, memories)
+            fill_vault(pool, ready.data, memories)
         empty = _back_up(ready.data, "empty")
         with run.report_progress("back it up, alone"):
             yield from _measure_alone(_back_up(ready.data, "main"), empty)
@@ -67,7 +69,7 @@ def measure(run: Run) -> Iterator[Figure]:
             yield from _measure_beside(driver, door, ready.data, stores)
 
 
-def _fill(pool: ProcessPoolExecutor, data: Path, memories: int) -> None:
+def fill_vault(pool: ProcessPoolExecutor, data: Path, memories: int) -> None:
     import numpy as np
 
     writer = TextWriter(seed=17)
@@ -141,13 +143,23 @@ def _back_up(data: Path, vault: str) -> _Backup:
     process = subprocess.Popen(
         command, cwd=ROOT, env=servers.server_environment(data, {}), stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
-    with process.stdout:
-        said = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    peak = 0
+    while process.poll() is None:
+        # Not by its usage at the end: that counts the moment before it became another program, when it was this one.
+        peak = max(peak, _peak_bytes(process.pid))
+        time.sleep(LOOK_S)
+    said, _ = process.communicate()
     if process.returncode:
         raise RuntimeError("the backup failed")
     (run,) = json.loads(said)["backups"]
     Path(run["path"]).unlink()
-    return _Backup(run["of_bytes"], run["seconds"], used.ru_maxrss * 1024)
+    return _Backup(run["of_bytes"], run["seconds"], peak)
+
+
+def _peak_bytes(pid: int) -> int:
+    """The largest resident memory so far; 0 where it has just ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0

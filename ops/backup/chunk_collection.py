@@ -33,12 +33,13 @@ def rotate(store: BackupStore, vault_id: str, plan: RotationPlan, newest: Snapsh
     kept = choose_kept(there, plan) | {newest}
     gone = [name for name in there if name not in kept]
     store.delete([snapshot_key(vault_id, name) for name in gone])
-    named = {chunk for name in kept for chunk, _ in heads[name].chunks}
-    # Snapshots that came since are of a backup elsewhere: what they name stays.
+    # Where nothing keeps a backup elsewhere out, it may be about to name what it found named: that goes the next time.
+    lasting = heads if store.grace_s else kept
+    unnamed = _unnamed(store, vault_id, {chunk for name in lasting for chunk, _ in heads[name].chunks}, newest)
     for name in list_snapshots(store, vault_id):
-        if name not in heads:
-            named |= {chunk for chunk, _ in read_head(store, vault_id, name).chunks}
-    unnamed = _unnamed(store, vault_id, named, newest)
+        if name not in heads:  # it came meanwhile
+            for chunk, _ in read_head(store, vault_id, name).chunks:
+                unnamed.pop(chunk, None)
     store.delete([chunk_key(vault_id, name) for name in unnamed])
     return Rotation(tuple(gone), len(unnamed), sum(unnamed.values()))
 

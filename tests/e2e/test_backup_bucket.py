@@ -5,7 +5,6 @@ Covers ops.backup.s3_store.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -27,7 +26,7 @@ from tests.server.cli.command import Strongroom
 from vaults.errors import AlreadyExists, NotFound, VaultUnavailable
 
 ENVIRONMENT = Path(sys.prefix)
-PYTHON = Path(os.environ.get("C2", str(ENVIRONMENT / "clients"))) / "bin" / "python"
+PYTHON = ENVIRONMENT / "clients" / "bin" / "python"
 SERVER = Path(__file__).parent / "clients" / "bucket_server.py"
 FILES = {"vault.db": random.Random(1).randbytes(900_000), "notes/a.md": b"a\n", "notes/b.md": b""}
 

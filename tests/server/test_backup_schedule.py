@@ -1,6 +1,7 @@
 """Backups a server makes unasked: what is due, what fails, what stays.
 
-Covers ops.backup.schedule, ops.backup.snapshot_run, ops.backup.control_run, ops.backup.run_reports, ops.backup.disk_probe.
+Covers ops.backup.schedule, ops.backup.snapshot_run, ops.backup.control_run, ops.backup.run_reports,
+ops.backup.disk_probe.
 """
 
 from __future__ import annotations
@@ -117,6 +118,14 @@ async def test_after_a_restart_nothing_is_due_that_was_done_before(
     assert snapshots(tmp_path, services, "main") == [2, 1]
 
 
+async def test_two_processes_that_look_at_once_make_one_backup_of_each_vault(scheduled, tmp_path: Path) -> None:
+    services, schedule, _ = scheduled
+    other = make_schedule(services, Counting())
+    assert sum(await asyncio.gather(schedule.look(), other.look())) == 2
+    await other.close()
+    assert [len(await runs(services, name)) for name in ("main", "other")] == [1, 1]
+
+
 async def test_the_second_backup_moves_little(scheduled) -> None:
     services, schedule, observer = scheduled
     await schedule.look()
@@ -157,6 +166,23 @@ async def test_what_fails_is_written_down_and_takes_no_good_backup_away(
     assert contents(tmp_path / "to") == before
     assert await schedule.look() == 0
     assert len(observer.outcomes) == 4, "it is not tried again at once"
+
+
+async def test_a_damaged_vault_takes_no_good_backup_away(scheduled, tmp_path: Path) -> None:
+    services, schedule, observer = scheduled
+    await schedule.look()
+    before = contents(tmp_path / "to")
+    await age(services, timedelta(days=9))
+    entry = services.registry_cache.entry("main")
+    async with services.pool.lease(entry) as vault:
+        await vault.db.checkpoint()
+        with (vault.folder / "vault.db").open("r+b") as file:  # pages that opening does not read
+            file.seek(100 * 4096)
+            file.write(b"\xff" * 40 * 4096)
+    assert await schedule.look() == 1
+    assert sorted(observer.outcomes[2:]) == ["ok", "vault_quarantined"]
+    kept = {path: data for path, data in contents(tmp_path / "to").items() if entry.vault_id in path}
+    assert kept == {path: data for path, data in before.items() if entry.vault_id in path}
 
 
 async def test_one_vault_that_fails_holds_up_no_other(scheduled, monkeypatch, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Archives: what goes in comes out, and whatever is wrong with one is refused as a whole.
 
-Covers ops.backup.source, ops.backup.archive_writer, ops.backup.archive_reader, ops.backup.archive_stream, ops.backup.tar_blocks,
-ops.backup.encryption, ops.backup.signature, ops.backup.partial_files, ops.backup.target_errors.
+Covers ops.backup.source, ops.backup.archive_writer, ops.backup.archive_reader, ops.backup.archive_stream,
+ops.backup.tar_blocks, ops.backup.encryption, ops.backup.signature, ops.backup.partial_files, ops.backup.target_errors.
 """
 
 from __future__ import annotations

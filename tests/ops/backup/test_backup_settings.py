@@ -13,6 +13,7 @@ import pytest
 from ops.backup.folder_store import FolderStore
 from ops.backup.stores import open_store, place_of
 from ops.settings import BackupSettings
+from server.redaction import redact
 from server.settings import load
 from vaults.errors import InvalidArgument
 
@@ -81,3 +82,4 @@ def test_a_secret_that_is_none_is_refused_without_being_shown(tmp_path: Path, co
 def test_no_secret_is_in_what_is_printed() -> None:
     settings = BackupSettings(to="s3://b", access_key="k", secret_key="hush-hush")
     assert "hush" not in repr(settings)
+    assert redact("secret_key", "hush-hush") == "********"

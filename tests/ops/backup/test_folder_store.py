@@ -80,6 +80,16 @@ def test_a_target_that_goes_away_while_held_gets_nothing_more(store: FolderStore
     assert not (tmp_path / "vaults").exists()
 
 
+def test_the_folder_itself_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    store = FolderStore(tmp_path / "to")
+    with store.hold("control"):
+        (tmp_path / "to").rename(tmp_path / "elsewhere")
+        with pytest.raises(VaultUnavailable):
+            store.put("control/one", b"1")
+    assert not (tmp_path / "to").exists()
+
+
 @pytest.mark.parametrize(
     ("number", "error"),
     [

@@ -18,7 +18,10 @@ GOOD = BackupManifest(
     kind="vault", installation="i", vault="main", vault_id="v", made_at="2026-11-25T21:00:00.123Z", version="0.1.0",
     schema_steps=15, position=3, note_change=2, counts={"memories": 2}, ids_digest=HASH,
     questions=(BackupQuestion(text="harbour", answers=("a", "b")),),
-    members=(ManifestMember(path="vault.db", size=4096, sha256=HASH), ManifestMember(path="notes/ä.md", size=1, sha256=HASH)),
+    members=(
+        ManifestMember(path="vault.db", size=4096, sha256=HASH),
+        ManifestMember(path="notes/ä.md", size=1, sha256=HASH),
+    ),
 )  # fmt: skip
 
 

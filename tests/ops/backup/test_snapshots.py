@@ -20,6 +20,7 @@ from ops.backup.chunks import CHUNK_BYTES, SMALL_BYTES, cut, group_small
 from ops.backup.folder_store import FolderStore
 from ops.backup.manifest import ManifestMember
 from ops.backup.rotation import parse_plan
+from ops.backup.sealing import close
 from ops.backup.snapshot_file import unpack_head
 from ops.backup.snapshot_writer import WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot, snapshot_key, stored_chunks
@@ -170,6 +171,21 @@ def test_nothing_wrong_comes_out_of_a_snapshot_or_a_piece_that_was_damaged(
     assert found > 0.9 * tries > 30
 
 
+def test_every_changed_byte_of_a_snapshot_is_found(store: FolderStore, write) -> None:
+    whole = store.get(snapshot_key(VAULT_ID, write(FILES).name))
+    for at in range(0, len(whole), 3):
+        with pytest.raises(InvalidArgument):
+            unpack_head(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+
+
+def test_a_piece_put_in_place_of_another_is_found(tmp_path: Path, store: FolderStore, write) -> None:
+    write({"vault.db": LARGE})
+    chunk = next((tmp_path / "to").glob("vaults/*/chunks/*/*"))
+    chunk.write_bytes(close(bytes(CHUNK_BYTES if chunk.stat().st_size > 1000 else 77), ()))
+    with pytest.raises(InvalidArgument, match="holds a piece"):
+        all_of(store, tmp_path / "out")
+
+
 def test_a_piece_that_is_gone_is_said(tmp_path: Path, store: FolderStore, write) -> None:
     write(FILES)
     next((tmp_path / "to").glob("vaults/*/chunks/*/*")).unlink()
@@ -210,6 +226,35 @@ def test_rotation_removes_what_the_plan_lets_go_and_pieces_nobody_names(
     for number in (3, 4):
         found = all_of(store, tmp_path / f"out{number}", str(written[number].name))
         assert found["notes/a.md"] == f"version {number}".encode()
+
+
+def test_without_locks_pieces_of_a_snapshot_that_went_stay_until_the_next_rotation(
+    tmp_path: Path, store: FolderStore, write
+) -> None:
+    store.grace_s = 1e-9
+    written = [write(FILES | {"notes/a.md": f"version {number}".encode()}) for number in range(3)]
+    rotation = rotate(store, VAULT_ID, parse_plan("1"), written[-1].name)
+    assert (len(rotation.snapshots), rotation.chunks) == (2, 0)
+    assert rotate(store, VAULT_ID, parse_plan("1"), written[-1].name).chunks == 2
+
+
+def test_a_snapshot_that_comes_while_older_ones_go_keeps_its_pieces(
+    tmp_path: Path, store: FolderStore, write, monkeypatch
+) -> None:
+    """As of a backup elsewhere, where nothing keeps the two apart."""
+    files = [FILES | {"notes/a.md": f"version {number}".encode()} for number in range(3)]
+    newest = [write(each).name for each in files][-1]
+    listed = store.list_objects
+
+    def list_objects(prefix: str):
+        if prefix.endswith("/chunks"):
+            monkeypatch.setattr(store, "list_objects", listed)
+            write_snapshot(store, VAULT_ID, staged(tmp_path / "elsewhere", files[0]))
+        return listed(prefix)
+
+    monkeypatch.setattr(store, "list_objects", list_objects)
+    rotate(store, VAULT_ID, parse_plan("1"), newest)
+    assert all_of(store, tmp_path / "out") == files[0]
 
 
 def test_where_a_snapshot_cannot_be_read_nothing_is_removed(tmp_path: Path, store: FolderStore, write) -> None:

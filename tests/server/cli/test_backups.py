@@ -95,11 +95,11 @@ def test_keys_only_leave_encrypted(house: Strongroom, tmp_path: Path) -> None:
         (("--vault", "main", "--passphrase-file", "{binary}"), "no text"),
     ],
 )
-def test_what_does_not_fit_is_named(house: Strongroom, tmp_path: Path, args: tuple[str, ...], word: str) -> None:
+def test_what_does_not_fit_is_named(strongroom: Strongroom, tmp_path: Path, args: tuple[str, ...], word: str) -> None:
     files = {"words": b"x\n", "empty": b"", "binary": b"\xff\xfe"}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    ran = house("backup", *(each.format(**{name: str(tmp_path / name) for name in files}) for each in args))
+    ran = strongroom("backup", *(each.format(**{name: str(tmp_path / name) for name in files}) for each in args))
     assert ran.code == 2, ran.err
     assert word in ran.err
 
