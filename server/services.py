@@ -19,6 +19,7 @@ from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
+from ops.backup import interrupted_restores, restore_places
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.call import CallRecord
@@ -34,7 +35,7 @@ from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
 from vaults.domain.maintenance import eviction, reindexing, retention
 from vaults.domain.memories import lifecycle
-from vaults.domain.notes.commit import git_commits, recovery
+from vaults.domain.notes.commit import git_commits
 from vaults.domain.notes.sync import sync_loop
 from vaults.domain.social.endpoint import MoltbookEndpoint
 from vaults.domain.social.moltbook import Moltbook
@@ -197,6 +198,8 @@ async def open_services(
         control, registry_cache, access_cache, licence = await _open_control(
             stack, data, settings, observer, background.followers
         )
+        if background.rounds:
+            await asyncio.to_thread(restore_places.sweep, data / "vaults")
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         daily_usage = await _start_daily_usage(stack, control)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=background.vectors)
@@ -298,7 +301,7 @@ def _make_shared(
         pool=threads,
         observer=observer,
         run_while_open=(sync_loop.keep_in_sync, follow_loop.keep_following),
-        recover_on_open=recovery.RECOVER,
+        recover_on_open=interrupted_restores.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,
         sessions=settings.sessions,

@@ -100,17 +100,18 @@ class VaultPool:
 
     def without_background_work(self) -> VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
-        return VaultPool(
-            self._data,
-            replace(
-                self._shared,
-                background_jobs=(),
-                jobs_of_vault=(),
-                run_while_open=(),
-                recover_on_open=None,
-                before_close=None,
-            ),
-        )
+        return VaultPool(self._data, _quiet(self._shared))
+
+    @asynccontextmanager
+    async def open_apart(self, entry: VaultEntry, folder: Path) -> AsyncIterator[Vault]:
+        """Open the files in ``folder`` as this vault's, though nobody is served from there: one that is being restored
+        is looked at. No background work runs in it. The caller has the folder alone. Raises as ``lease``."""
+        vault = Vault(entry, folder, _quiet(self._shared), self._reserve_of(entry))
+        await vault.open()
+        try:
+            yield vault
+        finally:
+            await vault.close()
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
@@ -392,6 +393,12 @@ class VaultPool:
     def _report(self) -> None:
         self._shared.observer.on_open_vaults(len(self._slots))
         self._shared.observer.on_quarantined_vaults(len(self._quarantine))
+
+
+def _quiet(shared: SharedResources) -> SharedResources:
+    return replace(
+        shared, background_jobs=(), jobs_of_vault=(), run_while_open=(), recover_on_open=None, before_close=None
+    )
 
 
 async def _resume_background_work(vault: Vault) -> int:
