@@ -99,6 +99,14 @@ class BackupSettings(SettingsSection):
         ),
     ] = ()
     sign: Annotated[bool, Field(description="sign backups with this server's key")] = False
+    drill_every: Annotated[
+        str | None,
+        Field(description="restores the newest backup of each vault aside and proves it this often, such as 7d"),
+        AfterValidator(_check_every),
+    ] = None
+    drill_identity_file: Annotated[
+        str | None, Field(description="file of age with a secret key for drills of encrypted backups")
+    ] = None
     endpoint: Annotated[
         str | None,
         Field(
@@ -122,6 +130,11 @@ class BackupSettings(SettingsSection):
         return parse_duration(self.every) if self.every else 0
 
     @property
+    def drill_every_s(self) -> int:
+        """Seconds between two drills; 0: none are held unasked."""
+        return parse_duration(self.drill_every) if self.drill_every else 0
+
+    @property
     def bytes_per_s(self) -> int | None:
         return parse_size(self.bandwidth) if self.bandwidth else None
 
@@ -129,6 +142,8 @@ class BackupSettings(SettingsSection):
     def _check_together(self) -> BackupSettings:
         if self.every and not self.to:
             raise ValueError("must have a backup.to for backup.every")
+        if self.drill_every and self.recipients and not self.drill_identity_file:
+            raise ValueError("must have a backup.drill_identity_file for drills of backups encrypted for recipients")
         if self.secret_key and self.secret_key_file:
             raise ValueError("may not have both backup.secret_key and backup.secret_key_file")
         has_key = bool(self.access_key and (self.secret_key or self.secret_key_file))

@@ -35,6 +35,7 @@ from ops import tracing
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
+from server.backup_drills import keep_drilling
 from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.http.certificate import certificate_names
@@ -138,6 +139,7 @@ class _Site:
             lag.start()
             stack.push_async_callback(lag.stop)
             await stack.enter_async_context(keep_backups(services))
+            await stack.enter_async_context(keep_drilling(services))
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
             gc.freeze()  # what is loaded by now stays: the collector need not walk it during calls
