@@ -49,7 +49,7 @@ def check_identities(identities: Sequence[str]) -> list[Any]:
         except age.IdentityError:
             raise InvalidArgument("identity", "holds what is no secret key of age") from None
     if not found:
-        raise InvalidArgument("archive", "is encrypted", hint="give the key file with --identity")
+        raise InvalidArgument("archive", "is encrypted", hint="give the key file with --identity-file")
     return found
 
 

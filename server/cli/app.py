@@ -30,6 +30,7 @@ MODULES = {
     "ingest": "ingest",
     "export": "exports",
     "harvest": "harvest",
+    "restore": "restores",
     "verify": "maintenance",
     "reindex": "maintenance",
     "evict": "evictions",
