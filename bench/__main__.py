@@ -38,9 +38,10 @@ PARTS = {
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
     "backup": "an archive of a gigabyte, alone and beside 16 writers",
+    "restore": "restoring 100,000 memories from an archive",
     "scale": "search among a million passages",
 }
-ON_REQUEST = {"backup", "collections", "evictions", "scale"}
+ON_REQUEST = {"backup", "collections", "evictions", "restore", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1
