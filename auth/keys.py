@@ -71,6 +71,10 @@ class KeyRing:
         """The key with this id. ``kid`` comes from strangers: it is compared, never used as a path."""
         return self._keys.get(kid)
 
+    def keys(self) -> tuple[SigningKey, ...]:
+        """All of them, oldest first."""
+        return tuple(self._keys.values())
+
     def jwks(self) -> dict[str, Any]:
         """The JWKS document of the public halves, newest first."""
         return {"keys": [key.jwk for key in reversed(self._keys.values())]}

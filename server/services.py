@@ -19,6 +19,7 @@ from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
+from ops.audit.audit_log import AuditLog
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.call import CallRecord
@@ -142,6 +143,7 @@ class Services:
     plans: Plans
     quotas: Quotas
     daily_usage: DailyUsage
+    audit: AuditLog
     registry: ToolRegistry
     pool: VaultPool
     embedder: EmbeddingService
@@ -199,6 +201,8 @@ async def open_services(
         )
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         daily_usage = await _start_daily_usage(stack, control)
+        audit = AuditLog(data, settings.audit, settings.storage)
+        stack.push_async_callback(audit.close)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=background.vectors)
         stack.push_async_callback(embedder.close)
         listeners = ChangeListeners()
@@ -228,6 +232,7 @@ async def open_services(
             plans=plans,
             quotas=Quotas(settings.limits, plans),
             daily_usage=daily_usage,
+            audit=audit,
             registry=registry,
             pool=pool,
             embedder=embedder,

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
-from ops.settings import OpsSettings
+from ops.settings import AuditSettings, OpsSettings
 from server.reasons import reword_message
 from vaults import storage_limits
 from vaults.errors import InvalidArgument
@@ -149,6 +149,7 @@ class Settings(SettingsSection):
     harvest: HarvestSettings = HarvestSettings()
     social: SocialSettings = SocialSettings()
     ops: OpsSettings = OpsSettings()
+    audit: AuditSettings = AuditSettings()
 
     @property
     def body_limit(self) -> int:

@@ -13,12 +13,13 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import aiosqlite
 
+from vaults.context import ChangeNote, note_changes
 from vaults.db import database_files
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
@@ -42,6 +43,7 @@ class _PendingWrite(Generic[T]):
     done: asyncio.Future[T]
     uncounted: bool
     exclusive: bool = False
+    changes: list[ChangeNote] = field(default_factory=list)
 
 
 class Database:
@@ -91,10 +93,14 @@ class Database:
     async def _queue_write(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_PendingWrite(work, done, uncounted, exclusive))
+        pending = _PendingWrite(work, done, uncounted, exclusive)
+        self._pending.append(pending)
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
-        return await asyncio.shield(done)
+        result = await asyncio.shield(done)
+        if pending.changes:
+            note_changes(pending.changes)
+        return result
 
     async def checkpoint(self) -> None:
         """Move the WAL into the database file and empty it (after a purge, before a copy)."""
@@ -312,7 +318,7 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
     try:
         for pending in group:
             before = raw.total_changes
-            outcome = run(raw, pending.work)
+            outcome = run(raw, pending)
             outcomes.append(outcome)
             changed = raw.total_changes != before and not isinstance(outcome, Exception)
             counts = counts or (changed and not pending.uncounted)
@@ -327,12 +333,12 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
     return outcomes
 
 
-def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
+def _in_transaction(raw: sqlite.Connection, pending: _PendingWrite[Any]) -> Any:
     """Run the only work of a transaction, without a savepoint: in one, each statement takes longer the more was changed
     before it, because SQLite walks an in-memory list of the original pages. Ten thousand notes took minutes."""
     try:
         with translate_sqlite_errors():
-            return work(Writer(raw))
+            return pending.work(Writer(raw, pending.changes))
     except Exception as failure:
         if not raw.in_transaction:
             raise
@@ -341,11 +347,11 @@ def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> An
         return failure
 
 
-def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
+def _in_savepoint(raw: sqlite.Connection, pending: _PendingWrite[Any]) -> Any:
     raw.execute("SAVEPOINT one")
     try:
         with translate_sqlite_errors():
-            result = work(Writer(raw))
+            result = pending.work(Writer(raw, pending.changes))
     except Exception as failure:
         if not raw.in_transaction:
             raise
