@@ -88,6 +88,11 @@ FILLED = GaugeSpec(
 )
 EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limit", ("kind",))
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
+AUDIT_FAILING = GaugeSpec(
+    "strongroom_audit_failing",
+    "Chains of the audit that could not be written: changes there are refused",
+    mode="livemax",
+)
 LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterSpec("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
 BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
@@ -115,6 +120,7 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     FILLED,
     EVICTED,
     LOST,
+    AUDIT_FAILING,
     LAG,
     DROPPED,
     BUILD,
@@ -171,6 +177,7 @@ class Metrics:
         self._evicted = {kind: evicted.labels(kind) for kind in EVICTABLE}
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
+        self._audit_failing = AUDIT_FAILING.register(registry)
         self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
         BUILD.register(registry).labels(version).set(1)
 
@@ -195,6 +202,10 @@ class Metrics:
     def on_loop_lag(self, seconds: float) -> None:
         """The event loop ran this late."""
         self._lag.observe(seconds)
+
+    def on_audit_failing(self, chains: int) -> None:
+        """So many chains of the audit could not be written."""
+        self._audit_failing.set(chains)
 
     def on_lines_dropped(self, count: int) -> None:
         """Log lines that stderr could not take: for ``Sink.on_drop``."""

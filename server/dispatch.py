@@ -203,9 +203,7 @@ def _role_of(services: Services, caller: Caller) -> Role:
     return role
 
 
-def _refusal(
-    caller: Caller, role: Role, spec: ToolSpec, arguments: Mapping[str, Any]
-) -> Forbidden | ReadOnly | None:
+def _refusal(caller: Caller, role: Role, spec: ToolSpec, arguments: Mapping[str, Any]) -> Forbidden | ReadOnly | None:
     """Why the caller may not do this; None where they may."""
     action = spec.action_of(arguments)
     if role < action.role:

@@ -201,8 +201,7 @@ async def open_services(
         )
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         daily_usage = await _start_daily_usage(stack, control)
-        audit = AuditLog(data, settings.audit, settings.storage)
-        stack.push_async_callback(audit.close)
+        audit = _open_audit(stack, settings, data, recorders, background)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=background.vectors)
         stack.push_async_callback(embedder.close)
         listeners = ChangeListeners()
@@ -241,6 +240,17 @@ async def open_services(
             change_listeners=listeners,
             moltbook=_make_moltbook(stack, settings, data),
         )
+
+
+def _open_audit(
+    stack: AsyncExitStack, settings: Settings, data: Path, recorders: Recorders, background: BackgroundPlan
+) -> AuditLog:
+    told = {} if recorders.metrics is None else {"on_failing": recorders.metrics.on_audit_failing}
+    audit = AuditLog(data, settings.audit, settings.storage, **told)
+    stack.push_async_callback(audit.close)
+    if background.rounds:
+        audit.start_forwarding()
+    return audit
 
 
 def _plan_size(plans: Plans, vault: str) -> int | None:

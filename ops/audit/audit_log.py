@@ -13,6 +13,7 @@ from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from ops.audit import chain_rows, retention, signing
 from ops.audit.chain import AuditChain, file_of
 from ops.audit.entries import AuditEntry
+from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.links import INSTALLATION
 from ops.settings import AuditSettings
 from vaults.disk_reserve import DiskReserve
@@ -32,7 +33,13 @@ PRUNE_ROUNDS = 60
 class AuditLog:
     """Where every change is recorded. Opens files when there is something to record, and signs in the background."""
 
-    def __init__(self, data: Path, settings: AuditSettings, storage: StorageSettings) -> None:
+    def __init__(
+        self,
+        data: Path,
+        settings: AuditSettings,
+        storage: StorageSettings,
+        on_failing: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.data = data
         self.settings = settings
         self._storage = storage
@@ -44,8 +51,8 @@ class AuditLog:
         self._appending: set[asyncio.Task[None]] = set()
         self._signing = asyncio.Lock()
         self._closed = False
-        self.on_entry: Callable[[str], None] = lambda _: None
-        """Called with the chain that an entry was added to."""
+        self._on_failing = on_failing
+        self._forwarders: tuple[Forwarder, ...] = ()
 
     def chain(self, name: str) -> AuditChain:
         """The chain of a vault, by the vault's id, or that of the installation."""
@@ -64,13 +71,17 @@ class AuditLog:
         """Call before a change. Raises ``AuditUnavailable``, or ``ReadOnly`` where nothing at all can be written."""
         chain = self.chain(name)
         if not chain.is_ready:
-            await chain.prove_writable()
+            try:
+                await chain.prove_writable()
+            finally:
+                self._on_failing(len(self.failing))
 
     async def append(self, name: str, entry: AuditEntry) -> None:
         """Record what was done, and return once it is durable. Raises ``ChangeNotAudited``."""
         try:
             await self.chain(name).append(entry)
         except StrongroomError as failure:
+            self._on_failing(len(self.failing))
             raise ChangeNotAudited(
                 "it was done, but the audit could not take it: nothing else is changed until it can",
                 hint="do not repeat it; the operator must look at the disk of the data folder",
@@ -82,9 +93,11 @@ class AuditLog:
     async def append_refused(self, name: str, entry: AuditEntry) -> None:
         """Record what was tried and did not succeed. Where that cannot be written, the state of the chain says so, and
         the caller is told of the failure, not of this."""
-        with contextlib.suppress(StrongroomError):
+        try:
             await self.chain(name).append(entry, at_any_price=False)
             self._tell(name)
+        except StrongroomError:
+            self._on_failing(len(self.failing))
 
     def append_later(self, name: str, entry: AuditEntry) -> None:
         """Record a call whose caller is gone; ``close`` waits for it."""
@@ -94,8 +107,8 @@ class AuditLog:
 
     @asynccontextmanager
     async def acting(self, act: AuditEntry) -> AsyncIterator[AuditEntry]:
-        """Record an act that concerns the installation, when the block ends or fails. Raises ``AuditUnavailable`` before
-        the block runs where it could not be recorded."""
+        """Record an act that concerns the installation, when the block ends or fails. Raises ``AuditUnavailable``
+        before the block runs where it could not be recorded."""
         await self.require_writable(INSTALLATION)
         try:
             yield act
@@ -112,7 +125,8 @@ class AuditLog:
             self._signer = asyncio.create_task(self._keep_signed(), name="audit")
         if self._chains[name].unsigned >= SIGN_AFTER:
             self._grown.set()
-        self.on_entry(name)
+        for each in self._forwarders:
+            each.tell(name)
 
     async def _keep_signed(self) -> None:
         rounds = 0
@@ -129,7 +143,7 @@ class AuditLog:
     async def _retry(self) -> None:
         for name in self.failing:
             with contextlib.suppress(AuditUnavailable, ReadOnly):  # still so: the next change asks again
-                await self.chain(name).prove_writable()
+                await self.require_writable(name)
 
     async def keys(self) -> KeyRing:
         """The keys of this installation; the newest signs."""
@@ -175,5 +189,14 @@ class AuditLog:
         if self._appending:
             await asyncio.gather(*self._appending)
         await self.sign()
+        for each in self._forwarders:
+            await each.close()
         for chain in self._chains.values():
             await chain.close()
+
+    def start_forwarding(self) -> None:
+        """Send entries elsewhere from now on, where the settings ask for it. For servers: a command leaves what it
+        added to the next of them."""
+        self._forwarders = make_forwarders(self)
+        for each in self._forwarders:
+            each.start()

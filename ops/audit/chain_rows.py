@@ -197,6 +197,8 @@ def list_heads(tx: Reader) -> list[dict[str, tuple[int, str]]]:
 
 def _heads_of(body: str) -> dict[str, tuple[int, str]]:
     try:
-        return {str(name): (int(seq), str(digest)) for name, (seq, digest) in json.loads(body)["details"]["heads"].items()}
+        return {
+            str(name): (int(seq), str(digest)) for name, (seq, digest) in json.loads(body)["details"]["heads"].items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError):  # forged; the check of this chain tells of it
         return {}

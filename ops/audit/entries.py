@@ -81,40 +81,39 @@ _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 def to_body(seq: int, entry: AuditEntry) -> str:
     """The text of an entry: number and time first, empty fields left out."""
-    actor = entry.actor
     said: dict[str, Any] = {"seq": seq, "at": entry.at, "kind": entry.kind}
-    if actor is not None:
-        for name, value in (
-            ("subject", actor.subject),
-            ("issuer", actor.issuer),
-            ("principal", actor.key),
-            ("user", actor.user),
-            ("token", actor.token_id),
-            ("role", actor.role),
-            ("session", actor.session),
-            ("client", actor.client),
-            ("address", actor.address),
-            ("transport", actor.transport),
-        ):
-            if value is not None:
-                said[name] = value[:MAX_NAME]
-    for name, value in (("vault", entry.vault), ("tool", entry.tool), ("action", entry.action)):
-        if value is not None:
-            said[name] = value
-    said["outcome"] = entry.outcome
-    if entry.consent:
-        said["consent"] = dict(entry.consent)
-    if entry.targets:
-        said["targets"] = list(entry.targets)
-    if entry.shown:
-        said["shown"] = list(entry.shown)
-    if entry.changes:
-        said["changes"] = [[each.kind, each.id, each.before, each.after] for each in entry.changes]
+    if entry.actor is not None:
+        said |= _describe(entry.actor)
+    said |= {
+        "vault": entry.vault,
+        "tool": entry.tool,
+        "action": entry.action,
+        "outcome": entry.outcome,
+        "consent": entry.consent,
+        "targets": entry.targets,
+        "shown": entry.shown,
+        "changes": [[each.kind, each.id, each.before, each.after] for each in entry.changes],
+        "details": entry.details,
+    }
     if entry.changed > len(entry.changes):
         said |= {"changed": entry.changed, "changes_digest": entry.changes_digest}
-    if entry.details:
-        said["details"] = dict(entry.details)
-    return _encode(said)
+    return _encode({name: value for name, value in said.items() if value})
+
+
+def _describe(actor: AuditActor) -> dict[str, Any]:
+    said = {
+        "subject": actor.subject,
+        "issuer": actor.issuer,
+        "principal": actor.key,
+        "user": actor.user,
+        "token": actor.token_id,
+        "role": actor.role,
+        "session": actor.session,
+        "client": actor.client,
+        "address": actor.address,
+        "transport": actor.transport,
+    }
+    return {name: value[:MAX_NAME] for name, value in said.items() if value}
 
 
 def body_start(seq: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ops.audit import chain_rows
@@ -20,8 +21,8 @@ FAR = 2**62
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """What to look for; None: any. ``since`` and ``until`` are stored moments, the second not included; ``before``: only
-    entries with a lower number, for the next page."""
+    """What to look for; None: any. ``since`` and ``until`` are stored moments, the second not included; ``before``:
+    only entries with a lower number, for the next page."""
 
     subject: str | None = None
     tool: str | None = None
@@ -110,7 +111,7 @@ def _matching(entries: Iterable[StoredEntry], query: AuditQuery) -> Iterable[Sto
 async def export(log: AuditLog, chain: str, query: AuditQuery) -> AsyncIterator[StoredEntry]:
     """Every entry that matches, oldest first, without a limit."""
     following = 0
-    while page := await log.chain(chain).read(lambda tx: chain_rows.read_from(tx, following, PAGE)):
+    while page := await log.chain(chain).read(partial(chain_rows.read_from, first=following, limit=PAGE)):
         for each in _matching(page, query):
             yield each
         following = page[-1].seq + 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from ops.audit import chain_rows
@@ -17,8 +18,11 @@ from ops.audit.chain import AuditChain, list_chains
 from ops.audit.entries import StoredEntry, body_start, to_milliseconds
 from ops.audit.links import INSTALLATION, genesis, link
 from ops.audit.statements import ChainHead, FindKey, SignedStatement, StatementKind, holds, trust
+from vaults.db.sql import Reader
 
-FaultKind = Literal["removed", "changed", "moved", "truncated", "rewritten", "forged_signature", "foreign_key", "missing"]
+FaultKind = Literal[
+    "removed", "changed", "moved", "truncated", "rewritten", "forged_signature", "foreign_key", "missing"
+]
 """``removed``: entries before this one are gone. ``changed``: it is not what was hashed. ``moved``: it is another
 entry's. ``truncated``: the chain went on after its last entry. ``rewritten``: a signed entry is another one now.
 ``forged_signature``: nobody signed that. ``foreign_key``: a key signed it that is none of this installation.
@@ -184,7 +188,7 @@ async def _verify_one(chain: AuditChain, told: Sequence[ChainHead], find_key: Fi
             check.last = check.start = ChainHead(anchor.seq, bytes.fromhex(anchor.fields()["hash"]))
     signed = _expect(check, checkpoints, told, find_key)
     following = check.start.seq + 1
-    while page := await chain.read(lambda tx: _check_page(tx, check, following)):
+    while page := await chain.read(partial(_check_page, check=check, following=following)):
         following = page
     check.end()
     return ChainReport(
@@ -197,16 +201,14 @@ async def _verify_one(chain: AuditChain, told: Sequence[ChainHead], find_key: Fi
     )
 
 
-def _check_page(tx: chain_rows.Reader, check: _Check, following: int) -> int:
+def _check_page(tx: Reader, check: _Check, following: int) -> int:
     """Check a page of entries, on the database's thread; returns where the next begins, or 0 after the last."""
     page = chain_rows.read_from(tx, following, PAGE)
     check.take(page)
     return page[-1].seq + 1 if page else 0
 
 
-def _expect(
-    check: _Check, checkpoints: Sequence[SignedStatement], told: Sequence[ChainHead], find_key: FindKey
-) -> int:
+def _expect(check: _Check, checkpoints: Sequence[SignedStatement], told: Sequence[ChainHead], find_key: FindKey) -> int:
     """Set what the check is to find; returns up to which entry the chain is vouched for."""
     signed = check.start.seq
     for each in checkpoints:

@@ -33,6 +33,7 @@ MODULES = {
     "verify": "maintenance",
     "reindex": "maintenance",
     "evict": "evictions",
+    "audit": "audit",
     "doctor": "doctor",
     "model": "models",
     "config": "configuration",

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from server.settings import LoadedSettings
     from vaults.db.connection import Database
 
+MAX_TOKEN_ID = 64
+"""Characters of what was typed for a token's id that the audit keeps: no token itself."""
+
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
@@ -109,6 +112,7 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
 
     from auth.keys import open_key_ring
     from auth.tokens import create_token
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from server.setup.first_start import KEYS
     from vaults import registry
@@ -117,7 +121,11 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
         await require_vaults(control, request.vaults)
         ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS)
         instance = await registry.instance_id(control)
-        return await control.write(lambda tx: create_token(tx, ring, instance, request))
+        about = {"subject": request.subject, "vaults": list(request.vaults), "role": request.role.label}
+        async with recorded(loaded, "token", "create", **about) as details:
+            issued = await control.write(lambda tx: create_token(tx, ring, instance, request))
+            details |= {"token": issued.id, "expires_at": issued.expires_at}
+        return issued
 
 
 async def require_vaults(control: Database, names: Any) -> None:
@@ -177,7 +185,9 @@ def revoke(
 
 async def _revoke(loaded: LoadedSettings, token_id: str) -> None:
     from auth.tokens import revoke_token
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        await control.write(lambda tx: revoke_token(tx, token_id))
+        async with recorded(loaded, "token", "revoke", token=token_id[:MAX_TOKEN_ID]):
+            await control.write(lambda tx: revoke_token(tx, token_id))

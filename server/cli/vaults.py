@@ -49,14 +49,17 @@ def create(
 
 
 async def _create(loaded: LoadedSettings, name: str, path: Path | None, rules: VaultRules) -> VaultEntry:
+    from dataclasses import asdict
+
     from server import vault_admin
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
     from vaults.errors import InvalidArgument
 
     if path is not None and not path.is_dir():
         raise InvalidArgument("--path", f"{path} is not a folder")
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "create", vault=name, **asdict(rules)):
         return await vault_admin.register(
             control,
             loaded.data,
@@ -175,10 +178,13 @@ async def _keep_queries(loaded: LoadedSettings, name: str, kept: bool | None) ->
 
 
 async def _update(loaded: LoadedSettings, name: str, rules: VaultRules) -> VaultEntry:
+    from dataclasses import asdict
+
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "update", vault=name, **asdict(rules)):
         return await control.write(lambda tx: registry.set_rules(tx, name, rules))
 
 
@@ -192,8 +198,9 @@ def archive(ctx: typer.Context, name: Name) -> None:
 
 
 async def _archive(loaded: LoadedSettings, name: str) -> None:
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "archive", vault=name):
         await control.write(lambda tx: registry.archive(tx, name))

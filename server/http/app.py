@@ -213,12 +213,16 @@ def register_pings(services: Services) -> None:
     async def embedding() -> str:
         return services.embedder.state().status
 
+    async def audit() -> str:
+        return "full" if services.audit.failing else "ok"
+
     async def vaults() -> str:
         return "failed" if services.pool.quarantined else "ok"
 
     services.health.register("control", control, required=True)
     services.health.register("embedding", embedding, required=False)
     services.health.register("vaults", vaults, required=False)
+    services.health.register("audit", audit, required=False)
 
 
 def _keys(loaded: LoadedSettings) -> KeyRing | None:

@@ -8,8 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from auth.roles import Role
+from ops.audit.entries import MAX_NAME, AuditEntry
 from server import allowance, vault_admin
 from server.allowance import Allowances
+from server.audited_calls import actor_of
 from server.call import Call
 from server.tool_discovery import ranking, similarity
 from server.tool_discovery.ranking import ToolChoice
@@ -153,10 +155,13 @@ async def vaults(call: Call, args: VaultsArguments) -> VaultsResult:
         raise InvalidArgument("name", "is required")
     if not vault_admin.is_admin_everywhere(services, principal):
         raise Forbidden("only an admin of every vault may do this")
+    act = AuditEntry("act", "vault", "ok", actor=actor_of(call.caller), action=args.action, vault=args.name[:MAX_NAME])
     if args.action == "create":
-        await vault_admin.create(services, args.name)
+        async with services.audit.acting(act):
+            await vault_admin.create(services, args.name)
         return VaultsResult([_summarize_vault(call, args.name, Role.ADMIN)])
-    entry = await vault_admin.archive(services, args.name)
+    async with services.audit.acting(act):
+        entry = await vault_admin.archive(services, args.name)
     return VaultsResult([VaultSummary(entry.name, Role.ADMIN.label, entry.state, entry.created_at)])
 
 

@@ -1,0 +1,45 @@
+"""Acts of whoever runs a command, in the audit: who granted, issued, made or took away what."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ops.audit.audit_log import AuditLog
+    from server.settings import LoadedSettings
+
+
+@asynccontextmanager
+async def recorded(
+    loaded: LoadedSettings, tool: str, action: str, *, vault: str | None = None, **details: Any
+) -> AsyncIterator[dict[str, Any]]:
+    """Record what the block does, however it ends; it may add to the details, which hold names and numbers, never
+    secrets or texts. Raises ``AuditUnavailable`` before the block runs where nothing can be recorded."""
+    from ops.audit.entries import AuditEntry
+
+    async with open_audit(loaded) as audit:
+        act = AuditEntry("act", tool, "ok", actor=operator(), action=action, vault=vault, details=details)
+        async with audit.acting(act):
+            yield details
+
+
+@asynccontextmanager
+async def open_audit(loaded: LoadedSettings) -> AsyncIterator[AuditLog]:
+    """The audit of an installation, for commands that open nothing else."""
+    from ops.audit.audit_log import AuditLog
+
+    audit = AuditLog(loaded.data, loaded.settings.audit, loaded.settings.storage)
+    try:
+        yield audit
+    finally:
+        await audit.close()
+
+
+def operator() -> Any:
+    """Whoever runs this command, as the audit names them."""
+    from ops.audit.entries import AuditActor
+    from server.audited_calls import os_user
+
+    return AuditActor(subject=f"cli:{os_user()}", issuer="cli", user=os_user(), transport="cli")
