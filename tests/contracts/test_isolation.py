@@ -83,6 +83,7 @@ VALID = {
     "usage": {"kind": "expired"},
     "feedback": {"type": "bug", "message": "canary"},
     "doctor": {},
+    "audit": {},
     "reindex": {},
     "transcripts": {"lines": [{"kind": "document", "external_id": "{own}", "parts": [{"text": "said"}]}]},
     "imports": {"run": "none", "lines": [{"content": "brought", "external_id": "{own}"}]},
