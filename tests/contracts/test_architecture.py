@@ -64,6 +64,8 @@ ALLOWED_OUTBOUND = {
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
     "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
+    "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
     "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
