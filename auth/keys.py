@@ -71,7 +71,8 @@ class KeyRing:
         """The key with this id. ``kid`` comes from strangers: it is compared, never used as a path."""
         return self._keys.get(kid)
 
-    def keys(self) -> tuple[SigningKey, ...]:
+    @property
+    def all(self) -> tuple[SigningKey, ...]:
         """All of them, oldest first."""
         return tuple(self._keys.values())
 

@@ -41,8 +41,8 @@ def describe_consent(
     """Which ``rule`` asked for a person, and what their ``answer`` rests on; None where nobody had to agree.
 
     ``protocol``: they were asked through the protocol and agreed. ``claimed``: the caller said that they did.
-    ``declined``, ``asked`` (no answer yet) and ``missing``: nothing was done. ``person``: on the command line, the caller
-    is the person."""
+    ``declined``, ``asked`` (no answer yet) and ``missing``: nothing was done. ``person``: on the command line, the
+    caller is the person."""
     arguments = replace_old_argument(spec, arguments)
     action = spec.action_of(arguments)
     rule = "write_mode" if caller.write_mode == "ask" else "destructive"

@@ -73,8 +73,8 @@ class Forwarder:
     async def _run(self) -> None:
         pause = self._first_pause_s
         while True:
-            self._grown |= set(await asyncio.to_thread(list_chains, self._log.data))
             try:
+                self._grown.update(await asyncio.to_thread(list_chains, self._log.data))
                 if self._grown and await asyncio.to_thread(self._lease.try_acquire):
                     await self.send_all()
                 pause = self._first_pause_s

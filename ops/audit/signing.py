@@ -52,7 +52,7 @@ async def _sign_one(chain: AuditChain, key: SigningKey, installation: ChainHead 
 
 async def _vouch(keys: KeyRing, installation: AuditChain) -> None:
     """Have the newest key vouch for those before it: what they signed still counts when they are gone."""
-    older = [key for key in keys.keys() if key.kid != keys.newest.kid]
+    older = [key for key in keys.all if key.kid != keys.newest.kid]
     if older:
         await installation.write(partial(_store_vouchers, newest=keys.newest, older=older))
 

@@ -1,8 +1,8 @@
 """Whether a chain is what was written: nothing removed, changed, added, moved or cut off.
 
-An entry that was changed breaks its own hash, one that was removed or moved breaks the numbers. Who writes the rest of
-the chain anew, hashes and all, cannot sign it: then the next checkpoint tells. Who cuts off its end with the checkpoints
-on it is told of by another chain, which says where this one stood.
+An entry that was changed breaks its own hash, one that was removed or moved breaks the numbers. Who writes the rest
+of the chain anew, hashes and all, cannot sign it: then the next checkpoint tells. Who cuts off its end with the
+checkpoints on it is told of by another chain, which says where this one stood.
 """
 
 from __future__ import annotations

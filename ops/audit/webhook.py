@@ -18,7 +18,7 @@ SEND_S = 30.0
 
 
 class WebhookReceiver:
-    """An HTTP server that answers 2xx for what it took. It may get entries twice, and knows them by chain and number."""
+    """An HTTP server that answers 2xx for what it took. It may get entries twice: chain and number tell."""
 
     name = "webhook"
 

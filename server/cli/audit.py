@@ -146,7 +146,7 @@ def search(
     say_table(("SEQ", "AT", "SUBJECT", "ROLE", "WHAT", "OUTCOME", "CONSENT", "ABOUT"), [_row(each) for each in entries])
 
 
-def _query(  # noqa: PLR0913  one for each option
+def _query(
     subject: str | None,
     tool: str | None,
     since: str | None,
@@ -211,7 +211,7 @@ def export(
         Literal["jsonl", "csv"], typer.Option("--format", help="jsonl can be checked later; csv is for spreadsheets")
     ] = "jsonl",
 ) -> None:
-    """Write entries to a file, oldest first. As JSON lines each with its hash, so that the file can be checked alone."""
+    """Write entries to a file, oldest first. JSON lines hold their hashes: the file can be checked alone."""
     from server.cli.output import say_on_stderr
     from server.cli.runtime import load_settings, run_async
 

@@ -132,7 +132,7 @@ def _acts(loaded: LoadedSettings, first: FirstStart | None) -> Iterator[AuditEnt
         yield act("vault", "create", FIRST_VAULT)
         if first.token is not None:
             token = first.token
-            about = {"subject": OWNER_SUBJECT, "vaults": list(token.vaults), "role": token.role.label}
+            about: dict[str, Any] = {"subject": OWNER_SUBJECT, "vaults": list(token.vaults), "role": token.role.label}
             yield act("token", "create", **about, token=token.id, expires_at=token.expires_at)
     given = {name: each["value"] for name, each in effective(loaded).items() if each["source"] != "default"}
     yield act("server", "start", version=version(), settings=given)

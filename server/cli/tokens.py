@@ -188,6 +188,5 @@ async def _revoke(loaded: LoadedSettings, token_id: str) -> None:
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
-    async with open_control(loaded) as control:
-        async with recorded(loaded, "token", "revoke", token=token_id[:MAX_TOKEN_ID]):
-            await control.write(lambda tx: revoke_token(tx, token_id))
+    async with open_control(loaded) as control, recorded(loaded, "token", "revoke", token=token_id[:MAX_TOKEN_ID]):
+        await control.write(lambda tx: revoke_token(tx, token_id))

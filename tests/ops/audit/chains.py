@@ -66,9 +66,8 @@ def rewrite(raw: sqlite3.Connection, chain: str, first: int, body_of: Callable[[
     """Write a chain anew from an entry on, hashes and all."""
     rows = raw.execute("SELECT seq, body, hash FROM entries ORDER BY seq").fetchall()
     before = genesis(chain)
-    for seq, body, digest in rows:
+    for seq, said, digest in rows:
+        before = digest if seq < first else link(before, body_of(seq, said))
         if seq >= first:
-            body = body_of(seq, body)
-            digest = link(before, body)
-            raw.execute("UPDATE entries SET body = ?, hash = ? WHERE seq = ?", (body, digest, seq))
-        before = digest
+            change = "UPDATE entries SET body = ?, hash = ? WHERE seq = ?"
+            raw.execute(change, (body_of(seq, said), before, seq))

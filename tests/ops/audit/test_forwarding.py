@@ -120,7 +120,7 @@ class _Hook(BaseHTTPRequestHandler):
     answers: list[int]
     taken: list[tuple[str | None, str | None, bytes]]
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.taken.append((self.headers["authorization"], self.headers["x-strongroom-chain"], body))
         self.send_response(self.answers.pop(0))

@@ -20,7 +20,8 @@ from ops.audit.chain import file_of
 from ops.audit.links import INSTALLATION
 from ops.audit.statements import ChainHead, head_statement
 from ops.audit.verification import ChainReport, verify
-from tests.ops.audit.chains import VAULT, entry, opened, rewrite, tamper, written
+from ops.settings import AuditSettings
+from tests.ops.audit.chains import STORAGE, VAULT, entry, opened, rewrite, tamper, written
 
 Raw = sqlite3.Connection
 
@@ -125,16 +126,10 @@ async def test_tampering_is_found(tmp_path: Path, tampering: Callable[[Raw], Non
 async def test_a_chain_that_is_gone_is_missed(tmp_path: Path) -> None:
     await written(tmp_path)
     file_of(tmp_path, VAULT).unlink()
-    log = AuditLog(tmp_path, *_settings())
-    assert [(each.chain, [f.kind for f in each.faults]) for each in await verify(log)][0] == (VAULT, ["missing"])
+    log = AuditLog(tmp_path, AuditSettings(), STORAGE)
+    missing, _ = await verify(log)
+    assert (missing.chain, [each.kind for each in missing.faults]) == (VAULT, ["missing"])
     await log.close()
-
-
-def _settings() -> tuple:
-    from ops.settings import AuditSettings
-    from tests.ops.audit.chains import STORAGE
-
-    return AuditSettings(), STORAGE
 
 
 async def test_a_chain_that_began_anew_is_not_the_old_one(tmp_path: Path) -> None:
