@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from ops.audit.chain import file_of
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations, migrate
@@ -26,6 +27,12 @@ def lay_out(data: Path, vaults: Iterable[str]) -> None:
     _place(data / CONTROL, "control")
     for name in vaults:
         _place(folder_of(data, name, None) / DATABASE_FILE, "vault")
+
+
+def lay_out_audit(data: Path, chains: Iterable[str]) -> None:
+    """The same for chains of the audit."""
+    for name in chains:
+        _place(file_of(data, name), "audit")
 
 
 def _place(path: Path, kind: str) -> None:

@@ -24,7 +24,7 @@ from server.settings import configured_endpoints, load
 from server.tool_json_schema import to_listed_output
 from server.tool_spec import ToolSpec
 from server.tools import discover
-from tests.blanks import lay_out
+from tests.blanks import lay_out, lay_out_audit
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
@@ -95,6 +95,7 @@ def opening(tmp_path: Path) -> Opening:
             for name in vaults:
                 if not services.registry_cache.known(name):
                     await vault_admin.create(services, name)
+            lay_out_audit(data, ("installation", *(entry.vault_id for entry in services.registry_cache.entries())))
             yield services
 
     return opened

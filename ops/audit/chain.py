@@ -17,7 +17,7 @@ from ops.audit import chain_rows
 from ops.audit.entries import AuditEntry
 from ops.audit.statements import ChainHead
 from vaults.db.connection import Database
-from vaults.db.migration import migrate
+from vaults.db.migration import migrate_to_write
 from vaults.db.sql import Reader, Writer
 from vaults.errors import AuditUnavailable, ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.permissions import make_private_folder
@@ -120,7 +120,8 @@ class AuditChain:
 
     async def head(self) -> ChainHead:
         """The last entry."""
-        return await self.read(lambda tx: chain_rows.read_head(tx, self.chain))
+        # By the writer, which is open: a reader would be one more connection for a single look.
+        return await self._write(lambda tx: chain_rows.read_head(tx, self.chain))
 
     async def _open(self) -> Database:
         if self._db is not None and self._is_in_place():
@@ -132,7 +133,7 @@ class AuditChain:
             db = Database(self.path, self._settings)
             try:
                 make_private_folder(self.path.parent)
-                await migrate(db, MIGRATIONS)
+                await migrate_to_write(db, MIGRATIONS)
                 found = self.path.stat()
             except OSError as failure:
                 await db.close()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
-from auth.keys import KeyRing, SigningKey
+from auth.keys import KeyRing
 from ops.audit import chain_rows
 from ops.audit.chain import AuditChain
 from ops.audit.entries import AuditEntry
@@ -20,29 +19,36 @@ MAX_HEADS = 200
 async def sign_chains(keys: KeyRing, installation: AuditChain, grown: Sequence[AuditChain]) -> None:
     """Sign the chains that grew. A vault's checkpoint says where the installation's chain stood, and the installation's
     chain says where those of vaults stood."""
-    key = keys.newest
     vaults = [chain for chain in grown if chain is not installation]
     stood = await installation.head() if vaults else None
-    heads = {}
-    for chain in vaults:
-        head = await _sign_one(chain, key, stood)
-        heads[chain.chain] = [head.seq, head.hash.hex()]
-    names = list(heads)
-    for first in range(0, len(names), MAX_HEADS):
-        told = {name: heads[name] for name in names[first : first + MAX_HEADS]}
-        await installation.append(AuditEntry("heads", "audit", "ok", action="sign", details={"heads": told}))
-    await _vouch(keys, installation)
-    await _sign_one(installation, key, None)
+    heads = {chain.chain: await _sign_one(chain, keys, (), stood) for chain in vaults}
+    told = [{name: [head.seq, head.hash.hex()] for name, head in some} for some in _batches(heads)]
+    await _sign_one(installation, keys, [_to_entry(each) for each in told], None)
 
 
-async def _sign_one(chain: AuditChain, key: SigningKey, installation: ChainHead | None) -> ChainHead:
-    waiting = chain.unsigned
+def _batches(heads: Mapping[str, ChainHead]) -> Iterator[Sequence[tuple[str, ChainHead]]]:
+    items = list(heads.items())
+    for first in range(0, len(items), MAX_HEADS):
+        yield items[first : first + MAX_HEADS]
+
+
+def _to_entry(heads: Mapping[str, Sequence[int | str]]) -> AuditEntry:
+    return AuditEntry("heads", "audit", "ok", action="sign", details={"heads": heads})
+
+
+async def _sign_one(
+    chain: AuditChain, keys: KeyRing, told: Sequence[AuditEntry], installation: ChainHead | None
+) -> ChainHead:
+    """Sign a chain, after adding what it tells of others: in one transaction."""
+    waiting, key = chain.unsigned, keys.newest
 
     def write(tx: Writer) -> ChainHead:
-        head = chain_rows.read_head(tx, chain.chain)
+        head = chain_rows.append(tx, chain.chain, told) if told else chain_rows.read_head(tx, chain.chain)
         if head.seq:
             said = head_statement(chain.chain, head, clock.now(), installation)
             chain_rows.store_statement(tx, "checkpoints", sign(key, "checkpoint", head.seq, said))
+        if installation is None:
+            _vouch(tx, keys)
         return head
 
     head = await chain.write(write)
@@ -50,15 +56,12 @@ async def _sign_one(chain: AuditChain, key: SigningKey, installation: ChainHead 
     return head
 
 
-async def _vouch(keys: KeyRing, installation: AuditChain) -> None:
+def _vouch(tx: Writer, keys: KeyRing) -> None:
     """Have the newest key vouch for those before it: what they signed still counts when they are gone."""
     older = [key for key in keys.all if key.kid != keys.newest.kid]
-    if older:
-        await installation.write(partial(_store_vouchers, newest=keys.newest, older=older))
-
-
-def _store_vouchers(tx: Writer, newest: SigningKey, older: Sequence[SigningKey]) -> None:
+    if not older:
+        return
     known = {(each.kid, each.fields().get("kid")) for each in chain_rows.list_statements(tx, "vouchers")}
     for key in older:
-        if (newest.kid, key.kid) not in known:
-            chain_rows.store_voucher(tx, sign(newest, "voucher", 0, key_statement(key)))
+        if (keys.newest.kid, key.kid) not in known:
+            chain_rows.store_voucher(tx, sign(keys.newest, "voucher", 0, key_statement(key)))

@@ -51,6 +51,12 @@ async def migrate(db: Database, folder: str, known: tuple[MigrationStep, ...] | 
     return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
 
 
+async def migrate_to_write(db: Database, folder: str) -> int:
+    """``migrate`` for a database that is opened because something is to be written: it opens no reader."""
+    chain = load_migrations(folder)
+    return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
+
+
 def _apply(raw: sqlite.Connection, folder: str, chain: tuple[MigrationStep, ...]) -> int:
     missing = _pending_migrations(Reader(raw), folder, chain)
     for step in missing:

@@ -12,7 +12,7 @@ from ops.audit.chain import file_of
 from ops.audit.entries import AuditActor, AuditEntry
 from ops.audit.links import genesis, link
 from ops.settings import AuditSettings
-from tests.blanks import _place
+from tests.blanks import lay_out_audit
 from vaults.context import ChangeNote
 from vaults.settings import StorageSettings
 
@@ -36,8 +36,7 @@ def entry(n: int, subject: str = "ana", tool: str = "remember", at: str | None =
 
 @asynccontextmanager
 async def opened(data: Path, settings: AuditSettings | None = None) -> AsyncIterator[AuditLog]:
-    for chain in (VAULT, "installation"):
-        _place(file_of(data, chain), "audit")
+    lay_out_audit(data, (VAULT, "installation"))
     log = AuditLog(data, settings or AuditSettings(), STORAGE)
     try:
         yield log
