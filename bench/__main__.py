@@ -38,8 +38,9 @@ PARTS = {
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
     "scale": "search among a million passages",
+    "audit": "what an entry costs, and ten million of them",
 }
-ON_REQUEST = {"collections", "evictions", "scale"}
+ON_REQUEST = {"audit", "collections", "evictions", "scale"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

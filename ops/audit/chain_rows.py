@@ -115,7 +115,7 @@ def _drop_from_indexes(tx: Writer, entry: StoredEntry) -> None:
         return
     place = {"at": entry.at, "seq": entry.seq}
     tx.run("DELETE FROM entry_times WHERE at = :at AND seq = :seq", place)
-    for table, column in (("entry_subjects", "subject"), ("entry_tools", "tool")):
+    for table, column in _NAMED:
         tx.run(
             f"DELETE FROM {table} WHERE {column} = (SELECT number FROM names WHERE name = :name)"
             " AND at = :at AND seq = :seq",
@@ -136,19 +136,29 @@ def index_more(tx: Writer, limit: int = INDEX_STEP) -> int:
         return 0
     said = [each.fields() for each in entries]
     names = _numbers_of(tx, {each[name] for each in said for name in ("subject", "tool") if name in each})
-    for each, fields in zip(entries, said, strict=True):
-        place = {"at": each.at, "seq": each.seq}
-        tx.run("INSERT OR IGNORE INTO entry_times VALUES (:at, :seq)", place)
-        if "subject" in fields:
-            row = place | {"name": names[fields["subject"]]}
-            tx.run("INSERT OR IGNORE INTO entry_subjects VALUES (:name, :at, :seq)", row)
-        tx.run("INSERT OR IGNORE INTO entry_tools VALUES (:name, :at, :seq)", place | {"name": names[fields["tool"]]})
+    both = list(zip(entries, said, strict=True))
+    tx.many(
+        "INSERT OR IGNORE INTO entry_times VALUES (:at, :seq)", [{"at": each.at, "seq": each.seq} for each in entries]
+    )
+    for table, column in _NAMED:
         tx.many(
-            "INSERT OR IGNORE INTO entry_targets VALUES (:target, :seq)",
-            [{"target": target_number(target), "seq": each.seq} for target in ids_in(fields)],
+            f"INSERT OR IGNORE INTO {table} VALUES (:name, :at, :seq)",
+            [
+                {"name": names[fields[column]], "at": each.at, "seq": each.seq}
+                for each, fields in both
+                if column in fields
+            ],
         )
+    tx.many(
+        "INSERT OR IGNORE INTO entry_targets VALUES (:target, :seq)",
+        [{"target": target_number(id_), "seq": each.seq} for each, fields in both for id_ in ids_in(fields)],
+    )
     tx.run("UPDATE indexed SET seq = :seq", {"seq": entries[-1].seq})
     return len(entries)
+
+
+_NAMED = (("entry_subjects", "subject"), ("entry_tools", "tool"))
+"""Indexes by a name, and the field it is the name of."""
 
 
 def _numbers_of(tx: Writer, names: Iterable[str]) -> dict[str, int]:
