@@ -42,12 +42,14 @@ class AuditedCall:
     session: str | None = None
     changes: ChangeNotes = field(default_factory=ChangeNotes)
 
-    async def serve(self, run: Callable[[], Awaitable[CallOutcome]]) -> CallOutcome:
-        """The outcome of ``run``, which stands in the audit when this returns. Raises ``AuditUnavailable`` before it
-        runs, if it would change something, and ``ChangeNotAudited`` if it did."""
-        audit, chain = self.services.audit, self.entry.vault_id
+    async def require_audit(self) -> None:
+        """Call before the tool runs. Raises ``AuditUnavailable`` for a change that could not be recorded."""
         if self.changes_something:
-            await audit.require_writable(chain)
+            await self.services.audit.require_writable(self.entry.vault_id)
+
+    async def serve(self, run: Callable[[], Awaitable[CallOutcome]]) -> CallOutcome:
+        """The outcome of ``run``, which stands in the audit when this returns. Raises ``ChangeNotAudited``."""
+        audit, chain = self.services.audit, self.entry.vault_id
         try:
             outcome = await run()
         except StrongroomError as failure:

@@ -144,6 +144,8 @@ class _Serving:
         context = CallContext(self.caller.principal.key, self.entry.vault_id, until, session.id, changes=changes)
         recorder = ActivityRecorder(vault, session, self.spec, self.arguments, self.reference)
         with bind_call(context), recorder.recording() as draft:
+            if self.audited is not None:
+                await self.audited.require_audit()
             return await _run(call, self.spec, self.arguments, draft)
 
 

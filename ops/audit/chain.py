@@ -19,6 +19,7 @@ from ops.audit.statements import ChainHead
 from vaults.db.connection import Database
 from vaults.db.migration import migrate_to_write
 from vaults.db.sql import Reader, Writer
+from vaults.disk_reserve import free_bytes
 from vaults.errors import AuditUnavailable, ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.permissions import make_private_folder
 from vaults.settings import StorageSettings
@@ -30,6 +31,9 @@ FOLDER = "audit"
 
 MAX_OWED = 10_000
 """Entries kept in memory that the file could not take. Nothing is changed meanwhile, so there are few."""
+
+LEAST_FREE = 64 * 1024
+"""Bytes that are free before a change: an entry and the pages it touches fit in."""
 
 MIGRATIONS = "audit"
 
@@ -58,7 +62,7 @@ class AuditChain:
     @property
     def is_ready(self) -> bool:
         """Whether the next entry can be expected to be taken: cheap enough to ask before every change."""
-        return self._db is not None and not self.failing and self._is_in_place()
+        return self._db is not None and not self.failing and self._is_in_place() and self._has_room()
 
     async def prove_writable(self) -> None:
         """Return if the chain can be written, by writing to it; what it is owed first. Raises ``AuditUnavailable``, or
@@ -66,6 +70,7 @@ class AuditChain:
         async with self._proving:
             owed = tuple(self._owed)
             try:
+                self._require_room()
                 await self._write_with_room(partial(self._write_owed, owed=owed))
             except ReadOnly:
                 self.failing = True
@@ -80,6 +85,17 @@ class AuditChain:
             del self._owed[: len(owed)]
             self.unsigned += len(owed)
             self.failing = False
+
+    def _has_room(self) -> bool:
+        free = free_bytes(self.path.parent)
+        return free is None or free >= LEAST_FREE
+
+    def _require_room(self) -> None:
+        """Raise ``StorageFull`` where the entry of a change that is about to be made might find no room."""
+        if self._db is not None and not self._has_room():
+            self._make_room()
+            if not self._has_room():
+                raise StorageFull("the disk is full", hint="free space; reading still works")
 
     def _write_owed(self, tx: Writer, owed: Sequence[AuditEntry]) -> None:
         if owed:
