@@ -7,7 +7,7 @@ import getpass
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from auth.principal import Principal
 from auth.roles import Role
@@ -19,7 +19,6 @@ from vaults.context import ChangeNotes
 from vaults.errors import StrongroomError
 
 if TYPE_CHECKING:
-    from server.dispatch import CallOutcome
     from server.services import Services
     from vaults.registry import VaultEntry
 
@@ -28,6 +27,17 @@ NAMES_TARGET = ("id", "ids", "from_id", "to_id", "path", "paths", "to", "run")
 
 SHOWN = frozenset({"id", "path"})
 """Fields of an answer that hold one."""
+
+
+class CallAnswer(Protocol):
+    """What a call is answered with, as far as the audit looks."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The structured result."""
+
+
+A = TypeVar("A", bound=CallAnswer)
 
 
 @dataclass(slots=True)
@@ -47,7 +57,7 @@ class AuditedCall:
         if self.changes_something:
             await self.services.audit.require_writable(self.entry.vault_id)
 
-    async def serve(self, run: Callable[[], Awaitable[CallOutcome]]) -> CallOutcome:
+    async def serve(self, run: Callable[[], Awaitable[A]]) -> A:
         """The outcome of ``run``, which stands in the audit when this returns. Raises ``ChangeNotAudited``."""
         audit, chain = self.services.audit, self.entry.vault_id
         try:

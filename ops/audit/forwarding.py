@@ -75,7 +75,8 @@ class Forwarder:
         while True:
             try:
                 self._grown.update(await asyncio.to_thread(list_chains, self._log.data))
-                if self._grown and await asyncio.to_thread(self._lease.try_acquire):
+                holds_lease = await asyncio.to_thread(self._lease.try_acquire)
+                if self._grown and holds_lease:
                     await self.send_all()
                 pause = self._first_pause_s
             except (OSError, TimeoutError, StrongroomError) as failure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from auth.keys import KeyRing
 from ops.audit import chain_rows
@@ -22,8 +22,7 @@ async def sign_chains(keys: KeyRing, installation: AuditChain, grown: Sequence[A
     vaults = [chain for chain in grown if chain is not installation]
     stood = await installation.head() if vaults else None
     heads = {chain.chain: await _sign_one(chain, keys, (), stood) for chain in vaults}
-    told = [{name: [head.seq, head.hash.hex()] for name, head in some} for some in _batches(heads)]
-    await _sign_one(installation, keys, [_to_entry(each) for each in told], None)
+    await _sign_one(installation, keys, [_to_entry(some) for some in _batches(heads)], None)
 
 
 def _batches(heads: Mapping[str, ChainHead]) -> Iterator[Sequence[tuple[str, ChainHead]]]:
@@ -32,8 +31,9 @@ def _batches(heads: Mapping[str, ChainHead]) -> Iterator[Sequence[tuple[str, Cha
         yield items[first : first + MAX_HEADS]
 
 
-def _to_entry(heads: Mapping[str, Sequence[int | str]]) -> AuditEntry:
-    return AuditEntry("heads", "audit", "ok", action="sign", details={"heads": heads})
+def _to_entry(heads: Iterable[tuple[str, ChainHead]]) -> AuditEntry:
+    told = {name: [head.seq, head.hash.hex()] for name, head in heads}
+    return AuditEntry("heads", "audit", "ok", action="sign", details={"heads": told})
 
 
 async def _sign_one(

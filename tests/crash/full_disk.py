@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from server.dispatch import CallOutcome
 from server.services import Services
 from tests.crash.continuity_work import ask, identity, staffed
-from tests.crash.small_disk import fill
+from tests.crash.small_disk import done, fill
 
 READS: Sequence[tuple[str, dict[str, Any]]] = (
     ("status", {}), ("recall", {"query": "harbour"}), ("context", {}), ("context", {"query": "harbour"}),
@@ -38,11 +37,6 @@ async def counted(services: Services) -> dict[str, int]:
         return {
             name: await vault.db.read(lambda tx, name=name: tx.value(f"SELECT COUNT(*) FROM {name}")) for name in tables
         }
-
-
-def done(outcome: CallOutcome) -> bool:
-    """Whether the change was made, and only its audit could not be written: the answer says so."""
-    return bool(outcome.content.get("error", {}).get("details", {}).get("done"))
 
 
 async def attempt(services: Services, data: Path, free: int, who: str) -> int:
