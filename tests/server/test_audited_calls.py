@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from auth.principal import owner
+from auth.principal import Principal, owner
 from auth.roles import Role
+from server.audited_calls import actor_of
 from server.call import Caller
 from server.dispatch import dispatch
+from server.http.gate import Admission
+from server.http.mcp_route import caller_of
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from vaults.db.connection import Database
@@ -192,3 +195,14 @@ async def test_an_archived_vault_stands_in_the_installations_chain(opening: Open
             ("vault", "create", "more"),
             ("vault", "archive", "spare"),
         ]
+
+
+def test_over_http_the_address_is_that_of_the_connection(services: Services) -> None:
+    state = {"admission": Admission(local("ana"), "main", Role.READER)}
+    scope = {"state": state, "query_string": b"", "headers": [], "client": ("192.0.2.7", 4711)}
+    assert caller_of(scope, services).address == "192.0.2.7"
+
+
+def test_a_token_of_an_outside_issuer_is_named_as_that_issuer_does() -> None:
+    principal = Principal("ann", "https://id.example.org", frozenset(), foreign_token_id="jti-1")
+    assert actor_of(Caller(principal, "main", Role.READER, "http")).token_id == "jti-1"
