@@ -63,17 +63,17 @@ class AuditedCall:
         try:
             outcome = await run()
         except StrongroomError as failure:
-            await audit.append_refused(chain, self.to_entry(failure.code))
+            await audit.try_append(chain, self.to_entry(failure.code))
             raise
         except asyncio.CancelledError:
             audit.append_later(chain, self.to_entry("cancelled"))
             raise
         except Exception:
-            await audit.append_refused(chain, self.to_entry("internal"))
+            await audit.try_append(chain, self.to_entry("internal"))
             raise
         shown = _ids_shown(outcome.content) if audit.settings.shown_ids else ()
         entry = self.to_entry("ok", shown)
-        await (audit.append(chain, entry) if self.changes_something else audit.append_refused(chain, entry))
+        await (audit.append(chain, entry) if self.changes_something else audit.try_append(chain, entry))
         return outcome
 
     @property
@@ -113,7 +113,7 @@ async def record_refused(
     """Record that somebody with a grant tried what they may not."""
     entry = services.registry_cache.entry(caller.vault)
     call = AuditedCall(services, caller.with_role(role), spec, arguments, entry)
-    await services.audit.append_refused(entry.vault_id, call.to_entry(code))
+    await services.audit.try_append(entry.vault_id, call.to_entry(code))
 
 
 def actor_of(caller: Caller, session: str | None = None) -> AuditActor:

@@ -90,9 +90,9 @@ class AuditLog:
             ) from failure
         self._tell(name)
 
-    async def append_refused(self, name: str, entry: AuditEntry) -> None:
-        """Record what was tried and did not succeed. Where that cannot be written, the state of the chain says so, and
-        the caller is told of the failure, not of this."""
+    async def try_append(self, name: str, entry: AuditEntry) -> None:
+        """Record what changed nothing: a failure, a read, a start. Where that cannot be written, the state of the chain
+        says so, and whoever called is told of their call, not of this."""
         try:
             await self.chain(name).append(entry, at_any_price=False)
             self._tell(name)
@@ -101,7 +101,7 @@ class AuditLog:
 
     def append_later(self, name: str, entry: AuditEntry) -> None:
         """Record a call whose caller is gone; ``close`` waits for it."""
-        task = asyncio.create_task(self.append_refused(name, entry))
+        task = asyncio.create_task(self.try_append(name, entry))
         self._appending.add(task)
         task.add_done_callback(self._appending.discard)
 
@@ -113,10 +113,10 @@ class AuditLog:
         try:
             yield act
         except StrongroomError as failure:
-            await self.append_refused(INSTALLATION, replace(act, outcome=failure.code))
+            await self.try_append(INSTALLATION, replace(act, outcome=failure.code))
             raise
         except BaseException:
-            await self.append_refused(INSTALLATION, replace(act, outcome="failed"))
+            await self.try_append(INSTALLATION, replace(act, outcome="failed"))
             raise
         await self.append(INSTALLATION, act)
 

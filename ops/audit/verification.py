@@ -19,14 +19,15 @@ from ops.audit.entries import StoredEntry, body_start, to_milliseconds
 from ops.audit.links import INSTALLATION, genesis, link
 from ops.audit.statements import ChainHead, FindKey, SignedStatement, StatementKind, holds, trust
 from vaults.db.sql import Reader
+from vaults.errors import VaultQuarantined
 
 FaultKind = Literal[
-    "removed", "changed", "moved", "truncated", "rewritten", "forged_signature", "foreign_key", "missing"
+    "removed", "changed", "moved", "truncated", "rewritten", "forged_signature", "foreign_key", "missing", "unreadable"
 ]
 """``removed``: entries before this one are gone. ``changed``: it is not what was hashed. ``moved``: it is another
 entry's. ``truncated``: the chain went on after its last entry. ``rewritten``: a signed entry is another one now.
 ``forged_signature``: nobody signed that. ``foreign_key``: a key signed it that is none of this installation.
-``missing``: there is no such chain, and there was."""
+``missing``: there is no such chain, and there was. ``unreadable``: its file is damaged."""
 
 PAGE = 5000
 MAX_FAULTS = 100
@@ -124,18 +125,30 @@ class KnownHeads:
 
 async def verify(log: AuditLog, names: Iterable[str] | None = None) -> list[ChainReport]:
     """Check chains, by default every one there is or was, each against what the others tell of it."""
-    present = list_chains(log.data)
+    found = list_chains(log.data)
+    present = [name for name in found if await _can_read(log.chain(name))]
     find_key = await _trusted_keys(log, present)
     known = await _known_heads(log, present, find_key)
-    wanted = sorted({*present, *known.heads}) if names is None else list(names)
+    wanted = sorted({*found, *known.heads}) if names is None else list(names)
     reports = []
     for name in wanted:
         if name in present:
             reports.append(await _verify_one(log.chain(name), known.of(name), find_key))
+        elif name in found:
+            reports.append(ChainReport(name, 0, 0, 0, 0, [ChainFault(1, "unreadable")]))
         else:
             faults = [ChainFault(1, "missing")] if known.of(name) else []
             reports.append(ChainReport(name, 0, 0, 0, 0, faults))
     return reports
+
+
+async def _can_read(chain: AuditChain) -> bool:
+    """Whether its file is a chain."""
+    try:
+        await chain.read(lambda tx: chain_rows.read_head(tx, chain.chain))
+    except VaultQuarantined:
+        return False
+    return True
 
 
 async def _trusted_keys(log: AuditLog, present: Sequence[str]) -> FindKey:
@@ -188,9 +201,12 @@ async def _verify_one(chain: AuditChain, told: Sequence[ChainHead], find_key: Fi
             check.last = check.start = ChainHead(anchor.seq, bytes.fromhex(anchor.fields()["hash"]))
     signed = _expect(check, checkpoints, told, find_key)
     following = check.start.seq + 1
-    while page := await chain.read(partial(_check_page, check=check, following=following)):
-        following = page
-    check.end()
+    try:
+        while page := await chain.read(partial(_check_page, check=check, following=following)):
+            following = page
+        check.end()
+    except VaultQuarantined:  # a page in the middle of it
+        check.add(check.last.seq + 1, "unreadable")
     return ChainReport(
         chain=chain.chain,
         entries=check.entries,

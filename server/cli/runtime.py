@@ -97,6 +97,19 @@ async def open_vault(loaded: LoadedSettings, name: str) -> AsyncIterator[Vault]:
         yield vault
 
 
+@asynccontextmanager
+async def change_vault(loaded: LoadedSettings, name: str, tool: str, action: str | None = None) -> AsyncIterator[Vault]:
+    """``open_vault`` for a command whose work there stands in the audit. Raises ``AuditUnavailable``."""
+    from server.cli.admin_acts import recorded_in
+
+    async with (
+        open_all(loaded) as services,
+        services.pool.lease(require_vault(services, name)) as vault,
+        recorded_in(services, name, tool, action),
+    ):
+        yield vault
+
+
 def require_vault(services: Services, name: str) -> VaultEntry:
     """The entry of an active vault. Raises ``NotFound``, worded for the operator."""
     from vaults.errors import NotFound

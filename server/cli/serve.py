@@ -113,7 +113,7 @@ async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
     async with open_audit(loaded) as audit:
         # The start itself changes nothing: where it cannot be recorded, the first change will tell.
         for act in _acts(loaded, first):
-            await audit.append_refused(INSTALLATION, act)
+            await audit.try_append(INSTALLATION, act)
     return first
 
 

@@ -168,11 +168,11 @@ def update(
 
 
 async def _keep_queries(loaded: LoadedSettings, name: str, kept: bool | None) -> bool:
-    from server.cli.runtime import open_vault
+    from server.cli.runtime import change_vault
     from vaults.activity_log import query_contexts
 
     usual = loaded.settings.telemetry.query_context
-    async with open_vault(loaded, name) as vault:
+    async with change_vault(loaded, name, "vault", "update") as vault:
         await vault.db.write(lambda tx: query_contexts.set_kept(tx, kept=kept))
         return await vault.db.read(lambda tx: query_contexts.is_kept(tx, usual=usual))
 

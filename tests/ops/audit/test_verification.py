@@ -205,3 +205,30 @@ async def test_what_an_old_key_signed_still_counts_when_it_is_gone(tmp_path: Pat
 
     tamper(tmp_path, withdraw, INSTALLATION)
     assert (6, "foreign_key") in await faults(tmp_path)
+
+
+async def test_a_damaged_file_is_told_of_and_the_others_are_checked(tmp_path: Path) -> None:
+    await written(tmp_path)
+    tamper(tmp_path, lambda raw: raw.execute("PRAGMA journal_mode=DELETE"))
+    file_of(tmp_path, VAULT).write_bytes(b"no database at all" * 1000)
+    async with opened(tmp_path) as log:
+        damaged, installation = await verify(log)
+        assert [each.kind for each in damaged.faults] == ["unreadable"]
+        assert installation.ok
+
+
+async def test_a_page_that_was_overwritten_is_told_of(tmp_path: Path) -> None:
+    await written(tmp_path, 60)
+    tamper(tmp_path, lambda raw: raw.execute("PRAGMA journal_mode=DELETE"))
+    raw = sqlite3.connect(file_of(tmp_path, VAULT))
+    sql = "SELECT pageno FROM dbstat WHERE name = 'entries' AND pagetype = 'leaf' ORDER BY pageno"
+    try:
+        pages = [page for (page,) in raw.execute(sql)]
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite tells nothing of pages")
+    finally:
+        raw.close()
+    with file_of(tmp_path, VAULT).open("r+b") as file:
+        file.seek((pages[len(pages) // 2] - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    assert not (await checked(tmp_path)).ok

@@ -17,11 +17,14 @@ import pytest
 
 from auth.principal import Principal, local_names
 from auth.roles import Role, parse_role
+from auth.tokens import IssuedToken
 from ops.audit.chain import file_of, list_chains
 from server.call import Caller
+from server.cli.serve import _acts
 from server.dispatch import dispatch
 from server.services import open_services
 from server.settings import load
+from server.setup.first_start import FirstStart
 from server.tools import discover
 from tests.conftest import QUIET
 from tests.ops.audit.chains import tamper
@@ -246,3 +249,36 @@ def test_an_act_that_cannot_be_recorded_is_not_done(strongroom: Strongroom) -> N
     (strongroom.data / "audit").unlink()
     make_private_folder(strongroom.data / "audit")
     assert strongroom("grant", "set", "bob", "main", "admin", "--issuer", "local").code == 0
+
+
+def test_commands_that_do_much_at_once_are_one_entry_of_the_vault(strongroom: Strongroom, tmp_path: Path) -> None:
+    strongroom("vault", "create", "main")
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("".join(json.dumps({"content": f"fact {n}"}) + "\n" for n in range(3)))
+    assert strongroom("import", "jsonl", str(lines), "--vault", "main").code == 0
+    assert strongroom("export", "--vault", "main", "--to", str(tmp_path / "out")).code == 0
+    assert strongroom("reindex", "--vault", "main").code == 0
+    assert strongroom("evict", "--vault", "main").code == 0
+    assert strongroom("evict", "--vault", "main", "--dry-run").code == 0
+    entries = strongroom("audit", "search", "--vault", "main", "--json").json["entries"]
+    told = [(each["tool"], each.get("action"), each["outcome"], len(each.get("changes", ()))) for each in entries]
+    assert told == [
+        ("evict", "evict", "ok", 0),
+        ("reindex", None, "ok", 0),
+        ("export", None, "ok", 0),
+        ("import", None, "ok", 3),
+    ]
+
+
+def test_a_start_is_recorded_with_what_was_set_and_no_secret(tmp_path: Path) -> None:
+    flags = {"server.port": 8701, "expansion.endpoint": "http://ann:s3cr3t@127.0.0.1:1/v1"}
+    loaded = load(tmp_path, flags=flags, environment={})
+    token = IssuedToken("the-token-itself", "id-1", "owner", ("main",), Role.ADMIN, "2027-01-01T00:00:00Z")
+    vault, first, start = _acts(loaded, FirstStart(token))
+    assert [(each.tool, each.action) for each in (vault, first, start)] == [
+        ("vault", "create"), ("token", "create"), ("server", "start"),
+    ]  # fmt: skip
+    assert start.details is not None
+    assert start.details["settings"]["server.port"] == 8701
+    assert "s3cr3t" not in str(start)
+    assert "the-token-itself" not in str(first)
