@@ -271,7 +271,7 @@ def test_commands_that_do_much_at_once_are_one_entry_of_the_vault(strongroom: St
 
 
 def test_a_start_is_recorded_with_what_was_set_and_no_secret(tmp_path: Path) -> None:
-    flags = {"server.port": 8701, "expansion.endpoint": "http://ann:s3cr3t@127.0.0.1:1/v1"}
+    flags = {"server.port": 8701, "audit.webhook": "https://ann:s3cr3t@siem.example/in"}
     loaded = load(tmp_path, flags=flags, environment={})
     token = IssuedToken("the-token-itself", "id-1", "owner", ("main",), Role.ADMIN, "2027-01-01T00:00:00Z")
     vault, first, start = _acts(loaded, FirstStart(token))
