@@ -145,7 +145,7 @@ _FIGURES = re.compile(
     r"\b(?:(timings_ms: |tokens: |savings: )[^\n]*|(storage_bytes:? |tokens(?:_in|_out)? |used )\d+"
     r"|((?:p50_|p95_)?ms )[\d.]+)|(pass cursor )\S+|(at work: )[a-z, ]+"
 )
-"""What stands before a figure is read, not looked back for: at every place of an answer, that takes ten times as long."""
+"""What stands before a figure is read; to look back for it at every place takes ten times as long."""
 
 _MEASURED = frozenset({
     "timings", "timings_ms", "ms", "p50_ms", "p95_ms", "cursor", "call_id", "etag", "storage_bytes", "callers",
