@@ -25,7 +25,7 @@ SECTIONS = re.findall(r"^## (Strongroom\w+)$", TEXT.partition("\n# Runbook\n")[2
 
 AWAITED_ALERTS = {
     "StrongroomAuditForwardLag", "StrongroomAuditUnavailable", "StrongroomBackupFailed", "StrongroomBackupOld",
-    "StrongroomIntegrityFinding", "StrongroomIntegrityStale",
+    "StrongroomChangeLogBehind", "StrongroomIntegrityFinding", "StrongroomIntegrityStale",
 }  # fmt: skip
 """Alerts whose rules are still being written. Empty this when they are there."""
 
@@ -36,7 +36,8 @@ AWAITED_COMMANDS = (
 """Commands that are still being written. Empty this when they are there."""
 
 AWAITED_SETTINGS = {
-    "auth.key_passphrase_file", "audit.syslog", "audit.webhook", "backup.every", "backup.recipients", "backup.to",
+    "auth.key_passphrase_file", "audit.syslog", "audit.webhook", "backup.every", "backup.log", "backup.recipients",
+    "backup.to",
 }  # fmt: skip
 """Settings that are still being made. Empty this when they are there."""
 
