@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from auth.access import AccessSnapshot
 from auth.roles import Role
@@ -32,6 +31,10 @@ from vaults.domain.collections.collection_model import CollectionFields
 
 TOOLS = list(discover())
 CALLS = [(spec, action) for spec in TOOLS for action in (spec.actions_for(Role.ADMIN) or [None])]
+each_call = pytest.mark.parametrize(
+    ("spec", "action"), CALLS, ids=[f"{spec.name}{f'-{action}' if action else ''}" for spec, action in CALLS]
+)
+
 POLICY = """version: "1.0"
 name: canary
 description: A procedure to try
@@ -124,19 +127,6 @@ def _filled(spec: ToolSpec, action: str | None, own: str, other: str) -> dict[st
     return arguments
 
 
-def _each(writes: bool) -> pytest.MarkDecorator:
-    calls = [
-        (spec, action)
-        for spec, action in CALLS
-        if spec.action_of(_filled(spec, action, "own", "other")).writes == writes
-    ]
-    ids = [f"{spec.name}{f'-{action}' if action else ''}" for spec, action in calls]
-    return pytest.mark.parametrize(("spec", "action"), calls, ids=ids)
-
-
-each_reading_call, each_writing_call = _each(writes=False), _each(writes=True)
-
-
 @dataclass(frozen=True)
 class Planted:
     """A data folder of vaults with canaries and no server on it, and the ids of two memories of each vault."""
@@ -153,7 +143,7 @@ VAULTS = ("mine", "theirs")
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    """Planted once: each call that writes has a copy of it, those that only read share one."""
+    """Planted once; each call has a copy of it."""
     data = tmp_path_factory.mktemp("planted") / "data"
 
     async def plant() -> dict[str, tuple[str, str]]:
@@ -167,29 +157,23 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
     return Planted(data, asyncio.run(plant()))
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def read_only(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Services]:
-    """A server that is asked for nothing that writes."""
-    async with open_at(planted.copy_to(tmp_path_factory.mktemp("read")), VAULTS) as services:
-        yield services
-
-
 @pytest.fixture
 async def own_copy(planted: Planted, tmp_path: Path) -> AsyncIterator[Services]:
-    """A server of one test's own."""
+    """A server of one call's own."""
     async with open_at(planted.copy_to(tmp_path), VAULTS) as services:
         yield services
 
 
-async def _expect_what_the_role_may(
-    services: Services, spec: ToolSpec, action: str | None, ids: tuple[str, str]
+@each_call
+async def test_each_role_may_do_exactly_what_its_tools_say(
+    own_copy: Services, planted: Planted, spec: ToolSpec, action: str | None
 ) -> None:
-    arguments = _filled(spec, action, *ids)
+    arguments = _filled(spec, action, *planted.ids["mine"])
     needed = spec.action_of(arguments).role
     for role in Role:
         # The caller claims to be an admin; only the grant counts.
         caller = Caller(local(f"is-{role.label}"), "mine", Role.ADMIN, "http")
-        outcome = await dispatch(services, caller, spec.name, arguments)
+        outcome = await dispatch(own_copy, caller, spec.name, arguments)
         if role < needed:
             assert outcome.code == "forbidden", role
         else:
@@ -198,28 +182,14 @@ async def _expect_what_the_role_may(
                 assert outcome.code in (None, "not_found", "conflict"), outcome.text
 
 
-@each_reading_call
-@pytest.mark.asyncio(loop_scope="module")
-async def test_each_role_may_read_exactly_what_its_tools_say(
-    read_only: Services, planted: Planted, spec: ToolSpec, action: str | None
-) -> None:
-    await _expect_what_the_role_may(read_only, spec, action, planted.ids["mine"])
-
-
-@each_writing_call
-async def test_each_role_may_do_exactly_what_its_tools_say(
+@each_call
+async def test_a_vault_without_a_grant_answers_as_one_that_does_not_exist(
     own_copy: Services, planted: Planted, spec: ToolSpec, action: str | None
 ) -> None:
-    await _expect_what_the_role_may(own_copy, spec, action, planted.ids["mine"])
-
-
-async def _expect_no_trace_of_theirs(
-    services: Services, spec: ToolSpec, action: str | None, ids: tuple[str, str]
-) -> None:
-    arguments = _filled(spec, action, *ids)
+    arguments = _filled(spec, action, *planted.ids["theirs"])
 
     async def call(vault: str) -> CallOutcome:
-        return await dispatch(services, Caller(local("alice"), vault, Role.ADMIN, "http"), spec.name, arguments)
+        return await dispatch(own_copy, Caller(local("alice"), vault, Role.ADMIN, "http"), spec.name, arguments)
 
     foreign, absent = await call("theirs"), await call("no-such-vault")
     assert foreign.code == "not_found"
@@ -228,21 +198,6 @@ async def _expect_no_trace_of_theirs(
     said = json.dumps(mine.content) + mine.text
     assert "theirs" not in said.replace(str(arguments), "")
     assert "canary theirs" not in said
-
-
-@each_reading_call
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_vault_without_a_grant_is_read_as_one_that_does_not_exist(
-    read_only: Services, planted: Planted, spec: ToolSpec, action: str | None
-) -> None:
-    await _expect_no_trace_of_theirs(read_only, spec, action, planted.ids["theirs"])
-
-
-@each_writing_call
-async def test_a_vault_without_a_grant_answers_as_one_that_does_not_exist(
-    own_copy: Services, planted: Planted, spec: ToolSpec, action: str | None
-) -> None:
-    await _expect_no_trace_of_theirs(own_copy, spec, action, planted.ids["theirs"])
 
 
 async def test_ids_of_another_vault_answer_like_ids_nobody_has(opening: Opening) -> None:

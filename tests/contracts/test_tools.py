@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import pytest_asyncio
 from pydantic.fields import FieldInfo
 
 from auth.principal import owner
@@ -28,7 +27,6 @@ from server.tool_json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
 from server.tool_registry import ToolRegistry
 from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolSpec
 from server.tools import discover
-from tests.conftest import open_at
 from vaults.search import tokenizer
 
 TOOLS = list(discover(endpoints=ENDPOINTS))
@@ -220,30 +218,21 @@ def test_two_tools_of_one_name_stop_the_start() -> None:
         ToolRegistry([TOOLS[0], TOOLS[0]])
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def untouched(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Services]:
-    """A server that no tool reaches: calls end before them, or in what stands in their place."""
-    async with open_at(tmp_path_factory.mktemp("data")) as services:
-        yield services
-
-
 @each_tool
-@pytest.mark.asyncio(loop_scope="module")
-async def test_unknown_arguments_are_refused_by_name(untouched: Services, spec: ToolSpec) -> None:
+async def test_unknown_arguments_are_refused_by_name(services: Services, spec: ToolSpec) -> None:
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    every = replace(untouched, registry=ToolRegistry(TOOLS))
+    every = replace(services, registry=ToolRegistry(TOOLS))
     outcome = await dispatch(every, caller, spec.name, {"no_such_argument": 1})
     assert outcome.code == "invalid_argument"
     assert set(outcome.content["error"]["details"]) == {"field"}
 
 
 @each_tool
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(untouched: Services, spec: ToolSpec) -> None:
+async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(services: Services, spec: ToolSpec) -> None:
     async def explode(call: object, args: object) -> None:
         raise RuntimeError("secret /srv/vault/path SELECT * FROM memories")
 
-    broken = replace(untouched, registry=ToolRegistry([replace(spec, run=explode, arguments=_Anything)]))
+    broken = replace(services, registry=ToolRegistry([replace(spec, run=explode, arguments=_Anything)]))
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
     action = {"action": next(iter(spec.actions))}
     outcome = await dispatch(broken, caller, spec.name, action)
