@@ -40,7 +40,7 @@ $(VENV)/.model: $(VENV)/.installed
 	@$(BIN)/strongroom model prepare
 	@touch $@
 
-# Clients the end-to-end tests are read by: LangChain's adapters, and the TypeScript SDK where there is npm.
+# What the end-to-end tests speak to: LangChain's adapters, an S3 server, and the TypeScript SDK where there is npm.
 $(VENV)/.clients: $(VENV)/.installed requirements/clients.txt
 	@$(BIN)/python -m venv $(VENV)/clients
 	@$(VENV)/clients/bin/python -m pip --quiet --disable-pip-version-check install --no-deps -r requirements/clients.txt

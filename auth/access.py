@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,14 +18,14 @@ EVERY_VAULT = "*"
 
 @dataclass(frozen=True, slots=True)
 class AccessSnapshot:
-    """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked. ``holders``: who
-    is on which plan.
+    """``grants``: issuer → subject → vault → role. ``live_tokens``: ids issued here and not revoked → the vaults they
+    open now, None for every one. ``holders``: who is on which plan.
 
     Grants add up: the highest one that names the caller or one of its groups counts, and ``*`` covers every vault.
     """
 
     grants: Mapping[str, Mapping[str, Mapping[str, Role]]]
-    live_tokens: frozenset[str]
+    live_tokens: Mapping[str, frozenset[str] | None]
     holders: PlanHolders = NO_HOLDERS
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
@@ -41,12 +42,20 @@ class AccessSnapshot:
             return Role.ADMIN
         if principal.token_id is not None and principal.token_id not in self.live_tokens:
             return None
-        if principal.token_vaults is not None and vault not in principal.token_vaults:
+        vaults = self._token_vaults(principal)
+        if vaults is not None and vault not in vaults:
             return None
         role = self._highest(principal, vault)
         if role is None:
             return None
         return role if role <= principal.token_role else principal.token_role
+
+    def _token_vaults(self, principal: Principal) -> frozenset[str] | None:
+        # Of our own tokens the table counts, not what was signed: a vault may have another name since, and its old name
+        # may be another vault's.
+        if principal.token_id is None:
+            return principal.token_vaults
+        return self.live_tokens.get(principal.token_id, frozenset())
 
     def vaults_of(self, principal: Principal, known: Collection[str]) -> Mapping[str, Role]:
         """Those of the ``known`` vaults the caller may enter, with its role, ordered by name."""
@@ -57,7 +66,7 @@ class AccessSnapshot:
         # Only what the token or the grants name: one vault among a thousand must not cost a thousand look-ups.
         if principal.is_owner:
             return known
-        named = principal.token_vaults
+        named = self._token_vaults(principal)
         if named is None:
             subjects = self.grants.get(principal.issuer, {})
             named = frozenset(vault for name in principal.names for vault in subjects.get(name, ()))
@@ -78,7 +87,7 @@ class AccessSnapshot:
         return best
 
 
-NO_ACCESS = AccessSnapshot(MappingProxyType({}), frozenset())
+NO_ACCESS = AccessSnapshot(MappingProxyType({}), MappingProxyType({}))
 """Nobody may do anything: the state before control.db is first read."""
 
 
@@ -92,7 +101,14 @@ def load_access(reader: Reader, now: datetime | None = None) -> AccessSnapshot:
     # Expiry is the token's own claim; a day of slack only keeps long-dead rows out of memory.
     bygone = ((now or datetime.now(UTC)) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     live = reader.all(
-        "SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
+        "SELECT id, vaults FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :bygone)",
         {"bygone": bygone},
     )
-    return AccessSnapshot(grants, frozenset(token_id for (token_id,) in live), load_holders(reader))
+    # Thousands of tokens share a few lists.
+    lists = {text: _vaults_of(text) for text in {text for _, text in live}}
+    return AccessSnapshot(grants, {token_id: lists[text] for token_id, text in live}, load_holders(reader))
+
+
+def _vaults_of(text: str) -> frozenset[str] | None:
+    vaults = frozenset(json.loads(text))
+    return None if EVERY_VAULT in vaults else vaults

@@ -72,7 +72,14 @@ class ExternalAuthenticator:
             scope_role=scope_role,
             lacks_scope=scope_role is None and self._settings.require_scope,
             expires_at=expires_at,
+            foreign_token_id=_token_id(claims),
         )
+
+
+def _token_id(claims: Claims) -> str | None:
+    """The issuer's name for the token, if it has one that fits."""
+    found = claims.get("jti")
+    return found if isinstance(found, str) and is_name(found) else None
 
 
 def vaults_of_audience(audiences: Sequence[str], accepted: Sequence[str], public_url: str) -> frozenset[str] | None:

@@ -77,6 +77,17 @@ def remove_grant(writer: Writer, subject: str, issuer: str, vault: str) -> None:
         raise NotFound("there is no such grant", hint="grant list shows subject, issuer and vault of each")
 
 
+def rename_vault(writer: Writer, old: str, new: str) -> None:
+    """Have every grant for ``old`` hold for ``new``, which nobody may have had a grant for."""
+    writer.run("DELETE FROM grants WHERE vault = :new", {"new": new})  # left by a vault of that name that is gone
+    writer.run("UPDATE grants SET vault = :new WHERE vault = :old", {"old": old, "new": new})
+
+
+def remove_vault(writer: Writer, vault: str) -> int:
+    """Take every grant for a vault away; returns how many there were."""
+    return writer.run("DELETE FROM grants WHERE vault = :vault", {"vault": vault})
+
+
 def list_grants(reader: Reader) -> list[Grant]:
     """Every grant, ordered by subject, issuer, vault."""
     rows = reader.all("SELECT subject, issuer, vault, role, created_at FROM grants ORDER BY subject, issuer, vault")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from auth.access import EVERY_VAULT
 from auth.errors import TokenInvalid
-from auth.keys import KeyRing
+from auth.keys import KeyRing, is_kid
 from auth.principal import LOCAL, Principal, local_names
 from auth.roles import role_of_label
 from auth.token_claims import (
@@ -43,7 +43,7 @@ class LocalAuthenticator:
             raise TokenInvalid("malformed")
         key = self._ring.find(unverified.kid)
         if key is None:
-            raise TokenInvalid("key")
+            raise TokenInvalid("key", found=unverified.kid if is_kid(unverified.kid) else None)
         claims = verify_claims(unverified, VerifyKey(key.public, ("EdDSA",)))
         with name_caller_in_refusals(LOCAL, claims):
             if audiences_of(claims) != (self._urn,):

@@ -90,6 +90,17 @@ def remove_plan(writer: Writer, holder: PlanHolder) -> None:
         raise NotFound(f"the {holder.kind} {holder.name} is on the default plan", hint="plan list shows who is not")
 
 
+def rename_vault(writer: Writer, old: str, new: str) -> None:
+    """Have a vault keep its plan under its new name."""
+    remove_vault(writer, new)  # left by a vault of that name that is gone
+    writer.run("UPDATE plan_holders SET name = :new WHERE kind = 'vault' AND name = :old", {"old": old, "new": new})
+
+
+def remove_vault(writer: Writer, vault: str) -> None:
+    """Forget the plan of a vault that is gone."""
+    writer.run("DELETE FROM plan_holders WHERE kind = 'vault' AND name = :vault", {"vault": vault})
+
+
 def list_plan_assignments(reader: Reader) -> list[PlanAssignment]:
     """Every row: vaults, then subjects, by name."""
     rows = reader.all("SELECT kind, name, issuer, plan, since FROM plan_holders ORDER BY kind DESC, name, issuer")

@@ -38,11 +38,12 @@ class Principal:
     issuer: str
     names: frozenset[str]  # what a grant of the same issuer may call this caller
     token_id: str | None = None
-    token_vaults: frozenset[str] | None = None  # None: no cap
+    token_vaults: frozenset[str] | None = None  # None: no cap; of a token with an id the table ``tokens`` counts
     token_role: Role = Role.ADMIN
     scope_role: Role | None = None  # None: no cap
     preset: str | None = None
     expires_at: float | None = None  # wall-clock seconds since the epoch
+    foreign_token_id: str | None = None  # what an outside issuer calls the token: for the audit, nothing rests on it
     lacks_scope: bool = False  # a scope of ours is required and the token has none: it may do nothing at all
     # A hash of issuer and subject: stable, short and free of personal data, for logs, limits and counters.
     key: str = field(init=False)

@@ -115,6 +115,9 @@ class AuthSettings(SettingsSection):
     leeway_s: Annotated[float, Field(ge=0, le=60, description="seconds clocks may differ when times are checked")] = (
         30.0
     )
+    key_passphrase_file: Annotated[
+        str | None, Field(description="file with the passphrase that signing keys are encrypted with")
+    ] = None
     issuers: Annotated[tuple[IssuerSettings, ...], Field(description="outside authorization servers")] = ()
 
     @field_validator("public_url")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -114,9 +114,39 @@ def revoke_token(writer: Writer, token_id: str) -> TokenRecord:
     return _record(row)
 
 
-def list_tokens(reader: Reader) -> list[TokenRecord]:
-    """Every token ever issued, oldest first (ids are UUIDv7)."""
-    return [_record(row) for row in reader.all(f"{_SELECT} ORDER BY id")]
+def revoke_subject(writer: Writer, subject: str) -> list[TokenRecord]:
+    """End every token of a subject that has not ended yet; returns these. Raises ``NotFound`` for a subject that was
+    never given one."""
+    tokens = list_tokens(writer, subject)
+    if not tokens:
+        raise NotFound(f"no token was issued to {subject}", hint="token list shows the subjects")
+    now = _rfc3339(int(time.time()))
+    living = [each for each in tokens if each.revoked_at is None and (each.expires_at is None or each.expires_at > now)]
+    return [revoke_token(writer, each.id) for each in living]
+
+
+def list_tokens(reader: Reader, subject: str | None = None) -> list[TokenRecord]:
+    """Every token ever issued, or those of a subject, oldest first (ids are UUIDv7)."""
+    which = "" if subject is None else " WHERE subject = :subject"
+    return [_record(row) for row in reader.all(f"{_SELECT}{which} ORDER BY id", {"subject": subject})]
+
+
+def rename_vault(writer: Writer, old: str, new: str) -> None:
+    """Have every token that opens ``old`` open ``new``."""
+    _change_lists(writer, old, lambda vaults: [new if each == old else each for each in vaults if each != new])
+
+
+def remove_vault(writer: Writer, vault: str) -> None:
+    """Take a vault out of every token's list; one that opened nothing else opens nothing from now on."""
+    _change_lists(writer, vault, lambda vaults: [each for each in vaults if each != vault])
+
+
+def _change_lists(writer: Writer, vault: str, change: Callable[[list[str]], list[str]]) -> None:
+    for token_id, text in writer.all("SELECT id, vaults FROM tokens WHERE vaults <> :every", {"every": '["*"]'}):
+        vaults = json.loads(text)
+        if vault in vaults:
+            values = {"id": token_id, "vaults": json.dumps(change(vaults))}
+            writer.run("UPDATE tokens SET vaults = :vaults WHERE id = :id", values)
 
 
 TOKEN_SEEN = "token:"  # noqa: S105  a prefix

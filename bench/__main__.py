@@ -37,9 +37,16 @@ PARTS = {
     "collections": "50 folders of 2,000 files: start, rest, and saves that are found",
     "evictions": "100,000 passages of documents beside memories, and letting them go",
     "code": "a million lines of code, and where things are defined",
+    "backup": "an archive of a gigabyte, alone and beside 16 writers",
+    "salvage": "what comes back of a damaged vault of 100,000 memories",
+    "verifies": "verify of a gigabyte beside calls",
+    "restore": "restoring 100,000 memories from an archive",
+    "snapshots": "scheduled backups of a gigabyte, the second of which finds nothing changed",
     "scale": "search among a million passages",
+    "change_log": "bytes, CPU and delay of the change log",
+    "audit": "what an entry costs, and ten million of them",
 }
-ON_REQUEST = {"collections", "evictions", "scale"}
+ON_REQUEST = {"audit", "backup", "collections", "evictions", "restore", "salvage", "verifies", "scale", "snapshots"}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

@@ -17,6 +17,7 @@ from bench import data_folders
 from server.services import open_services
 from server.tools import discover
 from vaults.db.sql import Writer
+from vaults.domain.memories.indexing import content_hash, to_labels
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.text.titles import derive_title
 from vaults.index.passages import Passage
@@ -57,11 +58,13 @@ async def _fill(data: Path, vault: str, pairs: Iterator[Pair]) -> None:
 def _copy_rows(tx: Writer, first: int, pairs: Sequence[Pair]) -> None:
     kinds = {table: _copy_pattern(tx, table) for table in ("memories", "passages", "embeddings")}
     rows: dict[str, list[Row]] = {table: [] for table in kinds}
+    labels = to_labels([], [], None, str(kinds["memories"]["author"]))
     for number, (text, vector) in enumerate(pairs, first):
         own = Passage("", text, kinds["passages"]["labels"]).columns()
         unique = {"id": f"item-{number}", "external_id": f"item-{number - 1}", "duplicate_key": f"{number:032x}"}
-        said = {"title": derive_title(text), "content": text, "content_hash": own["text_hash"]}
-        cut = {"item": number, "source_hash": own["text_hash"]}
+        digest = content_hash(derive_title(text), text, labels)
+        said = {"title": derive_title(text), "content": text, "content_hash": digest}
+        cut = {"item": number, "source_hash": digest}
         made = {"passage": number, "text_hash": own["text_hash"], "vector": vector, "change": number}
         rows["memories"].append(kinds["memories"] | {"seq": number} | unique | said)
         rows["passages"].append(kinds["passages"] | {"seq": number} | own | cut)

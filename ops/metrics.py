@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from ops.refusals import REASONS, RefusalReason
 from vaults.errors import StrongroomError
+from vaults.index.snapshot import InvalidReason
 from vaults.storage_limits import KINDS as EVICTABLE
 
 OTHER = "other"
@@ -24,6 +25,7 @@ SEARCH_STAGES = ("lexical", "embed", "dense", "rank", "rerank", "expand", "fetch
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+BACKUP_SECONDS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
@@ -86,10 +88,46 @@ LIMIT = GaugeSpec("strongroom_vault_limit_bytes", "Bytes that the limits of open
 FILLED = GaugeSpec(
     "strongroom_vault_filled_ratio", "Share of its limit that the fullest open vault takes", mode="livemax"
 )
+PROBLEMS = GaugeSpec(
+    "strongroom_integrity_problems", "Content in open vaults that does not match its hash", mode="livemax"
+)
+LOOKED = GaugeSpec(
+    "strongroom_integrity_age_seconds",
+    "Since the last whole look at the content of the open vault where that is longest ago",
+    mode="livemax",
+)
+SNAPSHOTS = CounterSpec(
+    "strongroom_index_snapshots_refused_total", "Saved vector indexes that were built anew", ("reason",)
+)
 EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limit", ("kind",))
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
+AUDIT_FAILING = GaugeSpec(
+    "strongroom_audit_failing",
+    "Chains of the audit that could not be written: changes there are refused",
+    mode="livemax",
+)
 LAG = HistogramSpec("strongroom_loop_lag_seconds", "How late the event loop came back", LAG_SECONDS)
 DROPPED = CounterSpec("strongroom_log_lines_dropped_total", "Log lines that stderr could not take")
+# Every worker reads the same table.
+BACKUP_AGE = GaugeSpec(
+    "strongroom_backup_age_seconds",
+    "Time since the last good backup, of the vault where it is longest ago",
+    mode="livemax",
+)
+BACKUP_INTERVAL = GaugeSpec(
+    "strongroom_backup_interval_seconds", "Time between two backups of a vault (backup.every); 0 = off", mode="livemax"
+)
+BACKUP_SIZE = GaugeSpec("strongroom_backup_bytes", "Bytes of all vaults as they were last backed up", mode="livemax")
+BACKUPS = CounterSpec("strongroom_backups_total", "Backups of vaults by how they ended", ("outcome",))
+BACKUP_MOVED = CounterSpec("strongroom_backup_moved_bytes_total", "Bytes that backups wrote to their target")
+BACKUP_TIME = HistogramSpec("strongroom_backup_seconds", "Time of one backup that went well", BACKUP_SECONDS)
+LOG_BEHIND = GaugeSpec(
+    "strongroom_change_log_behind_seconds",
+    "Commits that are not in the change log yet go back this far, in the open vault that is furthest behind",
+    mode="livemax",
+)
+LOG_STORED = CounterSpec("strongroom_change_log_bytes_total", "Bytes that change logs wrote to their target")
+LOG_GAPS = CounterSpec("strongroom_change_log_gaps_total", "Times a change log had to begin anew with a whole base")
 BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
 RESTARTS = CounterSpec("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
 
@@ -113,10 +151,23 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     SIZE,
     LIMIT,
     FILLED,
+    PROBLEMS,
+    LOOKED,
+    SNAPSHOTS,
     EVICTED,
     LOST,
+    AUDIT_FAILING,
     LAG,
     DROPPED,
+    BACKUP_AGE,
+    BACKUP_INTERVAL,
+    BACKUP_SIZE,
+    BACKUPS,
+    BACKUP_MOVED,
+    BACKUP_TIME,
+    LOG_BEHIND,
+    LOG_STORED,
+    LOG_GAPS,
     BUILD,
     RESTARTS,
 )
@@ -167,11 +218,22 @@ class Metrics:
         self._sessions, self._claims = SESSIONS.register(registry), CLAIMS.register(registry)
         self._memories, self._size = MEMORIES.register(registry), SIZE.register(registry)
         self._limit, self._filled = LIMIT.register(registry), FILLED.register(registry)
+        self._problems, self._looked = PROBLEMS.register(registry), LOOKED.register(registry)
+        refused_files = SNAPSHOTS.register(registry)
+        self._snapshots = {reason: refused_files.labels(reason) for reason in get_args(InvalidReason)}
         evicted = EVICTED.register(registry)
         self._evicted = {kind: evicted.labels(kind) for kind in EVICTABLE}
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
+        self._audit_failing = AUDIT_FAILING.register(registry)
         self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
+        self._backup_age, self._backup_interval = BACKUP_AGE.register(registry), BACKUP_INTERVAL.register(registry)
+        self._backup_size, backups = BACKUP_SIZE.register(registry), BACKUPS.register(registry)
+        # All of them from the start: of a series that begins with its first failure no increase is seen.
+        self._backups = {outcome: backups.labels(outcome) for outcome in self._outcomes}
+        self._backup_moved, self._backup_time = BACKUP_MOVED.register(registry), BACKUP_TIME.register(registry)
+        self._log_behind, self._log_stored = LOG_BEHIND.register(registry), LOG_STORED.register(registry)
+        self._log_gaps = LOG_GAPS.register(registry)
         BUILD.register(registry).labels(version).set(1)
 
     def on_call(self, tool: str, outcome: str, seconds: float) -> None:
@@ -195,6 +257,10 @@ class Metrics:
     def on_loop_lag(self, seconds: float) -> None:
         """The event loop ran this late."""
         self._lag.observe(seconds)
+
+    def on_audit_failing(self, chains: int) -> None:
+        """So many chains of the audit could not be written."""
+        self._audit_failing.set(chains)
 
     def on_lines_dropped(self, count: int) -> None:
         """Log lines that stderr could not take: for ``Sink.on_drop``."""
@@ -238,9 +304,36 @@ class Metrics:
         self._limit.set(limits)
         self._filled.set(share)
 
+    def on_integrity(self, problems: int, age_s: float) -> None:
+        self._problems.set(problems)
+        self._looked.set(age_s)
+
+    def on_snapshot_refused(self, reason: str) -> None:
+        if reason in self._snapshots:
+            self._snapshots[reason].inc()
+
     def on_evicted(self, kind: str, count: int) -> None:
         if kind in self._evicted:
             self._evicted[kind].inc(count)
 
     def on_events_lost(self, count: int) -> None:
         self._lost.inc(count)
+
+    def on_backup(self, outcome: str, seconds: float, moved: int) -> None:
+        """A backup of a vault ended; ``outcome`` is ``ok`` or an error code."""
+        self._backups[outcome if outcome in self._outcomes else "internal"].inc()
+        self._backup_moved.inc(moved)
+        if outcome == "ok":
+            self._backup_time.observe(seconds)
+
+    def on_backup_state(self, age_s: float, interval_s: float, size: int) -> None:
+        """Age of the oldest last good backup, what it is held against, and bytes of all as last backed up."""
+        self._backup_age.set(age_s)
+        self._backup_interval.set(interval_s)
+        self._backup_size.set(size)
+
+    def on_change_log(self, behind_s: float, stored: int, gaps: int) -> None:
+        """How far the log is behind that is furthest; bytes stored and logs begun anew since the last time."""
+        self._log_behind.set(behind_s)
+        self._log_stored.inc(stored)
+        self._log_gaps.inc(gaps)

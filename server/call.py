@@ -45,6 +45,7 @@ class Caller:
     workspace: str | None = None
     session: str | None = None  # the handle the connection names
     client: str | None = None
+    address: str | None = None  # of the peer, or what a trusted proxy says of it
     connection: str = ""  # where connections last (stdio): tells those of one principal apart
     era: str = ""
     request_id: str = ""

@@ -35,6 +35,32 @@ def needs_confirmation(caller: Caller, destructive: str, spec: ToolSpec, argumen
     return caller.write_mode == "ask" or (destructive == "ask" and action.destroys)
 
 
+def describe_consent(
+    caller: Caller, destructive: str, spec: ToolSpec, arguments: Mapping[str, Any]
+) -> dict[str, str] | None:
+    """Which ``rule`` asked for a person, and what their ``answer`` rests on; None where nobody had to agree.
+
+    ``protocol``: they were asked through the protocol and agreed. ``claimed``: the caller said that they did.
+    ``declined``, ``asked`` (no answer yet) and ``missing``: nothing was done. ``person``: on the command line, the
+    caller is the person."""
+    arguments = replace_old_argument(spec, arguments)
+    action = spec.action_of(arguments)
+    rule = "write_mode" if caller.write_mode == "ask" else "destructive"
+    if not needs_confirmation(caller, destructive, spec, arguments):
+        is_person = caller.transport == "cli" and action.destroys and destructive == "ask"
+        return {"rule": rule, "answer": "person"} if is_person else None
+    match caller.person:
+        case "agreed":
+            answer = "protocol"
+        case "declined":
+            answer = "declined"
+        case "there":
+            answer = "asked"
+        case _:
+            answer = "claimed" if arguments.get(CONFIRMED) is True else "missing"
+    return {"rule": rule, "answer": answer}
+
+
 def replace_old_argument(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments with the old name of ``confirmed`` replaced, where the tool takes it. Of both, the new one wins."""
     if OLD_CONFIRMED not in arguments or CONFIRMED not in spec.arguments.model_fields:

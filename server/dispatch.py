@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from auth.roles import Role
-from server import consent, errors
+from server import audited_calls, consent, errors
 from server.activity_recorder import ActivityDraft, ActivityRecorder, resolve_session
 from server.audience import audience_of, word_warnings
+from server.audited_calls import AuditedCall
 from server.call import AnswerForm, Call, Caller, CallRecord
 from server.caller_views import view_of
 from server.rendering import answers as rendering
@@ -38,6 +39,8 @@ from vaults.errors import (
 
 if TYPE_CHECKING:
     from server.services import Services
+    from vaults.registry import VaultEntry
+    from vaults.vault import Vault
 
 
 MAX_RETRIES = 4
@@ -96,23 +99,54 @@ async def _serve(
     services: Services, caller: Caller, name: str, arguments: Mapping[str, Any], reference: str
 ) -> CallOutcome:
     spec = _find(services, name)
-    role = _authorise(services, caller, spec, arguments)
+    role = _role_of(services, caller)
+    refusal = _refusal(caller, role, spec, arguments)
     with services.quotas.admit(caller.principal, caller.vault):
+        if refusal is not None:
+            await audited_calls.record_refused(services, caller, role, spec, arguments, refusal.code)
+            raise refusal
         entry = services.registry_cache.entry(caller.vault)
-        limit = services.settings.server.call_timeout_s
+        serving = _Serving(services, caller.with_role(role), spec, arguments, reference, entry)
+        if not audited_calls.is_audited(services, spec, arguments):
+            return await serving.run()
+        serving.audited = AuditedCall(services, serving.caller, spec, arguments, entry)
+        return await serving.audited.serve(serving.run)
+
+
+@dataclass(slots=True)
+class _Serving:
+    """A call that was let in."""
+
+    services: Services
+    caller: Caller
+    spec: ToolSpec
+    arguments: Mapping[str, Any]
+    reference: str
+    entry: VaultEntry
+    audited: AuditedCall | None = None
+
+    async def run(self) -> CallOutcome:
+        """Lease the vault and run the call in it, under a deadline."""
+        services, limit = self.services, self.services.settings.server.call_timeout_s
         until = time.monotonic() + limit
         try:
-            async with asyncio.timeout(limit), services.pool.lease(entry) as vault:
-                session = await resolve_session(vault, caller, arguments)
-                call = Call(services, caller.with_role(role), vault, session)
-                context = CallContext(caller.principal.key, entry.vault_id, until, session.id)
-                with (
-                    bind_call(context),
-                    ActivityRecorder(vault, session, spec, arguments, reference).recording() as draft,
-                ):
-                    return await _run(call, spec, arguments, draft)
+            async with asyncio.timeout(limit), services.pool.lease(self.entry) as vault:
+                return await self._run_in(vault, until)
         except TimeoutError as failure:
-            raise Timeout(f"{name} took longer than {limit:g} s", hint="ask for less at once") from failure
+            raise Timeout(f"{self.spec.name} took longer than {limit:g} s", hint="ask for less at once") from failure
+
+    async def _run_in(self, vault: Vault, until: float) -> CallOutcome:
+        session = await resolve_session(vault, self.caller, self.arguments)
+        changes = None
+        if self.audited is not None:
+            self.audited.session, changes = session.id, self.audited.changes
+        call = Call(self.services, self.caller, vault, session)
+        context = CallContext(self.caller.principal.key, self.entry.vault_id, until, session.id, changes=changes)
+        recorder = ActivityRecorder(vault, session, self.spec, self.arguments, self.reference)
+        with bind_call(context), recorder.recording() as draft:
+            if self.audited is not None:
+                await self.audited.require_audit()
+            return await _run(call, self.spec, self.arguments, draft)
 
 
 async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: ActivityDraft) -> CallOutcome:
@@ -163,17 +197,22 @@ def _find(services: Services, name: str) -> ToolSpec:
     return spec
 
 
-def _authorise(services: Services, caller: Caller, spec: ToolSpec, arguments: Mapping[str, Any]) -> Role:
+def _role_of(services: Services, caller: Caller) -> Role:
     """The check that counts, whatever the door checked. A vault without a grant raises as if it did not exist."""
     role = services.role_in(caller.principal, caller.vault)
     if role is None:
         raise NotFound("no such vault, or no grant for it")
+    return role
+
+
+def _refusal(caller: Caller, role: Role, spec: ToolSpec, arguments: Mapping[str, Any]) -> Forbidden | ReadOnly | None:
+    """Why the caller may not do this; None where they may."""
     action = spec.action_of(arguments)
     if role < action.role:
-        raise Forbidden(f"{spec.name} needs the role {action.role.label} in this vault", role=role.label)
+        return Forbidden(f"{spec.name} needs the role {action.role.label} in this vault", role=role.label)
     if caller.write_mode == "off" and action.writes:
-        raise ReadOnly("writing is switched off for this connection")
-    return role
+        return ReadOnly("writing is switched off for this connection")
+    return None
 
 
 def _require_consent(call: Call, spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:

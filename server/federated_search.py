@@ -113,7 +113,7 @@ async def _search_one(call: Call, request: SearchRequest, name: str, *, crowded:
     if name == call.vault.name:
         return await _search_vault(call.vault, request)
     pool, entry = call.services.pool, call.services.registry_cache.entry(name)
-    if crowded and not pool.has_room(name):
+    if crowded and not pool.has_room(entry):
         # One futile wait is enough for a call: its time is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_additional(entry) as vault:

@@ -7,7 +7,6 @@ All harvests into a vault share their state, whoever runs them, so nothing comes
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,10 +33,10 @@ from vaults.registry import STATE_FOLDER
 from vaults.settings import ExtractionSettings
 from vaults.transcripts.exclusions import HarvestRules
 from vaults.transcripts.extraction.kinds import KINDS
+from vaults.transcripts.harvest_state import FOLDER, state_folder
 from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS
 from vaults.vault import Vault
 
-FOLDER = "harvest"
 AFTER_FAILURE_S = 30.0
 _LOOK_S, _LONGEST_PAUSE_S = 0.02, 1.0
 """Seconds between two looks whether calls are still served, and after which a harvest goes on all the same."""
@@ -54,7 +53,7 @@ def make_harvester(
     """The harvest of ``home`` into a vault of the data folder, or into the endpoint ``target``; ``close`` it after its
     last pass. A project's own vault gets the conversations held in the project: what was said elsewhere is none of its
     business. Raises ``InvalidArgument`` for a model's key that cannot be read."""
-    state = data / FOLDER / hashlib.sha256(target.encode()).hexdigest()[:12]
+    state = state_folder(data, target)
     project = data.parent if data.name == STATE_FOLDER and "://" not in target else None
     rules = HarvestRules(patterns=settings.exclude, only=project)
     model = open_model(extraction, data / FOLDER, [kind for kind in MODEL_KINDS if kind in settings.remember])

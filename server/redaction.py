@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-SECRET_NAME = re.compile(r"(^|_)(secret|password|passphrase|token|api_key|private_key)$")
+SECRET_NAME = re.compile(r"(^|_)(secret|secret_key|password|passphrase|token|api_key|private_key)$")
 URL_USER = re.compile(r"(?<=://)[^/@\s\"]+@")
 PATH_PLACEHOLDER = "(a path on the server)"
 

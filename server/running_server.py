@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vaults.db.lease import Lease
+from vaults.errors import VaultUnavailable
 
 URL_FILE, LOCK_FILE = "serving.url", ".serving"
 
@@ -45,6 +46,19 @@ def find_running_url(data: Path) -> str | None:
         lease.release()
         return None
     return url or None
+
+
+@contextmanager
+def hold_stopped(data: Path) -> Iterator[None]:
+    """Keep servers from being found running over this data folder for the length of the block. Raises
+    ``VaultUnavailable`` where one runs."""
+    lease = Lease(data / LOCK_FILE)
+    if not lease.try_acquire():
+        raise VaultUnavailable("a server runs over this data folder", hint="stop it first")
+    try:
+        yield
+    finally:
+        lease.release()
 
 
 def _open_private(path: str, flags: int) -> int:

@@ -19,22 +19,25 @@ from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
+from ops.audit.audit_log import AuditLog
+from ops.backup import interrupted_restores, restore_places
 from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
+from ops.vault_life import before_upgrade, folder_moves
 from server.call import CallRecord
+from server.control_database import migrate_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.db.connection import Database
-from vaults.db.migration import migrate
 from vaults.domain.collections import follow_loop, removal
 from vaults.domain.documents import page_intake
 from vaults.domain.graph import graph_jobs
 from vaults.domain.graph.links import entity_vector_job, proactive_links
-from vaults.domain.maintenance import eviction, reindexing, retention
+from vaults.domain.maintenance import eviction, integrity_round, reindexing, retention
 from vaults.domain.memories import lifecycle
-from vaults.domain.notes.commit import git_commits, recovery
+from vaults.domain.notes.commit import git_commits
 from vaults.domain.notes.sync import sync_loop
 from vaults.domain.social.endpoint import MoltbookEndpoint
 from vaults.domain.social.moltbook import Moltbook
@@ -74,9 +77,10 @@ BACKGROUND_JOBS = (
     removal.REMOVE,
     lifecycle.ERASE,
     page_intake.REREAD,
+    integrity_round.LOOK,
 )
-_OF_SERVERS = (entity_vector_job.BACKFILL_ENTITY_VECTORS, page_intake.REREAD)
-"""Jobs a process leaves to others that ends with its command: they need the model, or the network."""
+_OF_SERVERS = (entity_vector_job.BACKFILL_ENTITY_VECTORS, page_intake.REREAD, integrity_round.LOOK)
+"""Jobs a process leaves to others that ends with its command: they need the model, the network, or a long time."""
 SEARCH_THREADS = 4
 """Concurrent FAISS and tokenizer calls: they release the interpreter lock, and two keep two cores busy."""
 
@@ -88,6 +92,7 @@ class BackgroundPlan:
     vectors: bool  # backfill the vectors a vault lacks
     rounds: bool  # visit all vaults in turn
     evictions: bool  # let go what is above the limits
+    logs: bool  # keep change logs, where the settings ask for them
     followers: tuple[Callable[[], object], ...] = ()  # run at each poll of the access cache
 
     def background_jobs(self) -> tuple[BackgroundJob, ...]:
@@ -95,8 +100,8 @@ class BackgroundPlan:
         return BACKGROUND_JOBS if self.vectors else tuple(job for job in BACKGROUND_JOBS if job not in _OF_SERVERS)
 
 
-SERVER_WORK = BackgroundPlan(vectors=True, rounds=True, evictions=True)
-COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False, evictions=False)
+SERVER_WORK = BackgroundPlan(vectors=True, rounds=True, evictions=True, logs=True)
+COMMAND_WORK = BackgroundPlan(vectors=False, rounds=False, evictions=False, logs=False)
 """For a process that ends with its command: nothing that needs the model, only the vaults asked for, and nothing goes
 because somebody looked."""
 
@@ -142,6 +147,7 @@ class Services:
     plans: Plans
     quotas: Quotas
     daily_usage: DailyUsage
+    audit: AuditLog
     registry: ToolRegistry
     pool: VaultPool
     embedder: EmbeddingService
@@ -197,12 +203,17 @@ async def open_services(
         control, registry_cache, access_cache, licence = await _open_control(
             stack, data, settings, observer, background.followers
         )
+        if background.rounds:
+            await asyncio.to_thread(restore_places.sweep, data / "vaults")
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         daily_usage = await _start_daily_usage(stack, control)
+        audit = _open_audit(stack, settings, data, recorders, background)
         embedder = EmbeddingService(settings.embedding, observer, load_model, loads_for_backfill=background.vectors)
         stack.push_async_callback(embedder.close)
         listeners = ChangeListeners()
         shared = _make_shared(stack, settings, embedder, observer, listeners.tell)
+        if background.logs and settings.backup.log:
+            shared = _keep_change_logs(stack, settings, shared, recorders.metrics)
         pool = _start_pool(
             stack,
             VaultPool(
@@ -212,6 +223,7 @@ async def open_services(
                     background_jobs=background.background_jobs(),
                     jobs_of_vault=(eviction.make_job,) if background.evictions else (),
                     plan_size=partial(_plan_size, plans),
+                    find_folder=partial(folder_moves.find_folder, control, data),
                 ),
                 registry_cache.entries,
             ),
@@ -228,6 +240,7 @@ async def open_services(
             plans=plans,
             quotas=Quotas(settings.limits, plans),
             daily_usage=daily_usage,
+            audit=audit,
             registry=registry,
             pool=pool,
             embedder=embedder,
@@ -236,6 +249,18 @@ async def open_services(
             change_listeners=listeners,
             moltbook=_make_moltbook(stack, settings, data),
         )
+
+
+def _open_audit(
+    stack: AsyncExitStack, settings: Settings, data: Path, recorders: Recorders, background: BackgroundPlan
+) -> AuditLog:
+    told = {} if recorders.metrics is None else {"on_failing": recorders.metrics.on_audit_failing}
+    passphrase = settings.auth.key_passphrase_file
+    audit = AuditLog(data, settings.audit, settings.storage, key_passphrase_file=passphrase, **told)
+    stack.push_async_callback(audit.close)
+    if background.rounds:
+        audit.start_forwarding()
+    return audit
 
 
 def _plan_size(plans: Plans, vault: str) -> int | None:
@@ -298,7 +323,8 @@ def _make_shared(
         pool=threads,
         observer=observer,
         run_while_open=(sync_loop.keep_in_sync, follow_loop.keep_following),
-        recover_on_open=recovery.RECOVER,
+        before_migration=before_upgrade.keep_copy,
+        recover_on_open=interrupted_restores.RECOVER,
         before_close=git_commits.commit_all_pending,
         on_notes_changed=on_notes_changed,
         sessions=settings.sessions,
@@ -311,6 +337,18 @@ def _make_shared(
         ingest=settings.ingest,
         web=_make_page_fetcher(stack, settings.ingest),
     )
+
+
+def _keep_change_logs(
+    stack: AsyncExitStack, settings: Settings, shared: SharedResources, metrics: Metrics | None
+) -> SharedResources:
+    """``shared``, with a log of every vault. Raises ``InvalidArgument`` or ``VaultUnavailable`` for settings with which
+    none could ever be kept."""
+    from ops.change_log.kept_logs import KeptLogs
+
+    logs = KeptLogs(settings.backup, settings.storage, metrics)
+    stack.push_async_callback(logs.close)
+    return replace(shared, commit_log=logs.make, run_while_open=(*shared.run_while_open, logs.keep))
 
 
 def _make_page_fetcher(stack: AsyncExitStack, settings: IngestSettings) -> PageFetcher | None:
@@ -348,7 +386,8 @@ async def _open_control(
     _make_data_folder(data)
     control = Database(data / CONTROL_DB, settings.storage, observer)
     stack.push_async_callback(control.close)
-    await migrate(control, "control")
+    await migrate_control(control)
+    await folder_moves.finish_all(control, data)
     licence = LicenceFile(data, settings.limits, await vault_registry.instance_id(control))
     await asyncio.to_thread(licence.refresh)
     registry_cache, access_cache = RegistryCache(control), AccessCache(control, followers=(*followers, licence.refresh))

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
-from ops.settings import OpsSettings
+from ops.settings import AuditSettings, BackupSettings, OpsSettings
 from server.reasons import reword_message
 from vaults import storage_limits
 from vaults.errors import InvalidArgument
@@ -149,6 +149,8 @@ class Settings(SettingsSection):
     harvest: HarvestSettings = HarvestSettings()
     social: SocialSettings = SocialSettings()
     ops: OpsSettings = OpsSettings()
+    backup: BackupSettings = BackupSettings()
+    audit: AuditSettings = AuditSettings()
 
     @property
     def body_limit(self) -> int:
@@ -175,12 +177,13 @@ def configured_endpoints(settings: Settings) -> frozenset[str]:
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
     """Settings, the data folder, and the source of each value that was set. ``warnings``: what was no limit of storage,
-    a line each."""
+    a line each; ``file``: where the settings file is, or would be."""
 
     settings: Settings
     data: Path
     sources: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    file: Path = Path(FILE)
 
 
 def load(
@@ -219,7 +222,7 @@ def load(
     _check_plans(settings, sources)
     dropped = {f"storage.{name}" for name in storage_limits.DEFAULTS if name not in storage}
     return LoadedSettings(
-        settings, folder, {name: each for name, each in sources.items() if name not in dropped}, warnings
+        settings, folder, {name: each for name, each in sources.items() if name not in dropped}, warnings, file
     )
 
 

@@ -1,14 +1,20 @@
-"""Creating and archiving vaults, for the command line and the ``vaults`` tool alike."""
+"""The life of vaults, for the command line and the ``vaults`` tool alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auth.access import EVERY_VAULT
 from auth.principal import Principal
 from auth.roles import Role
+from ops.vault_life import copies, deletion, folder_moves, renames
+from ops.vault_life.copies import CopySettings
+from ops.vault_life.deletion import DeletedVault
+from server.last_backups import back_up_last
+from server.version import version
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
@@ -47,6 +53,8 @@ async def register(
     takes over, never a registered vault without files. ``also`` runs in the registering transaction."""
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
+    await folder_moves.finish_all(control, data)
+    await control.read(lambda tx: folder_moves.refuse_if_moving(tx, name))
     entries = await control.read(registry.list_vaults)
     if any(entry.name == name for entry in entries):
         raise AlreadyExists(f"vault {name} exists already")
@@ -58,6 +66,7 @@ async def register(
         keep_out_of_git(folder)
 
     def write(tx: Writer) -> VaultEntry:
+        folder_moves.refuse_if_moving(tx, name)
         entry = registry.create(tx, name, path, vault_id)
         if also is not None:
             also(tx)
@@ -95,3 +104,38 @@ async def archive(services: Services, name: str) -> VaultEntry:
     await services.registry_cache.refresh()
     await services.pool.close_vault(name)
     return entry
+
+
+async def unarchive(services: Services, name: str) -> VaultEntry:
+    """Put an archived vault back into service. Raises ``NotFound`` or ``AlreadyExists``."""
+    entry = await services.control.write(lambda tx: registry.unarchive(tx, name))
+    await services.registry_cache.refresh()
+    return entry
+
+
+async def rename(services: Services, old: str, new: str) -> VaultEntry:
+    """As ``renames.rename``, seen at once in this process."""
+    entry = await renames.rename(services.control, services.data, old, new)
+    await _refresh(services)
+    return entry
+
+
+async def copy(services: Services, name: str, new: str) -> VaultEntry:
+    """As ``copies.copy``, seen at once in this process."""
+    settings = CopySettings(version(), services.settings.storage, services.settings.notes)
+    entry = await copies.copy(services.control, services.data, name, new, settings)
+    await _refresh(services)
+    return entry
+
+
+async def delete(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
+    """As ``deletion.delete`` with a last backup, seen at once in this process."""
+    last = partial(back_up_last, services.control, services.data, services.settings)
+    gone = await deletion.delete(services.control, services.data, name, confirm=confirm, last_backup=last)
+    await _refresh(services)
+    return gone
+
+
+async def _refresh(services: Services) -> None:
+    await services.registry_cache.refresh()
+    await services.access_cache.refresh()

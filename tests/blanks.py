@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from ops.audit.chain import file_of
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations, migrate
@@ -28,14 +29,20 @@ def lay_out(data: Path, vaults: Iterable[str]) -> None:
         _place(folder_of(data, name, None) / DATABASE_FILE, "vault")
 
 
+def lay_out_audit(data: Path, chains: Iterable[str]) -> None:
+    """The same for chains of the audit."""
+    for name in chains:
+        _place(file_of(data, name), "audit")
+
+
 def _place(path: Path, kind: str) -> None:
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(_blank(kind))
+        path.write_bytes(blank_database(kind))
 
 
 @cache
-def _blank(kind: str) -> bytes:
+def blank_database(kind: str) -> bytes:
     folder = Path(tempfile.mkdtemp())
 
     async def make() -> None:

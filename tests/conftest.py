@@ -24,7 +24,7 @@ from server.settings import configured_endpoints, load
 from server.tool_json_schema import to_listed_output
 from server.tool_spec import ToolSpec
 from server.tools import discover
-from tests.blanks import lay_out
+from tests.blanks import lay_out, lay_out_audit
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
@@ -77,25 +77,36 @@ the_tools = cache(lambda endpoints: discover(endpoints=endpoints))
 """The same for every server of a process, as what is worked out about a registry is kept by it."""
 
 
+@asynccontextmanager
+async def open_at(
+    data: Path,
+    vaults: tuple[str, ...] = ("main",),
+    flags: Mapping[str, Any] | None = None,
+    load_model: Callable[[], Embedder] = HashEmbedder,
+) -> AsyncIterator[Services]:
+    """A server's services over ``data``, with those vaults."""
+    loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
+    lay_out(data, vaults)
+    tools = the_tools(configured_endpoints(loaded.settings))
+    async with open_services(loaded.settings, loaded.data, tools, load_model=load_model) as services:
+        for name in vaults:
+            if not services.registry_cache.known(name):
+                await vault_admin.create(services, name)
+        lay_out_audit(data, ("installation", *(entry.vault_id for entry in services.registry_cache.entries())))
+        yield services
+
+
 @pytest.fixture
 def opening(tmp_path: Path) -> Opening:
     """``async with opening() as services``: a server's services over ``tmp_path``; again for a restart."""
 
-    @asynccontextmanager
-    async def opened(
+    def opened(
         flags: Mapping[str, Any] | None = None,
         load_model: Callable[[], Embedder] = HashEmbedder,
         vaults: tuple[str, ...] = ("main",),
         data: Path = tmp_path,
-    ) -> AsyncIterator[Services]:
-        loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
-        lay_out(data, vaults)
-        tools = the_tools(configured_endpoints(loaded.settings))
-        async with open_services(loaded.settings, loaded.data, tools, load_model=load_model) as services:
-            for name in vaults:
-                if not services.registry_cache.known(name):
-                    await vault_admin.create(services, name)
-            yield services
+    ) -> AbstractAsyncContextManager[Services]:
+        return open_at(data, vaults, flags, load_model)
 
     return opened
 

@@ -51,6 +51,11 @@ def age_s(moment: str) -> float:
     return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
 
 
+def seconds_since_1970(moment: str) -> float:
+    """A stored moment as a number, for indexes and comparisons."""
+    return datetime.fromisoformat(moment).timestamp()
+
+
 SLACK_S = 60.0
 """Seconds a clock may gain between two readings without being doubted."""
 

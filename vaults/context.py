@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,15 +21,54 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeNote:
+    """One thing that was changed: hashes of what it held ``before`` and ``after``; None: there was none, or is none."""
+
+    kind: str
+    id: str
+    before: str | None
+    after: str | None
+
+
+MAX_CHANGE_NOTES = 50
+"""Changes of one call that are kept one by one; of the rest, their number and a hash of all."""
+
+
+class ChangeNotes:
+    """What one call changed, as its audit records it."""
+
+    __slots__ = ("_digest", "count", "first")
+
+    def __init__(self) -> None:
+        self.first: list[ChangeNote] = []
+        self.count = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, changes: Iterable[ChangeNote]) -> None:
+        """Keep what was changed, in order."""
+        for each in changes:
+            self.count += 1
+            self._digest.update(f"{each.kind}\0{each.id}\0{each.before}\0{each.after}\n".encode())
+            if len(self.first) < MAX_CHANGE_NOTES:
+                self.first.append(each)
+
+    @property
+    def digest(self) -> str:
+        """A hash of all of them, in order."""
+        return self._digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class CallContext:
     """One call. ``deadline`` is a reading of ``time.monotonic()``, in seconds. ``whole_sizes``: characters of the whole
-    texts its answer quotes, by what each is known by."""
+    texts its answer quotes, by what each is known by. ``changes``: what it changed; None where nobody asks."""
 
     principal: str
     vault: str
     deadline: float
     session: str | None = None
     whole_sizes: dict[str, int] = field(default_factory=dict)
+    changes: ChangeNotes | None = None
 
 
 _call: contextvars.ContextVar[CallContext] = contextvars.ContextVar("strongroom_call")
@@ -46,6 +86,13 @@ def note_whole_sizes(sizes: Mapping[str, int]) -> None:
         known = _call.get().whole_sizes
         known.clear()
         known.update(sizes)
+
+
+def note_changes(changes: Sequence[ChangeNote]) -> None:
+    """Say what was changed, once it is committed; outside of a call nobody asks."""
+    call = _call.get(None)
+    if call is not None and call.changes is not None:
+        call.changes.add(changes)
 
 
 @contextmanager

@@ -19,6 +19,7 @@
     ├── EmbeddingUnavailable   embedding_unavailable   retryable
     ├── VaultUnavailable       vault_unavailable       retryable
     ├── VaultQuarantined       vault_quarantined       only that vault; says why
+    ├── AuditUnavailable       audit_unavailable       retryable, but not where the change was made already
     ├── Timeout                timeout                 retryable
     ├── Cancelled              cancelled               names the outcome of a call its caller gave up
     └── Internal               internal                a reference that stands in the log, nothing else
@@ -131,6 +132,19 @@ class VaultUnavailable(StrongroomError):
 
 class VaultQuarantined(StrongroomError):
     code = "vault_quarantined"
+
+
+class AuditUnavailable(StrongroomError):
+    """The audit cannot be written, so nothing was changed."""
+
+    code = "audit_unavailable"
+    retryable = True
+
+
+class ChangeNotAudited(AuditUnavailable):
+    """The change was made, and then the audit could not take it: trying again would make it twice."""
+
+    retryable = False
 
 
 class Timeout(StrongroomError):

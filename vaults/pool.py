@@ -17,10 +17,12 @@ from vaults.db.failures import damaged_error
 from vaults.disk_reserve import DiskReserve
 from vaults.domain.continuity import live_status
 from vaults.domain.continuity.live_status import VaultFigures
+from vaults.domain.maintenance import integrity_round
+from vaults.domain.maintenance.integrity_round import IntegrityFigures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.index import embeddings
 from vaults.registry import VaultEntry, folder_of
-from vaults.vault import DATABASE_FILE, SharedResources, Vault
+from vaults.vault import DATABASE_FILE, SharedResources, Vault, keep_no_log
 from vaults.vault_gate import VaultGate
 
 QUARANTINE_S = 15.0
@@ -51,6 +53,9 @@ INSPECT_PAUSE_S = 0.05
 INSPECT_AGAIN_S = 3600.0
 """Seconds after which an open vault is inspected again."""
 
+INSPECT_ALL_S = 7 * 86_400.0
+"""Seconds after which every vault is inspected again, also those nobody asks for."""
+
 GATE_LOOK_S = 0.5
 """Seconds between two looks at whether somebody wants the folder of an open vault."""
 
@@ -63,6 +68,7 @@ MAX_ADDITIONAL_LEASES = 4
 
 @dataclass(slots=True)
 class _Slot:
+    name: str
     opening: asyncio.Task[Vault]
     gate: VaultGate
     leases: int = 0
@@ -73,6 +79,14 @@ class _Slot:
     inspected: float | None = None
     figures: VaultFigures = field(default_factory=VaultFigures)
     """As last counted: a resting vault is not woken for it."""
+    integrity: IntegrityFigures = field(default_factory=IntegrityFigures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quarantine:
+    name: str
+    until: float
+    failure: VaultQuarantined
 
 
 class VaultPool:
@@ -85,8 +99,9 @@ class VaultPool:
         self._data = data
         self._shared = shared
         self._vaults_in = vaults_in
+        # By vault id: a name may have been another vault's a moment ago.
         self._slots: dict[str, _Slot] = {}
-        self._quarantine: dict[str, tuple[float, VaultQuarantined]] = {}
+        self._quarantine: dict[str, _Quarantine] = {}
         self._reserves = {data: DiskReserve(data, shared.storage)}
         self._inspector = DamageInspector(shared.storage)
         self._background: tuple[asyncio.Task[None], ...] = ()
@@ -100,17 +115,18 @@ class VaultPool:
 
     def without_background_work(self) -> VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
-        return VaultPool(
-            self._data,
-            replace(
-                self._shared,
-                background_jobs=(),
-                jobs_of_vault=(),
-                run_while_open=(),
-                recover_on_open=None,
-                before_close=None,
-            ),
-        )
+        return VaultPool(self._data, _quiet(self._shared))
+
+    @asynccontextmanager
+    async def open_apart(self, entry: VaultEntry, folder: Path) -> AsyncIterator[Vault]:
+        """Open the files in ``folder`` as this vault's, though nobody is served from there: one that is being restored
+        is looked at. No background work runs in it. The caller has the folder alone. Raises as ``lease``."""
+        vault = Vault(entry, folder, _quiet(self._shared), self._reserve_of(entry))
+        await vault.open()
+        try:
+            yield vault
+        finally:
+            await vault.close()
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
@@ -127,7 +143,7 @@ class VaultPool:
     @property
     def quarantined(self) -> dict[str, VaultQuarantined]:
         """Vaults that could not be opened, with the reason."""
-        return {name: failure for name, (_, failure) in self._quarantine.items()}
+        return {each.name: each.failure for each in self._quarantine.values()}
 
     def start(self) -> None:
         """Begin the background rounds; ``close`` ends them."""
@@ -142,10 +158,11 @@ class VaultPool:
         slot.is_resting = False
         try:
             vault = await asyncio.shield(slot.opening)
-            vault.entry = entry  # its write rules may have changed
+            vault.entry = entry  # its write rules may have changed, or its name
+            slot.name = entry.name
             yield vault
         except VaultQuarantined as failure:
-            self._quarantine_vault(entry.name, failure)
+            self._quarantine_vault(entry, failure)
             raise
         finally:
             slot.leases -= 1
@@ -161,14 +178,16 @@ class VaultPool:
         async with self._beside, self.lease(entry) as vault:
             yield vault
 
-    def has_room(self, name: str) -> bool:
+    def has_room(self, entry: VaultEntry) -> bool:
         """Whether a lease would get a slot now without waiting."""
-        return name in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
+        return (
+            entry.vault_id in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
+        )
 
-    def _quarantine_vault(self, name: str, failure: VaultQuarantined) -> None:
+    def _quarantine_vault(self, entry: VaultEntry, failure: VaultQuarantined) -> None:
         """Refuse a vault for ``QUARANTINE_S``: damage was met at opening or during a call. The others are served."""
-        self._quarantine[name] = (time.monotonic() + QUARANTINE_S, failure)
-        if slot := self._slots.pop(name, None):
+        self._quarantine[entry.vault_id] = _Quarantine(entry.name, time.monotonic() + QUARANTINE_S, failure)
+        if slot := self._slots.pop(entry.vault_id, None):
             self._close_in_background(slot)
         self._report()
 
@@ -185,17 +204,18 @@ class VaultPool:
 
     async def close_vault(self, name: str) -> None:
         """Close one vault now (it is archived, restored or moved); calls in flight are told so."""
-        if slot := self._slots.pop(name, None):
-            await asyncio.shield(self._close_in_background(slot))
-        self._quarantine.pop(name, None)
+        for vault_id in [vault_id for vault_id, slot in self._slots.items() if slot.name == name]:
+            await asyncio.shield(self._close_in_background(self._slots.pop(vault_id)))
+        for vault_id in [vault_id for vault_id, each in self._quarantine.items() if each.name == name]:
+            del self._quarantine[vault_id]
 
     async def _watch_gates(self) -> None:
         """Close every vault whose folder somebody wants alone."""
         while self._slots:
             await asyncio.sleep(GATE_LOOK_S)
-            for name, slot in list(self._slots.items()):
+            for vault_id, slot in list(self._slots.items()):
                 if slot.gate.is_wanted():
-                    del self._slots[name]
+                    del self._slots[vault_id]
                     self._see_to_the_end(_hand_over(slot))
                     self._report()
 
@@ -216,46 +236,50 @@ class VaultPool:
         await asyncio.gather(*(_close_slot(slot) for slot in slots), *self._closing, return_exceptions=True)
 
     async def _slot(self, entry: VaultEntry) -> _Slot:
-        until, failure = self._quarantine.get(entry.name, (0.0, None))
-        if failure is not None and time.monotonic() < until:
-            raise failure
-        slot = self._slots.get(entry.name)
+        refused = self._quarantine.get(entry.vault_id)
+        if refused is not None and refused.name == entry.name and time.monotonic() < refused.until:
+            raise refused.failure
+        slot = self._slots.get(entry.vault_id)
         if slot is None:
-            await self._make_room(entry.name)
-            slot = self._slots.get(entry.name)
+            await self._make_room(entry.vault_id)
+            slot = self._slots.get(entry.vault_id)
         if slot is None:
             gate = VaultGate(self.folder_of(entry))
-            slot = self._slots[entry.name] = _Slot(asyncio.create_task(self._open(entry, gate)), gate)
+            slot = _Slot(entry.name, asyncio.create_task(self._open(entry, gate)), gate)
+            self._slots[entry.vault_id] = slot
             self._shared.observer.on_open_vaults(len(self._slots))
             if self._gate_watch is None or self._gate_watch.done():
                 self._gate_watch = asyncio.create_task(self._watch_gates(), name="vault-gates")
         return slot
 
     async def _open(self, entry: VaultEntry, gate: VaultGate) -> Vault:
+        folder, find = self.folder_of(entry), self._shared.find_folder
         try:
+            if find is not None and not folder.is_dir():
+                await find(entry)
             gate.enter()
-            vault = Vault(entry, self.folder_of(entry), self._shared, self._reserve_of(entry))
+            vault = Vault(entry, folder, self._shared, self._reserve_of(entry))
             await vault.open()
         except BaseException as failure:
             gate.leave()
-            if (slot := self._slots.get(entry.name)) is not None and slot.gate is gate:
-                del self._slots[entry.name]
+            if (slot := self._slots.get(entry.vault_id)) is not None and slot.gate is gate:
+                del self._slots[entry.vault_id]
             if isinstance(failure, VaultQuarantined):
-                self._quarantine_vault(entry.name, failure)
+                self._quarantine_vault(entry, failure)
             raise
         finally:
             # Not before the task is done: until then the vault does not count as idle.
             asyncio.get_running_loop().call_soon(self._freed.set)
-        self._quarantine.pop(entry.name, None)
+        self._quarantine.pop(entry.vault_id, None)
         self._report()
         return vault
 
-    async def _make_room(self, name: str) -> None:
-        """Return once there is a slot for ``name``, or somebody else has opened it. The caller must take the slot
+    async def _make_room(self, vault_id: str) -> None:
+        """Return once there is a slot for the vault, or somebody else has opened it. The caller must take the slot
         before it awaits anything else."""
         try:
             async with asyncio.timeout(ROOM_WAIT_S), self._arrivals:
-                while name not in self._slots and len(self._slots) >= self._shared.storage.open_vaults:
+                while vault_id not in self._slots and len(self._slots) >= self._shared.storage.open_vaults:
                     if idle := self._idle():
                         await self._evict(idle[0])
                     else:
@@ -266,11 +290,11 @@ class VaultPool:
 
     def _idle(self) -> list[str]:
         """Open vaults nobody uses, least recently used first."""
-        idle = [(slot.used, name) for name, slot in self._slots.items() if not slot.leases and slot.opening.done()]
-        return [name for _, name in sorted(idle)]
+        idle = [(slot.used, key) for key, slot in self._slots.items() if not slot.leases and slot.opening.done()]
+        return [vault_id for _, vault_id in sorted(idle)]
 
-    async def _evict(self, name: str) -> None:
-        await asyncio.shield(self._close_in_background(self._slots.pop(name)))
+    async def _evict(self, vault_id: str) -> None:
+        await asyncio.shield(self._close_in_background(self._slots.pop(vault_id)))
         self._report()
 
     async def _run_rounds(self) -> None:
@@ -284,20 +308,23 @@ class VaultPool:
 
     async def _run_inspections(self) -> None:
         await asyncio.sleep(INSPECT_S)
-        await self._inspect_closed()
+        looked: float | None = None
         while not self._closed:
+            if looked is None or time.monotonic() > looked + INSPECT_ALL_S:
+                looked = time.monotonic()
+                await self._inspect_closed()
             await self.inspect()
             await asyncio.sleep(INSPECT_S)
 
     async def _inspect_closed(self) -> None:
-        """After a start: inspect every vault, also those nobody asks for, slowly."""
+        """After a start and each week: inspect every vault, also those nobody asks for, slowly."""
         for entry in self._vaults_in():
             await self.inspect()
-            if entry.name in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
+            if entry.vault_id in self._slots or not (self.folder_of(entry) / DATABASE_FILE).is_file():
                 continue
             await self._inspect_one(entry)
-            if entry.name in self._idle() and not self._slots[entry.name].opening.result().background.is_busy:
-                await self._evict(entry.name)
+            if entry.vault_id in self._idle() and not self._slots[entry.vault_id].opening.result().background.is_busy:
+                await self._evict(entry.vault_id)
             await asyncio.sleep(INSPECT_PAUSE_S)
 
     async def inspect(self) -> None:
@@ -310,7 +337,7 @@ class VaultPool:
     async def _inspect_one(self, entry: VaultEntry) -> None:
         with contextlib.suppress(StrongroomError):  # its callers get the error; tried again later
             async with self.lease(entry) as vault:
-                slot = self._slots.get(entry.name)
+                slot = self._slots.get(entry.vault_id)
                 if slot is not None and _is_inspection_due(slot):
                     await self._inspector.inspect(vault)
                     slot.inspected = time.monotonic()
@@ -324,12 +351,12 @@ class VaultPool:
         await self.keep_reserves()
         rested = False
         cutoff = time.monotonic() - self._shared.storage.idle_close_s
-        for name in self._idle():
-            slot = self._slots.get(name)
+        for vault_id in self._idle():
+            slot = self._slots.get(vault_id)
             if slot is None:  # closed meanwhile
                 continue
             if slot.used < cutoff and not slot.opening.result().background.is_busy:
-                await self._evict(name)
+                await self._evict(vault_id)
             elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
                 slot.is_resting = rested = True
                 await slot.opening.result().rest()
@@ -344,7 +371,7 @@ class VaultPool:
         pending = 0
         for slot in list(self._slots.values()):
             if _is_open(slot) and database_checks.is_marked_damaged(slot.opening.result().db.path):
-                self._quarantine_vault(slot.opening.result().name, damaged_error())
+                self._quarantine_vault(slot.opening.result().entry, damaged_error())
                 continue
             if not _is_open(slot):
                 continue
@@ -353,6 +380,7 @@ class VaultPool:
                 pending += await _resume_background_work(slot.opening.result())
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
+                    slot.integrity = await slot.opening.result().db.read(integrity_round.read_figures)
         self._shared.observer.on_missing_vectors(pending)
 
     def _tell_figures(self) -> None:
@@ -361,15 +389,18 @@ class VaultPool:
         observer.on_activity(figures.sessions, figures.claims)
         observer.on_stored(figures.memories, figures.size)
         observer.on_filled(figures.limit, figures.filled)
+        looked = [slot.integrity for slot in self._slots.values()]
+        problems = sum(each.problems for each in looked)
+        observer.on_integrity(problems, max((each.age_s for each in looked), default=0.0))
         observer.on_health(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:
         budget = self._shared.storage.memory_budget_mb * 1024 * 1024
-        for name in self._idle():
+        for vault_id in self._idle():
             used = sum(s.opening.result().vector_bytes for s in self._slots.values() if _is_open(s))
             if used <= budget:
                 return
-            if (slot := self._slots.get(name)) is None:  # closed meanwhile
+            if (slot := self._slots.get(vault_id)) is None:  # closed meanwhile
                 continue
             vault = slot.opening.result()
             await vault.settle()
@@ -384,14 +415,26 @@ class VaultPool:
                         if vault.lease.held:  # an interrupted look at its files would start over
                             await vault.notes.wait_for_index(SETTLE_S)
                         missing = await _resume_background_work(vault)
-                    if not missing and entry.name in self._idle():
-                        await self._evict(entry.name)
+                    if not missing and entry.vault_id in self._idle():
+                        await self._evict(entry.vault_id)
                 except StrongroomError:
                     continue  # a vault that cannot be opened tells the next caller so
 
     def _report(self) -> None:
         self._shared.observer.on_open_vaults(len(self._slots))
         self._shared.observer.on_quarantined_vaults(len(self._quarantine))
+
+
+def _quiet(shared: SharedResources) -> SharedResources:
+    return replace(
+        shared,
+        background_jobs=(),
+        jobs_of_vault=(),
+        run_while_open=(),
+        recover_on_open=None,
+        before_close=None,
+        commit_log=keep_no_log,
+    )
 
 
 async def _resume_background_work(vault: Vault) -> int:

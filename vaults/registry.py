@@ -112,11 +112,50 @@ def set_rules(tx: Writer, name: str, rules: VaultRules) -> VaultEntry:
     return changed
 
 
+def copy_rules(tx: Writer, source: VaultEntry, name: str) -> VaultEntry:
+    """Have a vault show tools and take writes as ``source`` does. Raises ``NotFound``."""
+    rules = {"preset": source.preset, "write_mode": source.write_mode, "destructive": source.destructive}
+    tx.run(
+        "UPDATE vaults SET preset = :preset, write_mode = :write_mode, destructive = :destructive WHERE name = :name",
+        {**rules, "name": name},
+    )
+    return get(tx, name)
+
+
 def archive(tx: Writer, name: str) -> VaultEntry:
     """Take a vault out of service; its files stay. Raises ``NotFound``."""
     entry = get(tx, name)
     tx.run("UPDATE vaults SET state = 'archived' WHERE name = :name", {"name": name})
     return replace(entry, state="archived")
+
+
+def unarchive(tx: Writer, name: str) -> VaultEntry:
+    """Put an archived vault back into service. Raises ``NotFound``, or ``AlreadyExists`` if another one serves its
+    folder by now."""
+    entry = get(tx, name)
+    served = {"path": str(entry.path), "name": name}
+    if entry.path and tx.one("SELECT 1 FROM vaults WHERE path = :path AND state = 'active' AND name <> :name", served):
+        raise AlreadyExists("another vault serves this folder")
+    tx.run("UPDATE vaults SET state = 'active' WHERE name = :name", {"name": name})
+    return replace(entry, state="active")
+
+
+def rename(tx: Writer, old: str, new: str) -> VaultEntry:
+    """Give a vault another name. Raises ``NotFound``, ``InvalidArgument`` or ``AlreadyExists``."""
+    if not is_valid_name(new):
+        raise InvalidArgument("name", NAME_RULE)
+    entry = get(tx, old)
+    if tx.one("SELECT 1 FROM vaults WHERE name = :name", {"name": new}):
+        raise AlreadyExists(f"vault {new} exists already")
+    tx.run("UPDATE vaults SET name = :new WHERE name = :old", {"old": old, "new": new})
+    return replace(entry, name=new)
+
+
+def remove(tx: Writer, name: str) -> VaultEntry:
+    """Forget a vault; its files are the caller's. Raises ``NotFound``."""
+    entry = get(tx, name)
+    tx.run("DELETE FROM vaults WHERE name = :name", {"name": name})
+    return entry
 
 
 def get(tx: Reader, name: str) -> VaultEntry:
@@ -144,6 +183,21 @@ async def instance_id(control: Database) -> str:
 
     found = await control.read(lambda r: r.value("SELECT value FROM installation WHERE key = 'instance_id'"))
     return str(found) if found else await control.write(read_or_make)
+
+
+def written_by(tx: Reader) -> str | None:
+    """The version that last wrote control.db."""
+    found = tx.value("SELECT value FROM installation WHERE key = 'version'")
+    return None if found is None else str(found)
+
+
+def note_version(tx: Writer, version: str) -> None:
+    """Write down which version writes it now."""
+    tx.run(
+        "INSERT INTO installation (key, value) VALUES ('version', :version)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        {"version": version},
+    )
 
 
 def _entry(row: Row) -> VaultEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.context import run_in
+from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.connection import Database
 from vaults.db.lease import Lease
 from vaults.db.migration import migrate
@@ -79,6 +80,9 @@ MAX_AWAITED_PASSAGES = 16
 """Max passages of one write whose vectors the call waits for; a longer document answers ``pending``."""
 
 
+EntryTask: TypeAlias = Callable[[VaultEntry], Coroutine[Any, Any, object]]
+"""Work on a vault that is not open."""
+
 VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
 """Work on an open vault that is not done for a caller."""
 
@@ -93,6 +97,11 @@ class BackgroundJob:
 
 NotesChangedListener = Callable[[str, Sequence[str]], None]
 """Called with the name of a vault and the paths of notes that changed on disk."""
+
+
+def keep_no_log(_entry: VaultEntry, _database: Path) -> CommitLog:
+    """The default: nobody is told what a vault commits."""
+    return NoCommitLog()
 
 
 def ignore_changes(vault: str, paths: Sequence[str]) -> None:
@@ -124,8 +133,15 @@ class SharedResources:
     """Bytes that the plan of a vault allows; None: no bound."""
     recover_on_open: BackgroundJob | None = None
     """Finishes a change that a kill interrupted."""
+    before_migration: Callable[[Database, int], Awaitable[object]] | None = None
+    """Awaited with a vault's database and the number of its steps before it is first changed for this version; what it
+    raises keeps the vault from being opened, and as it is."""
+    find_folder: EntryTask | None = None
+    """Awaited where the folder of a vault is missing: a process that was killed may have left it under another name."""
     before_close: VaultTask | None = None
     """Awaited before a vault closes."""
+    commit_log: Callable[[VaultEntry, Path], CommitLog] = keep_no_log
+    """Who is told what a vault commits; made for each vault that is opened, with the path of its database."""
     on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
@@ -147,7 +163,8 @@ class Vault:
         self.entry = entry
         self.folder = folder
         self.shared = shared
-        self.db = Database(folder / DATABASE_FILE, shared.storage, shared.observer)
+        database = folder / DATABASE_FILE
+        self.db = Database(database, shared.storage, shared.observer, shared.commit_log(entry, database))
         self.disk = VaultDisk(entry.name, folder, self.db, reserve, shared.storage)
         self.projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool)
         self.document_projection = Projection(folder, entry.vault_id, self.db, shared.index, shared.pool, DOCUMENTS)
@@ -199,7 +216,7 @@ class Vault:
             has_lease = self.lease.try_acquire()
             unclean = has_lease and database_checks.is_left_open(self.db.path)
             await self.db.read(database_checks.refuse_damaged)
-            await migrate(self.db, "vault")
+            await migrate(self.db, "vault", before=self._before_migration)
             if unclean:
                 await self.db.run_on_writer(database_checks.quick_check)
             recorded = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
@@ -217,6 +234,10 @@ class Vault:
         except BaseException:
             await self.close()
             raise
+
+    async def _before_migration(self, schema: int) -> None:
+        if self.shared.before_migration is not None:
+            await self.shared.before_migration(self.db, schema)
 
     async def _ensure_notes_folder(self) -> None:
         """Make the notes folder, once: if it is missing later, somebody took it away, and it is not made again."""

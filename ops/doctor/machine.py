@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from ops.doctor.audit import check_audit
 from ops.doctor.check import DoctorCheck
 from vaults.db.connection import open_raw
 from vaults.db.engine import is_safe, sqlite
@@ -121,11 +122,17 @@ def model(machine: Machine) -> DoctorCheck:
     return DoctorCheck(name, "ok", f"{info.model}, by {info.engine}")
 
 
+def audit(machine: Machine) -> DoctorCheck:
+    """Whether the audit can be written, and is signed."""
+    return check_audit(machine.data, machine.storage)
+
+
 MACHINE: tuple[Callable[[Machine], DoctorCheck], ...] = (
     data_folder,
     disk_space,
     sqlite_version,
     control_database,
+    audit,
     model,
 )
 

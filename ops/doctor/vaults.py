@@ -15,6 +15,7 @@ from typing import TypeAlias
 from ops.doctor.check import DoctorCheck
 from ops.doctor.collections import collections
 from ops.doctor.continuity import CONTINUITY
+from ops.doctor.integrity import integrity
 from ops.doctor.notes import NOTES
 from vaults.db import free_pages
 from vaults.db.sql import Reader
@@ -98,7 +99,7 @@ async def changes(vault: Vault) -> DoctorCheck:
     return DoctorCheck("changes", "ok", "every change was ended")
 
 
-VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, collections, *CONTINUITY, *NOTES)
+VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, integrity, collections, *CONTINUITY, *NOTES)
 
 
 async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:

@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from auth.tokens import TokenRecord
+    from ops.backup.backup_runs import BackupRun
     from ops.doctor.check import DoctorCheck
     from server.services import Services
     from server.settings import LoadedSettings
@@ -86,6 +87,7 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             limits.licence(services.licence.verdict),
             limits.plans(services.plans.undefined()),
             limits.tokens(await services.control.read(_read_ending_tokens)),
+            *await _backups(services, entries),
         ]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
@@ -95,6 +97,32 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             return ours + found, repaired
         finally:
             await onlookers.close()
+
+
+async def _backups(services: Services, entries: Sequence[VaultEntry]) -> list[DoctorCheck]:
+    from datetime import UTC, datetime
+
+    from ops.backup.backup_runs import list_runs, newest, newest_at
+    from ops.backup.due import BackupStanding
+    from ops.backup.stores import place_of
+    from ops.doctor import backups
+
+    settings = services.settings.backup
+    place = place_of(settings)
+
+    def read(tx: Reader) -> list[backups.VaultBackups]:
+        def last(vault_id: str) -> BackupRun | None:
+            return newest_at(tx, vault_id, place) if settings.is_scheduled else newest(tx, vault_id)
+
+        return [
+            backups.VaultBackups(
+                BackupStanding(entry, last(entry.vault_id)), next(iter(list_runs(tx, entry.vault_id, 1)), None)
+            )
+            for entry in entries
+        ]
+
+    found = await services.control.read(read)
+    return [backups.age(found, settings, datetime.now(UTC)), backups.target(settings, services.data)]
 
 
 def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
@@ -108,11 +136,19 @@ def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:
     from ops.doctor.repairs import repair
-    from vaults.errors import StrongroomError
+    from server.cli.salvage import SalvageRequest, salvage_vault
+    from vaults.errors import StrongroomError, VaultQuarantined
 
     try:
         async with services.pool.lease(entry) as vault:
             return [f"{entry.name}: {line}" for line in await repair(vault)]
+    except VaultQuarantined as failure:
+        if failure.details.get("reason") != "damaged":
+            return []  # its check says why
+        try:
+            return (await salvage_vault(services, entry, SalvageRequest())).to_lines()
+        except StrongroomError as refusal:
+            return [f"{entry.name}: not salvaged: {refusal.message}"]
     except StrongroomError:
         return []  # it does not open: its check says why
 

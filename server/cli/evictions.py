@@ -75,13 +75,19 @@ def _choose(asked: dict[str, Work], vault: str | None) -> Work:
 
 
 async def _run(loaded: LoadedSettings, name: str | None, work: Work) -> list[dict[str, Any]]:
+    from contextlib import AsyncExitStack
+
+    from server.cli.admin_acts import recorded_in
     from server.cli.runtime import open_all, require_vault
 
     async with open_all(loaded) as services:
         entries = services.registry_cache.entries() if name is None else [require_vault(services, name)]
         found = []
         for entry in entries:
-            async with services.pool.lease(entry) as vault:
+            async with services.pool.lease(entry) as vault, AsyncExitStack() as stack:
+                if work not in (_plan, _log):
+                    act = recorded_in(services, entry.name, "evict", work.__name__.strip("_"))
+                    await stack.enter_async_context(act)
                 found.append({"vault": entry.name, **await work(vault)})
         return found
 

@@ -41,8 +41,10 @@ def export(
 async def _export(
     loaded: LoadedSettings, vault: str, to: Path, formats: list[ExportFormat], remote: RemoteServer | None
 ) -> int:
+    from ops.audit.entries import AuditEntry
+    from server.cli.admin_acts import operator
     from server.cli.output import progress
-    from server.cli.runtime import open_vault
+    from server.cli.runtime import open_all, require_vault
     from vaults.domain.import_export.exports import export
 
     with progress("exporting") as advance:
@@ -55,5 +57,8 @@ async def _export(
 
             async with connect_to_vault(remote.url, remote.token_file, vault) as remote_vault:
                 return await remote_vault.pull(to, formats, shown)
-        async with open_vault(loaded, vault) as local_vault:
-            return await export(local_vault, to, formats, shown)
+        async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as local_vault:
+            done = await export(local_vault, to, formats, shown)
+            act = AuditEntry("act", "export", "ok", actor=operator(), vault=vault)
+            await services.audit.try_append(local_vault.entry.vault_id, act)
+            return done

@@ -8,8 +8,9 @@ GLOBAL_OPTIONS = ("--data", "--config", "--log-level", "--log-format")
 
 FLAG_OPTIONS = frozenset({
     "--help", "--json", "--read-only", "--no-agents", "--watch", "--no-watch", "--markdown", "--repair", "--verbose",
-    "--admin", "--no-first-token", "--version", "--dry-run", "--once", "--wait", "--harvest", "--private", "--undo",
-    "--log", "--compact", "--empty-copies",
+    "--admin", "--no-first-token", "--no-backup", "--version", "--dry-run", "--once", "--wait", "--harvest",
+    "--private", "--undo", "--log", "--compact", "--empty-copies", "--control", "--grants", "--replace",
+    "--installation",
 })  # fmt: skip
 """Options of any command that take no value. The word after any other option is its value and is left alone, whatever
 it looks like. A test compares this with the commands."""

@@ -49,13 +49,15 @@ def set_one(
 async def _set(loaded: LoadedSettings, subject: str, vault: str, role: str, issuer: str | None) -> str:
     from auth.grants import set_grant
     from auth.roles import parse_role
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from server.cli.tokens import require_vaults
 
     async with open_control(loaded) as control:
         await require_vaults(control, [vault])
         whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, subject))
-        await control.write(lambda tx: set_grant(tx, subject, whose, vault, parse_role(role)))
+        async with recorded(loaded, "grant", "set", vault=vault, subject=subject, issuer=whose, role=role):
+            await control.write(lambda tx: set_grant(tx, subject, whose, vault, parse_role(role)))
     return whose
 
 
@@ -103,6 +105,7 @@ def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issue
 
 async def _remove(loaded: LoadedSettings, subject: str, vault: str, issuer: str | None) -> str:
     from auth.grants import remove_grant
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
@@ -111,7 +114,8 @@ async def _remove(loaded: LoadedSettings, subject: str, vault: str, issuer: str 
             if issuer is not None
             else await control.read(lambda tx: _issuer_of_grant(tx, loaded, subject, vault))
         )
-        await control.write(lambda tx: remove_grant(tx, subject, whose, vault))
+        async with recorded(loaded, "grant", "remove", vault=vault, subject=subject, issuer=whose):
+            await control.write(lambda tx: remove_grant(tx, subject, whose, vault))
     return whose
 
 

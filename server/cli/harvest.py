@@ -130,10 +130,15 @@ async def _open_push(loaded: LoadedSettings, vault: str, remote: RemoteServer | 
             yield remote_vault.open_transcript_push().push
         return
     from auth.principal import owner
+    from server.cli.admin_acts import recorded_in
     from server.cli.runtime import open_all, require_vault
     from server.harvests import local_push
 
-    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as local_vault:
+    async with (
+        open_all(loaded) as services,
+        services.pool.lease(require_vault(services, vault)) as local_vault,
+        recorded_in(services, vault, "harvest"),
+    ):
         local_vault.shared.embedder.loads_for_backfill = True  # there may be no end that could wait for the vectors
         yield local_push(services, owner("cli"), local_vault)
         await local_vault.background.wait()

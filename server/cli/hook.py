@@ -99,9 +99,9 @@ def _run(ctx: typer.Context, event: str, place: tuple[str, str, str], limit: flo
 
 def _keep_reason(data: Path, reason: str) -> None:
     """Add to the file of what went wrong, in a data folder that is there; it has a bound."""
-    from server.harvests import FOLDER
     from vaults import clock
     from vaults.files.permissions import make_private_file, make_private_folder
+    from vaults.transcripts.harvest_state import FOLDER
 
     file = data / FOLDER / LOG
     with suppress(OSError):

@@ -172,11 +172,16 @@ async def _import_locally(
 
     from auth.principal import owner
     from server.allowance import StoreQuota
+    from server.cli.admin_acts import recorded_in
     from server.cli.runtime import open_all, require_vault
     from vaults.domain.actors import Actor
     from vaults.domain.import_export.vault_import import import_into_vault
 
-    async with open_all(loaded) as services, services.pool.lease(require_vault(services, vault)) as local_vault:
+    async with (
+        open_all(loaded) as services,
+        services.pool.lease(require_vault(services, vault)) as local_vault,
+        recorded_in(services, vault, "import"),
+    ):
         gc.freeze()  # what is loaded by now stays: the collector need not walk it for every batch
         actor = Actor("owner", "owner")
         quota = StoreQuota(services, owner("cli"), local_vault, actor.identity)
@@ -218,7 +223,7 @@ async def _list_runs(loaded: LoadedSettings, name: str, remote: RemoteServer | N
 
 async def _undo(loaded: LoadedSettings, name: str, run_id: str, remote: RemoteServer | None) -> UndoTally:
     from server.cli.output import progress
-    from server.cli.runtime import open_vault
+    from server.cli.runtime import change_vault
     from vaults.domain.actors import Actor
     from vaults.domain.import_export import import_runs, run_undo
 
@@ -231,7 +236,7 @@ async def _undo(loaded: LoadedSettings, name: str, run_id: str, remote: RemoteSe
                     run_id, lambda tally, total: advance(tally.total, total, f"{tally.total} records")
                 )
         actor = Actor("owner", "owner")
-        async with open_vault(loaded, name) as vault:
+        async with change_vault(loaded, name, "import", "undo") as vault:
             run = await vault.db.read(lambda tx: import_runs.find(tx, actor, run_id))
             return await run_undo.undo(
                 vault, actor, run, lambda tally: advance(tally.total, run.brought, f"{tally.total} records")

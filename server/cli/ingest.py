@@ -190,13 +190,18 @@ async def _open_here(loaded: LoadedSettings, name: str) -> AsyncIterator[_OpenIn
 
     from auth.principal import owner
     from server.allowance import StoreQuota
+    from server.cli.admin_acts import recorded_in
     from server.cli.imports import add_vectors
     from server.cli.runtime import open_all, require_vault
     from vaults.domain.actors import Actor
     from vaults.domain.documents.file_intake import take_in
     from vaults.domain.documents.page_intake import take_in_page
 
-    async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
+    async with (
+        open_all(loaded) as services,
+        services.pool.lease(require_vault(services, name)) as vault,
+        recorded_in(services, name, "ingest"),
+    ):
         gc.freeze()  # what is loaded by now stays: the collector need not walk it for every file
         actor = Actor("owner", "owner")
         quota = StoreQuota(services, owner("cli"), vault, actor.identity)

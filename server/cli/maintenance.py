@@ -95,10 +95,10 @@ def reindex(ctx: typer.Context, vault: Annotated[str, typer.Option(help="the vau
 
 async def _reindex(loaded: LoadedSettings, name: str) -> ReindexResult:
     from server.cli.output import progress
-    from server.cli.runtime import open_vault
+    from server.cli.runtime import change_vault
     from vaults.domain.maintenance.reindexing import reindex
 
-    async with open_vault(loaded, name) as vault:
+    async with change_vault(loaded, name, "reindex") as vault:
         with progress(f"reindexing {name}") as advance:
 
             def show(what: str, done: int, total: int, /) -> Any:

@@ -110,12 +110,16 @@ def set_one(
 async def _set(
     loaded: LoadedSettings, plan: str, vault: str | None, subject: str | None, issuer: str | None
 ) -> PlanHolder:
+    from dataclasses import asdict
+
     from auth.plan_holders import set_plan
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
         holder = await _holder(control, loaded, vault, subject, issuer)
-        await control.write(lambda tx: set_plan(tx, holder, plan))
+        async with recorded(loaded, "plan", "set", plan=plan, **asdict(holder)):
+            await control.write(lambda tx: set_plan(tx, holder, plan))
     return holder
 
 
@@ -130,7 +134,10 @@ def unset(ctx: typer.Context, vault: VaultName = None, subject: Subject = None, 
 
 
 async def _unset(loaded: LoadedSettings, vault: str | None, subject: str | None, issuer: str | None) -> PlanHolder:
+    from dataclasses import asdict
+
     from auth.plan_holders import list_plan_assignments, remove_plan
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
@@ -140,7 +147,8 @@ async def _unset(loaded: LoadedSettings, vault: str | None, subject: str | None,
             }
             issuer = issuers.pop() if len(issuers) == 1 else None
         holder = await _holder(control, loaded, vault, subject, issuer)
-        await control.write(lambda tx: remove_plan(tx, holder))
+        async with recorded(loaded, "plan", "unset", **asdict(holder)):
+            await control.write(lambda tx: remove_plan(tx, holder))
     return holder
 
 

@@ -55,13 +55,13 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 @asynccontextmanager
 async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
     """Open control.db alone, for commands that touch no vault."""
+    from server.control_database import migrate_control
     from vaults.db.connection import Database
-    from vaults.db.migration import migrate
 
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     control = Database(loaded.data / "control.db", loaded.settings.storage)
     try:
-        await migrate(control, "control")
+        await migrate_control(control)
         yield control
     finally:
         await control.close()
@@ -94,6 +94,19 @@ async def open_all(
 async def open_vault(loaded: LoadedSettings, name: str) -> AsyncIterator[Vault]:
     """Open one vault, as its owner. Raises ``NotFound``."""
     async with open_all(loaded) as services, services.pool.lease(require_vault(services, name)) as vault:
+        yield vault
+
+
+@asynccontextmanager
+async def change_vault(loaded: LoadedSettings, name: str, tool: str, action: str | None = None) -> AsyncIterator[Vault]:
+    """``open_vault`` for a command whose work there stands in the audit. Raises ``AuditUnavailable``."""
+    from server.cli.admin_acts import recorded_in
+
+    async with (
+        open_all(loaded) as services,
+        services.pool.lease(require_vault(services, name)) as vault,
+        recorded_in(services, name, tool, action),
+    ):
         yield vault
 
 

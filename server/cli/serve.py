@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auth.tokens import IssuedToken
+    from ops.audit.entries import AuditEntry
     from server.settings import LoadedSettings
     from server.setup.first_start import FirstStart
 
@@ -100,11 +103,39 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
 
 
 async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
+    from ops.audit.links import INSTALLATION
+    from server.cli.admin_acts import open_audit
     from server.cli.runtime import open_control
     from server.setup.first_start import first_start
 
     async with open_control(loaded) as control:
-        return await first_start(control, loaded)
+        first = await first_start(control, loaded)
+    async with open_audit(loaded) as audit:
+        # The start itself changes nothing: where it cannot be recorded, the first change will tell.
+        for act in _acts(loaded, first):
+            await audit.try_append(INSTALLATION, act)
+    return first
+
+
+def _acts(loaded: LoadedSettings, first: FirstStart | None) -> Iterator[AuditEntry]:
+    """The start, as the audit records it: what was set, secrets masked, and what was made for a new owner."""
+    from ops.audit.entries import AuditEntry
+    from server.cli.admin_acts import operator
+    from server.cli.configuration import effective
+    from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
+    from server.version import version
+
+    def act(tool: str, action: str, vault: str | None = None, **details: Any) -> AuditEntry:
+        return AuditEntry("act", tool, "ok", actor=operator(), action=action, vault=vault, details=details)
+
+    if first is not None:
+        yield act("vault", "create", FIRST_VAULT)
+        if first.token is not None:
+            token = first.token
+            about: dict[str, Any] = {"subject": OWNER_SUBJECT, "vaults": list(token.vaults), "role": token.role.label}
+            yield act("token", "create", **about, token=token.id, expires_at=token.expires_at)
+    given = {name: each["value"] for name, each in effective(loaded).items() if each["source"] != "default"}
+    yield act("server", "start", version=version(), settings=given)
 
 
 def welcome(url: str, token: IssuedToken | None, token_command: str) -> str:

@@ -85,6 +85,7 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
     import asyncio
 
     from auth.principal import owner
+    from server.backup_schedule import keep_backups
     from server.cli.runtime import open_all
     from server.services import SERVER_WORK
     from server.stdio import run_stdio
@@ -97,14 +98,15 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
         preset, write_mode = view
         following = _follow_conversations(services, name, write_mode) if loaded.settings.harvest.enabled else None
         try:
-            await run_stdio(
-                services,
-                owner("stdio"),
-                name,
-                preset=preset,
-                write_mode=write_mode,
-                workspace=str((project or Path.cwd()).resolve()),
-            )
+            async with keep_backups(services):
+                await run_stdio(
+                    services,
+                    owner("stdio"),
+                    name,
+                    preset=preset,
+                    write_mode=write_mode,
+                    workspace=str((project or Path.cwd()).resolve()),
+                )
         finally:
             if following is not None:
                 following.cancel()

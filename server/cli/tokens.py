@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from server.settings import LoadedSettings
     from vaults.db.connection import Database
 
+MAX_TOKEN_ID = 64
+"""Characters of what was typed for a token's id that the audit keeps: no token itself."""
+
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
@@ -109,15 +112,20 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
 
     from auth.keys import open_key_ring
     from auth.tokens import create_token
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from server.setup.first_start import KEYS
     from vaults import registry
 
     async with open_control(loaded) as control:
         await require_vaults(control, request.vaults)
-        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS)
+        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS, loaded.settings.auth.key_passphrase_file)
         instance = await registry.instance_id(control)
-        return await control.write(lambda tx: create_token(tx, ring, instance, request))
+        about = {"subject": request.subject, "vaults": list(request.vaults), "role": request.role.label}
+        async with recorded(loaded, "token", "create", **about) as details:
+            issued = await control.write(lambda tx: create_token(tx, ring, instance, request))
+            details |= {"token": issued.id, "expires_at": issued.expires_at}
+        return issued
 
 
 async def require_vaults(control: Database, names: Any) -> None:
@@ -134,12 +142,17 @@ async def require_vaults(control: Database, names: Any) -> None:
             raise NotFound(f"no vault {name}", hint="vault list shows what there is")
 
 
-def show_list(ctx: typer.Context, as_json: Json = False) -> None:
+def show_list(
+    ctx: typer.Context,
+    *,
+    subject: Annotated[str | None, typer.Option(help="only those issued to this subject")] = None,
+    as_json: Json = False,
+) -> None:
     """List every token ever issued. The tokens themselves are never shown."""
     from server.cli.output import say_json, say_table
     from server.cli.runtime import load_settings, run_async
 
-    records = run_async(_records(load_settings(ctx)))
+    records = run_async(_records(load_settings(ctx), subject))
     if as_json:
         say_json({"tokens": [_record_to_row(record) for record in records]})
         return
@@ -156,28 +169,48 @@ def _record_to_row(record: TokenRecord) -> dict[str, Any]:
     return {**asdict(record), "role": record.role.label}
 
 
-async def _records(loaded: LoadedSettings) -> list[TokenRecord]:
+async def _records(loaded: LoadedSettings, subject: str | None) -> list[TokenRecord]:
     from auth.tokens import list_tokens
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        return await control.read(list_tokens)
+        return await control.read(lambda tx: list_tokens(tx, subject))
 
 
 def revoke(
-    ctx: typer.Context, token_id: Annotated[str, typer.Argument(metavar="ID", help="its id, as token list shows it")]
+    ctx: typer.Context,
+    token_id: Annotated[str | None, typer.Argument(metavar="ID", help="its id, as token list shows it")] = None,
+    *,
+    subject: Annotated[str | None, typer.Option(help="every token of this subject")] = None,
 ) -> None:
-    """End a token. A running server refuses it within 5 seconds."""
+    """End a token, or every token of a subject. A running server refuses them within 5 seconds."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
+    from vaults.errors import InvalidArgument
 
-    run_async(_revoke(load_settings(ctx), token_id))
-    say(f"token {token_id} is revoked")
+    if (token_id is None) == (subject is None):
+        raise InvalidArgument("ID", "or --subject is needed, not both")
+    loaded = load_settings(ctx)
+    if subject is not None:
+        count = len(run_async(_revoke_all(loaded, subject)))
+        say(f"{count} {'token' if count == 1 else 'tokens'} of {subject} {'is' if count == 1 else 'are'} revoked")
+    elif token_id is not None:
+        run_async(_revoke(loaded, token_id))
+        say(f"token {token_id} is revoked")
+
+
+async def _revoke_all(loaded: LoadedSettings, subject: str) -> list[TokenRecord]:
+    from auth.tokens import revoke_subject
+    from server.cli.runtime import open_control
+
+    async with open_control(loaded) as control:
+        return await control.write(lambda tx: revoke_subject(tx, subject))
 
 
 async def _revoke(loaded: LoadedSettings, token_id: str) -> None:
     from auth.tokens import revoke_token
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "token", "revoke", token=token_id[:MAX_TOKEN_ID]):
         await control.write(lambda tx: revoke_token(tx, token_id))

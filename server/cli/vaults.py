@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from server.cli import vault_life
+
 if TYPE_CHECKING:
     from server.settings import LoadedSettings
     from vaults.registry import VaultEntry, VaultRules
@@ -23,12 +25,15 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="vault", help="Create, list, change and archive vaults.", no_args_is_help=True)
+    group = typer.Typer(
+        name="vault", help="Create, list, change, rename, copy, archive and delete vaults.", no_args_is_help=True
+    )
     group.command("create")(create)
     group.command("list")(show_list)
     group.command("info")(info)
     group.command("update")(update)
     group.command("archive")(archive)
+    vault_life.add_commands(group)
     app.add_typer(group)
 
 
@@ -49,14 +54,17 @@ def create(
 
 
 async def _create(loaded: LoadedSettings, name: str, path: Path | None, rules: VaultRules) -> VaultEntry:
+    from dataclasses import asdict
+
     from server import vault_admin
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
     from vaults.errors import InvalidArgument
 
     if path is not None and not path.is_dir():
         raise InvalidArgument("--path", f"{path} is not a folder")
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "create", vault=name, **asdict(rules)):
         return await vault_admin.register(
             control,
             loaded.data,
@@ -165,20 +173,23 @@ def update(
 
 
 async def _keep_queries(loaded: LoadedSettings, name: str, kept: bool | None) -> bool:
-    from server.cli.runtime import open_vault
+    from server.cli.runtime import change_vault
     from vaults.activity_log import query_contexts
 
     usual = loaded.settings.telemetry.query_context
-    async with open_vault(loaded, name) as vault:
+    async with change_vault(loaded, name, "vault", "update") as vault:
         await vault.db.write(lambda tx: query_contexts.set_kept(tx, kept=kept))
         return await vault.db.read(lambda tx: query_contexts.is_kept(tx, usual=usual))
 
 
 async def _update(loaded: LoadedSettings, name: str, rules: VaultRules) -> VaultEntry:
+    from dataclasses import asdict
+
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "update", vault=name, **asdict(rules)):
         return await control.write(lambda tx: registry.set_rules(tx, name, rules))
 
 
@@ -192,8 +203,9 @@ def archive(ctx: typer.Context, name: Name) -> None:
 
 
 async def _archive(loaded: LoadedSettings, name: str) -> None:
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "archive", vault=name):
         await control.write(lambda tx: registry.archive(tx, name))

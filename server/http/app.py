@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from auth import key_rotation
 from auth.authenticate import Authenticator, TokenAuthenticator
 from auth.external_issuer import ExternalAuthenticator
 from auth.jwks import IssuerKeys
@@ -35,6 +36,8 @@ from ops import tracing
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
+from server.backup_drills import keep_drilling
+from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.http.certificate import certificate_names
 from server.http.gate import Gate, GatePolicy
@@ -57,6 +60,9 @@ log = structlog.get_logger("server.http")
 
 KEYS = KEYS_FOLDER
 """Folder of the signing keys, in the data folder."""
+
+KEY_UPKEEP_S = 3600.0
+"""Seconds between two looks for keys that no token needs any more."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PUBLIC = ("/health/", "/.well-known/")
@@ -132,15 +138,25 @@ class _Site:
                 )
             )
             _log_opened(services)
+            if ring is not None:
+                log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
+                upkeep = asyncio.create_task(_remove_spent_keys(services, ring), name="spent-keys")
+                stack.push_async_callback(_end, upkeep)
             register_pings(services)
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
+            await stack.enter_async_context(keep_backups(services))
+            await stack.enter_async_context(keep_drilling(services))
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
             gc.freeze()  # what is loaded by now stays: the collector need not walk it during calls
             stack.callback(self._refusals.flush)
-            yield {"drain": partial(_drain, services, protocol), "refused": self._refusals.write}
+            yield {
+                "drain": partial(_drain, services, protocol),
+                "reload": _Reload(ring, services),
+                "refused": self._refusals.write,
+            }
 
     async def _open_doors(
         self, stack: AsyncExitStack, services: Services, ring: KeyRing | None, protocol: Protocol
@@ -213,12 +229,16 @@ def register_pings(services: Services) -> None:
     async def embedding() -> str:
         return services.embedder.state().status
 
+    async def audit() -> str:
+        return "full" if services.audit.failing else "ok"
+
     async def vaults() -> str:
         return "failed" if services.pool.quarantined else "ok"
 
     services.health.register("control", control, required=True)
     services.health.register("embedding", embedding, required=False)
     services.health.register("vaults", vaults, required=False)
+    services.health.register("audit", audit, required=False)
 
 
 def _keys(loaded: LoadedSettings) -> KeyRing | None:
@@ -226,7 +246,7 @@ def _keys(loaded: LoadedSettings) -> KeyRing | None:
     if loaded.settings.auth.mode == "none":
         return None
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_key_ring(loaded.data / KEYS)
+    return open_key_ring(loaded.data / KEYS, loaded.settings.auth.key_passphrase_file)
 
 
 def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:
@@ -252,6 +272,43 @@ def _identify(ctx: Context) -> Caller:
     assert request is not None, "HTTP requests carry one"
     caller: Caller = request.scope["state"]["caller"]
     return caller
+
+
+class _Reload:
+    """Called when everything secret is to be read again."""
+
+    def __init__(self, ring: KeyRing | None, services: Services) -> None:
+        self._ring = ring
+        self._services = services
+        self._task: asyncio.Task[None] | None = None
+
+    def __call__(self) -> None:
+        self._task = asyncio.create_task(self._reload(), name="reload")
+
+    async def _reload(self) -> None:
+        try:
+            if self._ring is not None:
+                await asyncio.to_thread(self._ring.reload)
+            await asyncio.to_thread(self._services.licence.refresh)
+            await self._services.access_cache.refresh()
+        except StrongroomError as failure:  # what was read before goes on to hold
+            log.warning("reload_failed", reason=failure.message)
+        else:
+            log.info("reloaded", kid=None if self._ring is None else self._ring.newest.kid)
+
+
+async def _remove_spent_keys(services: Services, ring: KeyRing) -> None:
+    """Now and then remove the keys that no token needs any more."""
+    while True:
+        with suppress(StrongroomError):  # the folder cannot be written, or the database not now: tried again
+            for key in await key_rotation.remove_spent(services.control, ring):
+                log.info("key_removed", kid=key.kid)
+        await asyncio.sleep(KEY_UPKEEP_S)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _drain(services: Services, protocol: Protocol) -> None:

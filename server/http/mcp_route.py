@@ -195,6 +195,7 @@ def caller_of(scope: Scope, services: Services) -> Caller:
         workspace=about.get("workspace"),
         session=about.get("session"),
         client=about.get("client") or program,
+        address=scope["client"][0] if scope.get("client") else None,
     )
 
 

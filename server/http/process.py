@@ -25,6 +25,8 @@ from server.http.body_timeout import BodyTimeout
 from server.http.connection import Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
+from server.http.reloading import SIGNAL, Terminal, let_through, reload_certificate
+from vaults.errors import InvalidArgument
 
 EXIT_CLEAN, EXIT_UNCLEAN, EXIT_START_FAILED = 0, 1, 3
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
@@ -36,14 +38,17 @@ log = structlog.get_logger("server.http")
 
 class DrainingServer(uvicorn.Server):
     """uvicorn's server with an orderly end: ``drain`` stops accepting, ``hurry`` cancels the calls still in flight.
+    ``hang_up`` reads certificate and keys again.
 
-    Both are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, if it still
+    All are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, if it still
     runs.
     """
 
-    def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, options: ServeOptions) -> None:
         super().__init__(config)
-        self._grace_s = grace_s
+        self._grace_s = options.ops.shutdown_grace_s
+        self._options = options
+        self._terminal = Terminal()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -67,12 +72,29 @@ class DrainingServer(uvicorn.Server):
         last.start()
         self._on_loop(self._tell_application)
 
+    def hang_up(self) -> None:
+        if self._terminal.is_gone():
+            self.drain()
+        else:
+            self._on_loop(self._reload)
+
     def hurry(self) -> None:
         self._on_loop(self._cancel_calls)
 
     def _on_loop(self, act: Callable[[], None]) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(act)
+
+    def _reload(self) -> None:
+        try:
+            if self.config.ssl is not None:
+                reload_certificate(self.config.ssl, self._options)
+                log.info("certificate_reloaded")
+        except InvalidArgument as failure:  # the one that was read before goes on to hold
+            log.warning("reload_failed", reason=failure.message)
+        hook = self.lifespan.state.get("reload")
+        if hook is not None:
+            hook()
 
     def _tell_application(self) -> None:
         log.info("draining", calls=len(self.server_state.tasks))
@@ -173,9 +195,12 @@ def serve_in_process(
 ) -> int:
     """Serve in this process until a signal; returns the exit code. The process is expected to end soon after."""
     _raise_file_limit(options.connections)
-    server = kind(uvicorn_config(make_app(instruments), options), options.ops.shutdown_grace_s)
+    server = kind(uvicorn_config(make_app(instruments), options), options)
     if kind is WorkerServer:
         signal.signal(signal.SIGUSR1, lambda *_: server.hurry())
+    if SIGNAL is not None:
+        signal.signal(SIGNAL, lambda *_: server.hang_up())
+        let_through()
     try:
         server.run(sockets=[listener])
     except SystemExit:  # uvicorn's way to say that the lifespan failed

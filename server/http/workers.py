@@ -27,6 +27,7 @@ from ops import worker_metrics
 from ops.logs import configure
 from server.http.options import AppFactory, Instruments, ServeOptions
 from server.http.process import EXIT_CLEAN, EXIT_START_FAILED, EXIT_UNCLEAN, WorkerServer, serve_in_process
+from server.http.reloading import SIGNAL, Terminal, hold_back, let_through
 from vaults.errors import StrongroomError
 
 RESTART_PAUSE_S = 1.0  # between two starts of a worker: one that dies at once must not burn the machine
@@ -87,6 +88,8 @@ class Supervisor:
         self._spawn = multiprocessing.get_context("spawn")
         self._seats: dict[int, _Seat] = {}
         self._signals = 0
+        self._hung_up = False
+        self._terminal = Terminal()
         self._waker, self._wakened = socket.socketpair()
         self._waker.setblocking(False)
         self._wakened.setblocking(False)
@@ -102,12 +105,15 @@ class Supervisor:
     def run(self) -> int:
         """Run until a signal, then stop; returns the exit code."""
         before = {sig: signal.signal(sig, self._note) for sig in (signal.SIGTERM, signal.SIGINT)}
+        if SIGNAL is not None:
+            before[SIGNAL] = signal.signal(SIGNAL, self._note_hang_up)
         try:
             for number in range(self._config.options.workers):
                 self._start(number, first=True)
             while not self._signals and not self._failed:
                 living = self._living()
                 self._wait(living, self._pause(living))
+                self._pass_hang_up_on()
                 self._replace_dead()
             return self._stop()
         finally:
@@ -121,11 +127,27 @@ class Supervisor:
         self._signals += 1
         self._waker.send(b"!")
 
+    def _note_hang_up(self, sig: int, frame: FrameType | None) -> None:
+        if self._terminal.is_gone():
+            self._note(sig, frame)
+            return
+        self._hung_up = True
+        self._waker.send(b"!")
+
+    def _pass_hang_up_on(self) -> None:
+        if self._hung_up and SIGNAL is not None:
+            self._hung_up = False
+            self._tell(SIGNAL)
+
     def _start(self, number: int, *, first: bool) -> None:
         process = self._spawn.Process(
             target=run_worker, args=(self._config, self._listener, number), name=f"worker-{number}"
         )
-        process.start()
+        hold_back()  # the worker begins like this
+        try:
+            process.start()
+        finally:
+            let_through()
         self._seats[number] = _Seat(process, time.monotonic(), first)
 
     def _living(self) -> list[_Seat]:

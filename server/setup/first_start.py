@@ -36,7 +36,7 @@ async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart |
         return None
     auth = loaded.settings.auth
     wanted = auth.mode != "none" and auth.first_token_ttl != "none"  # noqa: S105  a duration
-    ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS) if wanted else None
+    ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS, auth.key_passphrase_file) if wanted else None
     instance = await registry.instance_id(control)
     tokens: list[IssuedToken] = []
 

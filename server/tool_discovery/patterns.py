@@ -163,6 +163,7 @@ SERVER = (
     ("feedback", None, 3, r"(?:report|file|send|give|tell|leave)~(?:bugs?|feedback|complain\w*|issue|nuisance|feature|wish|developers?|maintainers?)|feature request|wrong tool"),
     ("doctor", "diagnosis", 3, r"(?:diagnos\w*|troubleshoot\w*|health|unhealthy|broken vault|corrupt\w*|what is wrong|something~(?:fails|failed|slow)|so slow|is slow|errors? in the log|server log)"),
     ("doctor", "config", 3, r"(?:settings?|configur\w+)~(?:server|vault|strongroom|show|are)|(?:show|which|what)~(?:settings?|configuration)"),
+    ("backup", "run", 3, r"back(?:ing)? ?(?:this |the )?(?:vault )?up\b|back-?ups?\b|(?:make|take|write) (?:an? )?archive of"),
     ("reindex", None, 3, r"re-?index\w*|(?:rebuild|renew|refresh|recreate)~index|index~(?:anew|again|rebuilt|rebuild|stale|broken)"),
     ("reindex", None, 3, r"index~(?:corrupt\w*|damaged|out of date|outdated|wrong|incomplete)\b"),
     ("vaults", "create", 3, r"(?:create|make|new|add|archive)\W+(?:\w+\W+){0,2}?vaults?\b"),

@@ -8,9 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from auth.roles import Role
+from ops.audit.entries import MAX_NAME, AuditEntry
 from server import allowance, vault_admin
 from server.allowance import Allowances
+from server.audited_calls import actor_of
 from server.call import Call
+from server.services import Services
 from server.tool_discovery import ranking, similarity
 from server.tool_discovery.ranking import ToolChoice
 from server.tool_spec import LOOKS, REMOVES, Action, Arguments, is_in_preset, tool
@@ -30,6 +33,7 @@ from vaults.domain.maintenance.vault_status import (
 )
 from vaults.domain.text.fields import Text
 from vaults.errors import Forbidden, InvalidArgument, NotFound
+from vaults.registry import VaultEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,13 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
 
 
 class VaultsArguments(Arguments):
-    action: Annotated[Literal["list", "info", "create", "archive"], Field(description="what to do")] = "list"
+    action: Annotated[
+        Literal["list", "info", "create", "archive", "unarchive", "rename", "copy", "delete"],
+        Field(description="what to do"),
+    ] = "list"
     name: Annotated[Text | None, Field(max_length=63, description="vault; default: this one")] = None
+    to: Annotated[Text | None, Field(max_length=63, description="the new name")] = None
+    name_again: Annotated[Text | None, Field(max_length=63, description="to delete: the vault's name again")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +146,14 @@ class VaultsResult:
         "info": LOOKS,
         "create": Action(Role.ADMIN, "make a vault"),
         "archive": Action(Role.ADMIN, "take a vault out of service", destroys=True),
+        "unarchive": Action(Role.ADMIN, "put an archived vault back into service"),
+        "rename": Action(Role.ADMIN, "give a vault another name", destroys=True),
+        "copy": Action(Role.ADMIN, "make a second vault with what one holds"),
+        "delete": Action(Role.ADMIN, "delete a vault for good", destroys=True),
     },
 )
 async def vaults(call: Call, args: VaultsArguments) -> VaultsResult:
-    """The vaults you may enter. Use it before naming one. Creating and archiving need the role admin in every vault."""
+    """The vaults you may enter. Use it before naming one. What changes them needs the role admin in every vault."""
     services, principal = call.services, call.caller.principal
     if args.action == "list":
         known = [entry.name for entry in services.registry_cache.entries()]
@@ -153,11 +166,28 @@ async def vaults(call: Call, args: VaultsArguments) -> VaultsResult:
         raise InvalidArgument("name", "is required")
     if not vault_admin.is_admin_everywhere(services, principal):
         raise Forbidden("only an admin of every vault may do this")
+    if args.action in ("rename", "delete") and args.name == call.vault.name:
+        raise InvalidArgument("name", "is the vault of this connection", hint="call from another vault")
+    act = AuditEntry("act", "vault", "ok", actor=actor_of(call.caller), action=args.action, vault=args.name[:MAX_NAME])
+    async with services.audit.acting(act):
+        entry = await _change_vault(services, args, args.name)
+    state = "deleted" if args.action == "delete" else entry.state
+    return VaultsResult([VaultSummary(entry.name, Role.ADMIN.label, state, entry.created_at)])
+
+
+async def _change_vault(services: Services, args: VaultsArguments, name: str) -> VaultEntry:
     if args.action == "create":
-        await vault_admin.create(services, args.name)
-        return VaultsResult([_summarize_vault(call, args.name, Role.ADMIN)])
-    entry = await vault_admin.archive(services, args.name)
-    return VaultsResult([VaultSummary(entry.name, Role.ADMIN.label, entry.state, entry.created_at)])
+        return await vault_admin.create(services, name)
+    if args.action == "archive":
+        return await vault_admin.archive(services, name)
+    if args.action == "unarchive":
+        return await vault_admin.unarchive(services, name)
+    if args.action in ("rename", "copy"):
+        if args.to is None:
+            raise InvalidArgument("to", "is required")
+        change = vault_admin.rename if args.action == "rename" else vault_admin.copy
+        return await change(services, name, args.to)
+    return (await vault_admin.delete(services, name, confirm=args.name_again)).entry
 
 
 def _summarize_vault(call: Call, name: str, role: Role) -> VaultSummary:

@@ -1,6 +1,8 @@
 """Covers auth.authorize, auth.principal, auth.roles."""
 
 import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,9 @@ from vaults.errors import InvalidArgument
 IDP = "https://id.example"
 
 
-def picture(*grants: tuple[str, str, str, Role], live: frozenset[str] = frozenset({"t1"})) -> AccessSnapshot:
+def picture(
+    *grants: tuple[str, str, str, Role], live: Mapping[str, frozenset[str] | None] = MappingProxyType({"t1": None})
+) -> AccessSnapshot:
     found: dict[str, dict[str, dict[str, Role]]] = {}
     for subject, issuer, vault, role in grants:
         found.setdefault(issuer, {}).setdefault(subject, {})[vault] = role
@@ -74,14 +78,22 @@ def test_grants_add_up_over_names_and_the_star() -> None:
 
 
 def test_a_token_takes_away_from_the_grant_and_never_adds() -> None:
-    access = picture(("alice", LOCAL, "v1", Role.WRITER), ("alice", LOCAL, "v2", Role.WRITER))
-    capped = local(token_vaults=frozenset({"v1", "v3"}), token_role=Role.READER)
+    grants = ("alice", LOCAL, "v1", Role.WRITER), ("alice", LOCAL, "v2", Role.WRITER)
+    access = picture(*grants, live={"t1": frozenset({"v1", "v3"}), "t2": None})
+    capped = local(token_role=Role.READER)
     assert [access.role_in(capped, vault) for vault in ("v1", "v2", "v3")] == [Role.READER, None, None]
-    assert access.role_in(local(token_role=Role.ADMIN), "v1") is Role.WRITER
+    assert access.role_in(local(token_id="t2", token_role=Role.ADMIN), "v1") is Role.WRITER
+
+
+def test_a_token_issued_here_opens_what_the_table_says_now_not_what_was_signed() -> None:
+    access = picture(("alice", LOCAL, "*", Role.WRITER), live={"t1": frozenset({"new"})})
+    signed = local(token_vaults=frozenset({"old"}))
+    assert [access.role_in(signed, vault) for vault in ("old", "new")] == [None, Role.WRITER]
+    assert access.vaults_of(signed, {"old", "new"}) == {"new": Role.WRITER}
 
 
 def test_a_revoked_or_unknown_token_id_has_no_role_even_with_a_grant() -> None:
-    assert picture(("alice", LOCAL, "v1", Role.ADMIN), live=frozenset()).role_in(local(), "v1") is None
+    assert picture(("alice", LOCAL, "v1", Role.ADMIN), live={}).role_in(local(), "v1") is None
 
 
 def test_scopes_cap_and_a_token_without_any_may_do_nothing() -> None:
@@ -98,10 +110,11 @@ def test_the_owner_at_the_machine_may_do_everything() -> None:
 
 def test_the_vaults_of_a_caller_are_the_known_and_granted_ones() -> None:
     access = picture(
-        ("alice", LOCAL, "v2", Role.WRITER), ("alice", LOCAL, "v1", Role.READER), ("alice", LOCAL, "gone", Role.ADMIN)
-    )
+        ("alice", LOCAL, "v2", Role.WRITER), ("alice", LOCAL, "v1", Role.READER), ("alice", LOCAL, "gone", Role.ADMIN),
+        live={"t1": None, "t2": frozenset({"v2", "v3"})},
+    )  # fmt: skip
     assert list(access.vaults_of(local(), {"v2", "v1", "v3"}).items()) == [("v1", Role.READER), ("v2", Role.WRITER)]
-    assert access.vaults_of(local(token_vaults=frozenset({"v2", "v3"})), {"v1", "v2", "v3"}) == {"v2": Role.WRITER}
+    assert access.vaults_of(local(token_id="t2"), {"v1", "v2", "v3"}) == {"v2": Role.WRITER}
     assert access.vaults_of(owner("cli"), {"v3"}) == {"v3": Role.ADMIN}
     starred = picture(("alice", LOCAL, "*", Role.READER))
     assert starred.vaults_of(local(), ["b", "a"]) == {"a": Role.READER, "b": Role.READER}

@@ -1,7 +1,10 @@
+"""Covers auth.key_passphrase."""
+
 import base64
 import hashlib
 import json
 import multiprocessing
+import os
 import stat
 from pathlib import Path
 
@@ -10,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from auth.keys import KeyRing, open_key_ring, open_secret
+from auth.keys import KeyRing, add_key, open_key_ring, open_secret, public_keys, remove_key
 from tests.work import PATIENCE_S
-from vaults.errors import VaultUnavailable
+from vaults.errors import Conflict, InvalidArgument, VaultUnavailable
 
 
 def mode(path: Path) -> int:
@@ -86,7 +89,7 @@ def test_a_secret_that_was_cut_is_not_used(tmp_path: Path) -> None:
         open_secret(tmp_path, "a.key")
 
 
-def add_key(data: Path) -> None:
+def lay_key(data: Path) -> None:
     """As ``openssl genpkey`` would: another ring's first key is this one's second."""
     open_key_ring(data / "other")
     (data / "other" / "0001.pem").rename(data / "keys" / "0002.pem")
@@ -95,7 +98,7 @@ def add_key(data: Path) -> None:
 def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
     ring = open_key_ring(tmp_path / "keys")
     old = ring.newest
-    add_key(tmp_path)
+    lay_key(tmp_path)
     assert ring.newest is old
     ring.refresh()
     assert ring.newest.kid != old.kid
@@ -106,7 +109,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path) -> None:
 def test_a_key_that_was_removed_verifies_nothing_any_more(tmp_path: Path) -> None:
     ring = open_key_ring(tmp_path / "keys")
     old = ring.newest.kid
-    add_key(tmp_path)
+    lay_key(tmp_path)
     (tmp_path / "keys" / "0001.pem").unlink()
     ring.refresh()
     assert ring.find(old) is None
@@ -153,3 +156,102 @@ def test_the_published_document_holds_public_halves_only_under_their_thumbprints
 @pytest.mark.parametrize("kid", ["../keys/0001.pem", "0001.pem", "' OR 1=1", "https://evil.example", "x" * 10**6, ""])
 def test_a_kid_is_compared_and_nothing_else(ring: KeyRing, kid: str) -> None:
     assert ring.find(kid) is None
+
+
+def _passphrase(tmp_path: Path, text: str = "correct horse\n") -> str:
+    file = tmp_path / "passphrase"
+    file.write_text(text)
+    return str(file)
+
+
+def test_keys_lie_encrypted_where_a_passphrase_is_set(tmp_path: Path) -> None:
+    file = _passphrase(tmp_path)
+    ring = open_key_ring(tmp_path / "keys", file)
+    assert (tmp_path / "keys" / "0001.pem").read_bytes().startswith(b"-----BEGIN ENCRYPTED")
+    assert open_key_ring(tmp_path / "keys", file).newest.kid == ring.newest.kid
+    add_key(ring)
+    assert (tmp_path / "keys" / "0002.pem").read_bytes().startswith(b"-----BEGIN ENCRYPTED")
+    assert mode(tmp_path / "keys" / "0002.pem") == 0o600
+
+
+def test_a_key_that_lay_there_in_the_clear_is_encrypted_and_its_clear_form_overwritten(tmp_path: Path) -> None:
+    plain = open_key_ring(tmp_path / "keys")
+    with (tmp_path / "keys" / "0001.pem").open("rb") as before:
+        again = open_key_ring(tmp_path / "keys", _passphrase(tmp_path))
+        assert set(before.read()) == {0}
+    assert again.newest.kid == plain.newest.kid
+    assert (tmp_path / "keys" / "0001.pem").read_bytes().startswith(b"-----BEGIN ENCRYPTED")
+    assert [entry.name for entry in (tmp_path / "keys").iterdir()] == ["0001.pem"]
+    again.refresh()
+    assert again.newest.kid == plain.newest.kid
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "is needed: the signing key 0001.pem is encrypted"),
+        ("wrong", "does not open the signing key 0001.pem"),
+        ("\n", "must hold 1 to 1023 bytes"),
+        ("x" * 1024, "must hold 1 to 1023 bytes"),
+    ],
+)
+def test_a_missing_or_wrong_passphrase_is_said_by_the_name_of_its_setting(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
+    open_key_ring(tmp_path / "keys", _passphrase(tmp_path))
+    with pytest.raises(InvalidArgument, match=f"key_passphrase_file {said}"):
+        open_key_ring(tmp_path / "keys", None if text is None else _passphrase(tmp_path, text))
+    with pytest.raises(InvalidArgument, match="key_passphrase_file cannot be read"):
+        open_key_ring(tmp_path / "keys", str(tmp_path / "none"))
+
+
+def test_of_a_removed_key_only_the_public_half_stays(tmp_path: Path) -> None:
+    ring = open_key_ring(tmp_path / "keys")
+    old = ring.newest
+    new = add_key(ring)
+    assert [key.kid for key in ring.keys] == [old.kid, new.kid]
+    with (tmp_path / "keys" / "0001.pem").open("rb") as private:
+        remove_key(ring, old)
+        assert set(private.read()) == {0}
+    assert ring.find(old.kid) is None
+    assert list(public_keys(tmp_path / "keys")) == [old.kid]
+    assert sorted(entry.name for entry in (tmp_path / "keys").iterdir()) == ["0001.pub", "0002.pem"]
+    remove_key(ring, old)  # another process does the same
+    remove_key(ring, new)
+    assert add_key(ring).name == "0003.pem", "a number is never used again"
+
+
+def test_of_two_keys_made_at_once_one_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = open_key_ring(tmp_path / "keys")
+    before = os.listdir(tmp_path / "keys")  # noqa: PTH208
+    add_key(ring)
+    monkeypatch.setattr("auth.keys.os.listdir", lambda _folder: before)
+    with pytest.raises(Conflict):
+        add_key(ring)
+
+
+def test_keys_that_are_read_again_and_do_not_open_leave_those_that_were(tmp_path: Path) -> None:
+    ring = open_key_ring(tmp_path / "keys", _passphrase(tmp_path))
+    kid = ring.newest.kid
+    _passphrase(tmp_path, "another")
+    with pytest.raises(InvalidArgument):
+        ring.reload()
+    assert ring.newest.kid == kid
+    _passphrase(tmp_path)
+    ring.reload()
+    assert ring.newest.kid == kid
+
+
+def test_what_a_killed_process_left_is_removed_and_what_one_is_writing_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    kid = open_key_ring(folder).newest.kid
+    left, fresh, linked = folder / ".new-left", folder / ".new-fresh", folder / ".new-linked"
+    linked.hardlink_to(folder / "0001.pem")
+    os.utime(linked, (0, 0))
+    for file in (left, fresh):
+        file.write_bytes(b"a key in the clear")
+    os.utime(left, (0, 0))
+    with left.open("rb") as gone:
+        assert open_key_ring(folder).newest.kid == kid, "the key that has two names was overwritten"
+        assert set(gone.read()) == {0}
+    assert sorted(entry.name for entry in folder.iterdir()) == [".new-fresh", "0001.pem"]

@@ -57,13 +57,17 @@ OUTBOUND = {
     "aiohttp",
     "http.client",
     "huggingface_hub",
+    "obstore",
 }
 ALLOWED_OUTBOUND = {
     "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
+    "ops/backup/s3_store.py",  # backups, to the bucket of backup.to
     "auth/jwks.py",  # keys of an outside issuer the operator configured
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
     "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
+    "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
     "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
@@ -76,6 +80,7 @@ ALLOWED_OUTBOUND = {
 PROCESSES = re.compile(r"\bsubprocess\b|os\.(?:system|popen|spawn|exec|posix_spawn)")
 ALLOWED_PROCESSES = {
     "server/cli/hand_over.py",  # itself, to read a transcript after the hook has returned
+    "vaults/domain/maintenance/memory_comparison.py",  # this very interpreter, to compare many memories at once
     "vaults/domain/notes/index/reader_pool.py",  # this very interpreter, to read many notes at once
     "vaults/parsing/worker_process.py",  # this very interpreter, to read files that may break it
     "vaults/transcripts/model_extraction/model_command.py",  # extraction.command, which the operator named

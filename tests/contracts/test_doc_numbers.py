@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from auth.access_cache import POLL_S, STALE_S
+from ops.settings import OpsSettings
 from server.tools import discover
 from vaults.domain.notes.commit import overwrites
 from vaults.domain.notes.index import extraction
@@ -44,6 +45,8 @@ TRUE = (
     ("promises.md", f"more than {NOTES.versions:,} changes or {NOTES.versions_mb} MB ago"),
     ("promises.md", f"notes over {overwrites.MAX_BYTES // MIB} MiB"),
     ("promises.md", f"Revocation and role changes hold in {STALE_S:.0f} s"),
+    ("operations.md", f"then `token revoke` the old one | within {STALE_S:.0f} s"),
+    ("operations.md", f"more than `ops.shutdown_grace_s` ({OpsSettings().shutdown_grace_s:g})"),
 )
 
 

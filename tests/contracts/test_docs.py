@@ -61,9 +61,10 @@ def parsed(argv: list[str]) -> Command:
     name, args = "strongroom", hoist_global_options(argv)
     while True:
         context = command.make_context(name, args, parent=context)
-        if not isinstance(command, TyperGroup):
+        left = [*context._protected_args, *context.args]
+        if not isinstance(command, TyperGroup) or (command.invoke_without_command and not left):
             return command
-        name, command, args = command.resolve_command(context, [*context._protected_args, *context.args])
+        name, command, args = command.resolve_command(context, left)
 
 
 def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -179,8 +180,8 @@ def broken_links(page: Path, root: Path) -> list[str]:
     return broken
 
 
-AWAITED = {"CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md"}
-"""Pages the README leads to that are still being written. Empty this when they are there."""
+AWAITED = {"CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "backup.md", "audit.md"}
+"""Pages that others lead to and that are still being written. Empty this when they are there."""
 
 
 @pytest.mark.parametrize("page", every_page(), ids=lambda page: page.relative_to(ROOT).as_posix())

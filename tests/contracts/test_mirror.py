@@ -62,7 +62,6 @@ UNCOVERED_BY_NAME = frozenset(
         "server.tools._filters",
         "server.tools._lines",
         "server.tools._notes",
-        "server.tools.admin",
         "server.tools.notes_read",
         "server.vault_admin",
         "vaults.db.engine",

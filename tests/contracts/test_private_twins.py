@@ -85,7 +85,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
 }  # fmt: skip
 """Rich arguments beside the valid call of every tool and action."""
 
-UNTOLD = {("vaults", "create"), ("vaults", "archive"), ("reindex", None)}
+UNTOLD = {("vaults", "create"), ("vaults", "archive"), ("reindex", None), ("backup", "run")}
 """Calls whose answers are about the server, or are tried last."""
 
 

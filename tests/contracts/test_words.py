@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -34,8 +34,9 @@ LEAST: View = (Role.READER, "agent", "off")
 each_view = pytest.mark.parametrize("view", VIEWS, ids=lambda view: f"{view[0].label}-{view[1]}-{view[2]}")
 
 
-def listed(view: View) -> set[str]:
-    return {spec.name for spec in REGISTRY.visible(*view)}
+@cache
+def listed(view: View) -> frozenset[str]:
+    return frozenset(spec.name for spec in REGISTRY.visible(*view))
 
 
 def arguments_of(view: View) -> set[str]:
@@ -136,8 +137,8 @@ def literal(node: ast.AST) -> str | None:
     return None
 
 
-def ways_in(tree: ast.Module) -> Iterator[tuple[ast.Call, ToolClause]]:
-    for node in ast.walk(tree):
+def ways_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Call, ToolClause]]:
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tool_clause":
             yield node, made(node)
 
@@ -149,7 +150,7 @@ def made(call: ast.Call) -> ToolClause:
     return tool_clause(words, *map(str, names), instead=made(inside[0]) if inside else None)
 
 
-WAYS = [(name, each) for name, tree in files("tool_clause") for _, each in ways_in(tree)]
+WAYS = [(name, each) for name, tree in files("tool_clause") for _, each in ways_in(ast.walk(tree))]
 
 
 def test_there_are_words_to_check() -> None:
@@ -169,8 +170,9 @@ def plain_texts() -> tuple[tuple[str, str], ...]:
     """The texts of each file that say nowhere for whom they are."""
     found = []
     for name, tree in files():
-        apart = {id(inner) for call, _ in ways_in(tree) for inner in ast.walk(call)} | documented(tree)
-        texts = (literal(node) for node in ast.walk(tree) if id(node) not in apart)
+        nodes = list(ast.walk(tree))
+        apart = {id(inner) for call, _ in ways_in(nodes) for inner in ast.walk(call)} | documented(nodes)
+        texts = (literal(node) for node in nodes if id(node) not in apart)
         found += [(name, text) for text in texts if text is not None]
     return tuple(found)
 
@@ -193,14 +195,14 @@ def test_arguments_that_are_taken_but_not_shown_are_recommended_beside_their_nam
         assert not asked_for.search(text), (name, text)
 
 
-def documented(tree: ast.Module) -> set[int]:
+def documented(nodes: list[ast.AST]) -> set[int]:
     """Docstrings, descriptions of arguments and results, and what a person is told that an action does."""
-    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
+    bodies = [node.body for node in nodes if isinstance(getattr(node, "body", None), list)]
     told = [each.value for body in bodies for each in body if isinstance(each, ast.Expr)]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     told += [each.value for call in calls for each in call.keywords if each.arg in ("description", "summary")]
     told += [each for call in calls if getattr(call.func, "id", "") == "Action" for each in call.args]
-    types = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    types = [node for node in nodes if isinstance(node, ast.Subscript)]
     told += [each.slice for each in types if getattr(each.value, "id", "") == "Annotated"]
     return {id(inner) for each in told for inner in ast.walk(each)}
 

@@ -22,7 +22,9 @@ Work = Callable[[str, str, dict[str, Any], Connection], None]
 
 strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 forking = multiprocessing.get_context("forkserver")
-forking.set_forkserver_preload(["tests.crash.notes_work", "tests.crash.continuity_work"])
+forking.set_forkserver_preload(
+    [f"tests.crash.{name}" for name in ("notes_work", "continuity_work", "backup_work", "restore_work")]
+)
 
 
 class Child:

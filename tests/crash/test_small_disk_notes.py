@@ -21,7 +21,8 @@ async def _filled(tmp_path: Path, amounts: list[int]) -> None:
     data = tmp_path / "disk" / "data"
     steps = _step("made", data), _step("full", data, *map(str, amounts))
     tried = await asyncio.to_thread(run_on_small_disk, tmp_path / "disk", *steps)
-    assert {each["code"] for each in tried} == {None, "storage_full"}
+    assert {each["code"] for each in tried} <= {None, "storage_full", "audit_unavailable"}
+    assert {each["code"] for each in tried} > {None}
     for each in tried:
         assert each["searched"], each
         assert each["read"], each

@@ -58,6 +58,8 @@ def test_what_storage_reports_can_be_read():
     metrics.on_activity(sessions=2, claims=4)
     metrics.on_health(0.9)
     metrics.on_stored(memories=30, size=4096)
+    metrics.on_integrity(problems=2, age_s=86400)
+    metrics.on_snapshot_refused("checksum")
     metrics.on_events_lost(3)
     metrics.on_loop_lag(0.004)
     metrics.on_lines_dropped(2)
@@ -73,6 +75,8 @@ def test_what_storage_reports_can_be_read():
         "strongroom_health_score": 0.9,
         "strongroom_memories": 30,
         "strongroom_vault_bytes": 4096,
+        "strongroom_integrity_problems": 2,
+        "strongroom_integrity_age_seconds": 86400,
         "strongroom_events_lost_total": 3,
         "strongroom_loop_lag_seconds_count": 1,
         "strongroom_log_lines_dropped_total": 2,

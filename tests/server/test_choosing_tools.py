@@ -74,6 +74,7 @@ TASKS = (
     ("how much does memory cost us in tokens", "usage"),
     ("report a bug in one of the tools", "feedback"),
     ("rebuild the search index", "reindex"),
+    ("make a backup before I delete things", "backup"),
     ("something is slow, what is wrong with the vault", "doctor"),
     ("make a new vault for the team", "vaults"),
 )

@@ -40,6 +40,8 @@ DESTROYS: list[tuple[str, dict[str, Any]]] = [
     ("memory_forget", {"ids": ["x"], "purge": True}),
     ("note_delete", {"path": "a"}),
     ("vaults", {"action": "archive", "name": "main"}),
+    ("vaults", {"action": "rename", "name": "main", "to": "x"}),
+    ("vaults", {"action": "delete", "name": "main", "name_again": "main"}),
 ]
 
 

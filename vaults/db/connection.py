@@ -13,13 +13,15 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import aiosqlite
 
+from vaults.context import ChangeNote, note_changes
 from vaults.db import database_files
+from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
@@ -42,15 +44,23 @@ class _PendingWrite(Generic[T]):
     done: asyncio.Future[T]
     uncounted: bool
     exclusive: bool = False
+    changes: list[ChangeNote] = field(default_factory=list)
 
 
 class Database:
     """An open database. ``close`` is idempotent: it refuses new work, drains, then closes for ever."""
 
-    def __init__(self, path: Path, settings: StorageSettings, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: StorageSettings,
+        observer: Observer | None = None,
+        log: CommitLog | None = None,
+    ) -> None:
         self.path = path
+        self.log = log or NoCommitLog()
         self._settings = settings
-        self._observer = observer or NullObserver()
+        self.observer = observer or NullObserver()
         self._writer: aiosqlite.Connection | None = None
         self._free_readers: list[aiosqlite.Connection] = []
         self._frozen: dict[aiosqlite.Connection, database_files.DatabaseFiles] = {}
@@ -91,14 +101,22 @@ class Database:
     async def _queue_write(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._pending.append(_PendingWrite(work, done, uncounted, exclusive))
+        pending = _PendingWrite(work, done, uncounted, exclusive)
+        self._pending.append(pending)
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
-        return await asyncio.shield(done)
+        result = await asyncio.shield(done)
+        if pending.changes:
+            note_changes(pending.changes)
+        return result
 
     async def checkpoint(self) -> None:
         """Move the WAL into the database file and empty it (after a purge, before a copy)."""
-        await self.run_on_writer(lambda raw: raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await self.run_on_writer(self._empty_wal)
+
+    def _empty_wal(self, raw: sqlite.Connection) -> None:
+        self.log.before_checkpoint(raw)
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     async def run_on_writer(self, work: Callable[[sqlite.Connection], T]) -> T:
         """Run ``work`` on the writer connection outside of a transaction (pragmas, backup, VACUUM)."""
@@ -153,6 +171,7 @@ class Database:
                 await self._forget(connection)
         for _ in range(self._settings.readers):
             self._reader_slots.release()
+        await self.log.close()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -164,11 +183,11 @@ class Database:
             started = time.perf_counter()
             try:
                 writer = await self._open_writer()
-                outcomes = await _on_thread(writer, _commit_group, writer, group)
+                outcomes = await _on_thread(writer, _commit_group, writer, group, self.log)
             except Exception as failure:  # noqa: BLE001  every waiter of the group gets the failure
                 outcomes = [self._explain_failure(failure)] * len(group)
                 await self._discard_writer()
-            self._observer.on_commit(len(group), time.perf_counter() - started)
+            self.observer.on_commit(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
                 _resolve(pending.done, outcome)
 
@@ -302,8 +321,8 @@ def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], 
         raw.execute("ROLLBACK")
 
 
-def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]]) -> list[Any]:
-    """Run each work in its savepoint, commit once. Returns a result or an exception for each, in order."""
+def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]], log: CommitLog) -> list[Any]:
+    """Run each work in its savepoint, commit once, tell ``log``. Returns a result or an exception for each."""
     raw = connection._conn
     outcomes: list[Any] = []
     counts = False
@@ -312,7 +331,7 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
     try:
         for pending in group:
             before = raw.total_changes
-            outcome = run(raw, pending.work)
+            outcome = run(raw, pending)
             outcomes.append(outcome)
             changed = raw.total_changes != before and not isinstance(outcome, Exception)
             counts = counts or (changed and not pending.uncounted)
@@ -324,15 +343,16 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
         with contextlib.suppress(sqlite.Error):
             raw.execute("ROLLBACK")
         raise
+    log.after_commit()
     return outcomes
 
 
-def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
+def _in_transaction(raw: sqlite.Connection, pending: _PendingWrite[Any]) -> Any:
     """Run the only work of a transaction, without a savepoint: in one, each statement takes longer the more was changed
     before it, because SQLite walks an in-memory list of the original pages. Ten thousand notes took minutes."""
     try:
         with translate_sqlite_errors():
-            return work(Writer(raw))
+            return pending.work(Writer(raw, pending.changes))
     except Exception as failure:
         if not raw.in_transaction:
             raise
@@ -341,11 +361,11 @@ def _in_transaction(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> An
         return failure
 
 
-def _in_savepoint(raw: sqlite.Connection, work: Callable[[Writer], Any]) -> Any:
+def _in_savepoint(raw: sqlite.Connection, pending: _PendingWrite[Any]) -> Any:
     raw.execute("SAVEPOINT one")
     try:
         with translate_sqlite_errors():
-            result = work(Writer(raw))
+            result = pending.work(Writer(raw, pending.changes))
     except Exception as failure:
         if not raw.in_transaction:
             raise

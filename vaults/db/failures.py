@@ -37,7 +37,9 @@ def to_typed_error(failure: sqlite.Error) -> StrongroomError | None:
 
 def damaged_error() -> VaultQuarantined:
     """The error for a database that cannot be trusted any more."""
-    return VaultQuarantined("the vault's database is damaged", hint="restore a backup", reason="damaged")
+    return VaultQuarantined(
+        "the vault's database is damaged", hint="the operator can run: strongroom salvage", reason="damaged"
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from the future and is refused before anything is written. Opening a current dat
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -41,13 +42,31 @@ def load_migrations(folder: str) -> tuple[MigrationStep, ...]:
     return tuple(found)
 
 
-async def migrate(db: Database, folder: str, known: tuple[MigrationStep, ...] | None = None) -> int:
-    """Bring ``db`` up to date; returns how many steps were applied. Raises ``VaultQuarantined`` (reason
-    ``future`` or ``foreign``) for a database that is not one this version may touch."""
+async def migrate(
+    db: Database,
+    folder: str,
+    known: tuple[MigrationStep, ...] | None = None,
+    *,
+    before: Callable[[int], Awaitable[object]] | None = None,
+) -> int:
+    """Bring ``db`` up to date; returns how many steps were applied. ``before`` is awaited with the number of steps that
+    an older version made, before more are; what it raises leaves the database as it is. Raises ``VaultQuarantined``
+    (reason ``future`` or ``foreign``) for a database that is not one this version may touch."""
     chain = load_migrations(folder) if known is None else known
     # Reading alone shows that a database is current, so one that can only be read opens too.
-    if db.path.exists() and not await db.read(lambda tx: _pending_migrations(tx, folder, chain)):
-        return 0
+    if db.path.exists():
+        pending = await db.read(lambda tx: _pending_migrations(tx, folder, chain))
+        if not pending:
+            return 0
+        done = len(chain) - len(pending)
+        if done and before is not None:
+            await before(done)
+    return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
+
+
+async def migrate_to_write(db: Database, folder: str) -> int:
+    """``migrate`` for a database that is opened because something is to be written: it opens no reader."""
+    chain = load_migrations(folder)
     return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
 
 
@@ -62,7 +81,9 @@ def _pending_migrations(tx: Reader, folder: str, chain: tuple[MigrationStep, ...
     done = _recorded_number(tx, folder)
     if done > len(chain):
         raise VaultQuarantined(
-            "the vault was written by a newer strongroom", hint="upgrade the server", reason="future"
+            f"the database was written by a newer strongroom (schema {done}, this one knows {len(chain)})",
+            hint="upgrade the server",
+            reason="future",
         )
     return chain[done:]
 

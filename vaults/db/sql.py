@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from vaults.context import ChangeNote
 from vaults.db.engine import sqlite
 
 Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
@@ -77,7 +78,17 @@ class Reader:
 class Writer(Reader):
     """Reads and writes inside one transaction."""
 
-    __slots__ = ()
+    __slots__ = ("_changes",)
+
+    def __init__(self, connection: sqlite.Connection, changes: list[ChangeNote] | None = None) -> None:
+        super().__init__(connection)
+        self._changes = changes
+
+    def note_change(self, kind: str, identity: str, before: str | None, after: str | None) -> None:
+        """Have the audit record what this transaction changes, if it is committed: hashes of what stood there before
+        and after, or a version; None for what was not there, or is not any more."""
+        if self._changes is not None:
+            self._changes.append(ChangeNote(kind, identity, before, after))
 
     def run(self, sql: str, params: Params = ()) -> int:
         """Execute one statement; returns the number of rows it changed."""

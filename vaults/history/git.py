@@ -37,7 +37,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitLog:
+class GitLog:
     """Newest first. Not ``complete``: older commits may exist that were out of reach or of the time allowed."""
 
     commits: list[Commit]
@@ -111,7 +111,7 @@ class GitHistory:
                     return commit
             raise HistoryUnavailable("others are writing to it")
 
-    def log(self, path: str | None, limit: int, before: str | None = None) -> CommitLog:
+    def log(self, path: str | None, limit: int, before: str | None = None) -> GitLog:
         """Commits of the history, newest first, after ``before`` in that order when given.
 
         With a path: those that changed it, including those of the branch checked out in the surrounding repository.
@@ -130,7 +130,7 @@ class GitHistory:
                     found.append(_to_commit(step, path))
                     if len(found) == limit:
                         break
-            return CommitLog(found, walk.complete)
+            return GitLog(found, walk.complete)
 
     def content(self, ref: str, path: str) -> bytes | None:
         """A note's bytes as of a commit; None when the commit had no such note, or there is no such commit.

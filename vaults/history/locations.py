@@ -13,6 +13,9 @@ from vaults.history import git_config
 from vaults.history.errors import HistoryUnavailable
 from vaults.history.refs import read_small_file
 
+OWN_FOLDER = "history.git"
+"""The vault's own repository, in its state folder."""
+
 _OWN_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogallrefupdates = false\n"
 
 
@@ -46,7 +49,7 @@ def find_surrounding(root: Path) -> RepositoryLocation | None:
 
 def ensure_own(state: Path) -> RepositoryLocation:
     """The vault's own bare repository in its state folder, made or completed if needed."""
-    folder = state / "history.git"
+    folder = state / OWN_FOLDER
     if not folder.is_symlink() and not (folder / "HEAD").exists():
         # HEAD comes last: without it the next call starts over, so a kill in between leaves nothing half-made.
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -63,7 +66,7 @@ def ensure_own(state: Path) -> RepositoryLocation:
 
 
 def has_own(state: Path) -> bool:
-    return (state / "history.git" / "HEAD").exists()
+    return (state / OWN_FOLDER / "HEAD").exists()
 
 
 def _open_location(folder: Path, kind: int, root: Path) -> RepositoryLocation | None:

@@ -120,7 +120,9 @@ class Projection:
     def _load(self, stamp: SnapshotStamp) -> VectorIndex:
         try:
             return VectorIndex.load(self._path, stamp, self._settings)
-        except SnapshotInvalid:
+        except SnapshotInvalid as verdict:
+            if verdict.reason != "missing":
+                self._db.observer.on_snapshot_refused(verdict.reason)
             # Whatever is wrong with the snapshot, the rows are the truth: start empty and replay them.
             return VectorIndex(stamp.width, self._settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -16,6 +17,9 @@ from vaults.transcripts.transcript import ReadPlace
 _VERSION = 1
 """Raised when readers see more in a file than before: everything is read anew then, which is harmless."""
 
+FOLDER = "harvest"
+"""Folder of all harvests, in the data folder."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   path BLOB PRIMARY KEY, stamp TEXT NOT NULL, "offset" INTEGER NOT NULL, mark TEXT NOT NULL, state TEXT NOT NULL,
@@ -23,6 +27,11 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID
 """
 _OWN_SCHEMA = "CREATE TABLE IF NOT EXISTS own (transcript TEXT PRIMARY KEY) WITHOUT ROWID"
+
+
+def state_folder(data: Path, target: str) -> Path:
+    """Where is kept how far the harvest into a vault of the data folder, or into an endpoint, has come."""
+    return data / FOLDER / hashlib.sha256(target.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from server.tool_registry import ToolRegistry
 from server.tools import discover
 from server.toolsets import mempack_commands, nano_brain_commands
 from server.toolsets.old_tool import our_action
+from tests.blanks import lay_out
 from tests.server.cli.command import Strongroom
 
 LINES = (mempack_commands.COMMAND_LINE, nano_brain_commands.COMMAND_LINE)
@@ -31,6 +32,7 @@ DOCUMENTED = {
 
 @pytest.fixture
 def ready(strongroom: Strongroom) -> Strongroom:
+    lay_out(strongroom.data, ("main",))
     assert strongroom("vault", "create", "main").code == 0
     return strongroom
 

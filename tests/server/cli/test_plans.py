@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.blanks import lay_out
 from tests.server.cli.command import Strongroom
 
 TEAM = '[plans.team]\nstores_per_day = 3\nmemories = 100\nsize = "50MB"\n'
@@ -20,6 +21,7 @@ def house(strongroom: Strongroom) -> Strongroom:
     """One with vault main and a plan of its own."""
     strongroom.data.mkdir()
     (strongroom.data / "strongroom.toml").write_text(TEAM)
+    lay_out(strongroom.data, ("main",))
     assert strongroom("vault", "create", "main").code == 0
     return strongroom
 

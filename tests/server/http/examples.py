@@ -134,6 +134,8 @@ EXAMPLES = (
     ("doctor", {"action": "config"}),
     ("doctor", {"action": "log", "limit": 5, "failed": True}),
     ("doctor", {"action": "repair"}),
+    ("backup", {"action": "run"}),
+    ("backup", {}),
     ("reindex", {}),
     ("imports", {"action": "push", "source": "mempack", "path": "/x", "lines": [{"content": "Brought"}, {"type": 1}]}),
     ("imports", {}),

@@ -18,8 +18,7 @@ from mcp_types import ElicitResult
 
 from auth.roles import Role
 from server.remote_vault.vault_client import connect_to_vault
-from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, raw, served
-from tests.work import PATIENCE_S
+from tests.server.http.serving import LATEST_HANDSHAKE, MODERN, browser, raw, served
 from vaults import registry
 from vaults.domain.import_export.source_import import ImportPlan
 from vaults.registry import VaultRules
@@ -78,9 +77,7 @@ async def asked_state(caller, tool="remember", arguments=CONTENT):
 
 
 async def connected(site, person, vault, mode=MODERN, query=""):
-    import httpx2
-
-    http = httpx2.AsyncClient(headers=site.headers("owner"), timeout=PATIENCE_S)
+    http = browser(headers=site.headers("owner"))
     transport = streamable_http_client(f"{site.url}/v/{vault}/mcp{query}", http_client=http)
     return http, Client(transport, mode=mode, cache=None, elicitation_callback=person)
 

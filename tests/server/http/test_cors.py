@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import httpx2
 import pytest
 
 from tests.server.http.house import open_house
-from tests.server.http.serving import BOTH, MODERN, enveloped, served
+from tests.server.http.serving import BOTH, MODERN, browser, enveloped, served
 
 PAGE = "https://app.example"
 ASKED = {
@@ -91,7 +90,7 @@ async def test_without_an_origin_nothing_is_added(house):
 
 async def test_a_page_named_in_the_settings_calls_a_tool(tmp_path):
     async with served(tmp_path / "data", **{"server.allowed_origins": ["https://App.example"]}) as site:
-        async with httpx2.AsyncClient(base_url=site.url, headers={"origin": PAGE}) as page:
+        async with browser(base_url=site.url, headers={"origin": PAGE}) as page:
             first = await page.options("/v/main/mcp", headers=ASKED)
             assert (first.status_code, first.headers["access-control-allow-origin"]) == (204, PAGE)
             for _ in range(3):  # by way of the SDK, and round it

@@ -10,7 +10,7 @@ import pytest
 from tests.server.http.serving import ERAS, raw, served
 
 VAULTS = tuple(f"vault{number}" for number in range(5))
-CLIENTS, ROUNDS = 16, 8
+CLIENTS, ROUNDS = 16, len(VAULTS)
 
 
 async def plant(owner):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import httpx2
 import jsonschema
 import pytest
 import pytest_asyncio
@@ -19,7 +18,7 @@ from server.tools import discover
 from tests.server.http import odd_tools
 from tests.server.http.broken_site import ODD, VAULTS, break_handlers, completion, names, prepare
 from tests.server.http.examples import EXAMPLES
-from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, enveloped, raw, served
+from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, MODERN, browser, enveloped, raw, served
 from tests.work import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -296,7 +295,7 @@ async def test_only_post_is_served(site):
 
 
 async def test_public_routes_answer_without_a_token(site):
-    async with httpx2.AsyncClient(base_url=site.url) as anyone:
+    async with browser(base_url=site.url) as anyone:
         assert (await anyone.get("/health/live")).json() == {"status": "live"}
         ready = (await anyone.get("/health/ready")).json()
         assert ready == {"status": "ready", "parts": {"control": "ok", "embedding": "off", "vaults": "ok"}}

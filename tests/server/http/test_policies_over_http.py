@@ -14,8 +14,7 @@ from mcp_types import ElicitResult
 
 from auth.roles import Role
 from tests.noted import folder, put
-from tests.server.http.serving import Ground, Site, served
-from tests.work import PATIENCE_S
+from tests.server.http.serving import Ground, Site, browser, served
 from vaults import registry
 from vaults.registry import VaultRules
 
@@ -138,8 +137,6 @@ async def test_a_vault_of_others_tells_nothing_of_its_policies(site: Site) -> No
 
 
 async def test_a_person_is_asked_before_a_procedure_deletes_notes(site: Site) -> None:
-    import httpx2
-
     asked: list[str] = []
     answers = ["decline", "accept"]
 
@@ -147,7 +144,7 @@ async def test_a_person_is_asked_before_a_procedure_deletes_notes(site: Site) ->
         asked.append(params.message)
         return ElicitResult(action=answers[len(asked) - 1], content={})
 
-    async with httpx2.AsyncClient(headers=site.headers("asker"), timeout=PATIENCE_S) as http:
+    async with browser(headers=site.headers("asker")) as http:
         transport = streamable_http_client(f"{site.url}/v/asking/mcp", http_client=http)
         async with Client(transport, mode="2026-07-28", cache=None, elicitation_callback=person) as client:
             before = files_of(site, "asking")

@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from server.http.serve import ServeOptions, address, bind
+from tests.server.http.certified import write_pair
 from tests.work import PATIENCE_S
 from vaults.errors import InvalidArgument
 
@@ -316,6 +317,30 @@ def test_tls_from_files(start, certificate):
     plain = toy.connect(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
     with contextlib.suppress(ConnectionResetError):
         assert "200 OK" not in rest(plain)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_hang_up_signal_has_new_connections_see_the_new_certificate(start, tmp_path, workers):
+    cert, key = write_pair(tmp_path, addresses=["127.0.0.1"])
+    toy = start(options={"tls_cert": str(cert), "tls_key": str(key), "workers": workers})
+    before, pids = ssl.create_default_context(cafile=cert), set()
+    until(lambda: pids.add(toy.json("/echo", scheme="https", context=before)["pid"]) or len(pids) == workers)
+    old = cert.read_bytes()
+    write_pair(tmp_path, addresses=["127.0.0.1"])
+    new, whole = ssl.create_default_context(cafile=cert), cert.read_bytes()
+    cert.write_bytes(old)  # half of a pair: what was read before goes on to hold
+    toy.signal(signal.SIGHUP)
+    for _ in range(workers):
+        toy.wait_for("reload_failed")
+    assert toy.json("/echo", scheme="https", context=before)
+    cert.write_bytes(whole)
+    toy.signal(signal.SIGHUP)
+    for _ in range(workers):
+        toy.wait_for("certificate_reloaded")
+    for _ in range(4):
+        assert toy.json("/echo", scheme="https", context=new)["scheme"] == "https"
+    toy.signal()
+    assert toy.ended()[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ PAGED = [
 ]
 
 
-@settings(PATIENT, max_examples=40)
+@settings(PATIENT, max_examples=20)
 @given(st.sampled_from(PAGED), st.integers(50, 4_000), st.integers(1, 50))
 @example(next(each for each in PAGED if each.tool == "history"), 400, 50)
 def test_pages_hold_every_row_once_at_any_budget(call: Call, paged: Paged, room: int, limit: int) -> None:

@@ -227,13 +227,13 @@ async def test_a_reindex_that_takes_long_goes_on_behind_the_call(
     services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going_on = asyncio.Event()
-    renew = reindexing._rebuild_all
+    renew = reindexing.rebuild
 
     async def slow(vault: object, progress: object) -> object:
         await going_on.wait()
         return await renew(vault, progress)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reindexing, "_rebuild_all", slow)
+    monkeypatch.setattr(reindexing, "rebuild", slow)
     monkeypatch.setattr(doctoring, "WAIT_S", 0.05)
     said = await ask("reindex")
     assert not said.content["done"]

@@ -71,7 +71,7 @@ async def test_calls_beside_reindexing_are_answered(services: Services, ask: Ask
 
     async def reindex() -> None:
         async with main_of(services) as vault:
-            for _ in range(10):
+            for _ in range(5):
                 await reindexing.reindex(vault)
 
     assert set(await beside(ask, reindex())) == {None}

@@ -50,6 +50,7 @@ def insert(tx: Writer, fields: CollectionFields, added_by: str) -> Collection:
     row = _to_columns(fields) | {"revision": 1, "removed": 0, "added_by": added_by}
     row |= dict.fromkeys(("created_at", "modified_at"), clock.now())
     tx.insert(f"INSERT INTO collections ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
+    tx.note_change("collection", fields.name, None, "1")
     return find_collection(tx, fields.name)
 
 
@@ -60,12 +61,14 @@ def change(tx: Writer, known: Collection, fields: CollectionFields) -> Collectio
     row = _to_columns(fields) | {"modified_at": clock.now()}
     sets = ", ".join(f"{name} = :{name}" for name in row)
     tx.run(f"UPDATE collections SET {sets}, revision = revision + 1 WHERE seq = :seq", row | {"seq": known.seq})
+    tx.note_change("collection", known.fields.name, str(known.revision), str(known.revision + 1))
     return find_collection(tx, fields.name)
 
 
 def mark_removed(tx: Writer, known: Collection) -> None:
     """Have nobody see it any more; its documents are deleted step by step."""
     tx.run("UPDATE collections SET removed = 1, revision = revision + 1 WHERE seq = :seq", {"seq": known.seq})
+    tx.note_change("collection", known.fields.name, str(known.revision), None)
 
 
 def find_removed(tx: Reader) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -137,6 +138,7 @@ def _to_saved(new: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
 
 def _insert(tx: Writer, new: Checkpoint, text: str, row: int, owner: str) -> None:
     scope = {"workspace": new.workspace, "thread": new.thread or ""}
+    tx.note_change("checkpoint", new.id, None, hashlib.sha256(text.encode()).hexdigest())
     tx.insert(
         "INSERT INTO checkpoints (id, workspace, thread, reason, state, tokens, session, owner, who, created_at)"
         " VALUES (:id, :workspace, :thread, :reason, :state, :tokens, :session, :owner, :who, :created_at)",

@@ -100,6 +100,8 @@ async def release(vault: Vault, session: Session, resources: Sequence[str] | Non
             raise _conflict(foreign, "only who holds a claim can give it back")
         released = [each.resource for each in found]
         tx.many("DELETE FROM claims WHERE resource = :resource", [{"resource": each} for each in released])
+        for each in released:
+            tx.note_change("claim", each, "held", None)
         left = sorted(_find_own(tx, row), key=lambda each: each.resource)
         return ClaimList(left[:MAX_LISTED], len(left), released)
 
@@ -157,7 +159,9 @@ def check_free(tx: Reader, resources: Iterable[str], row: int) -> None:
 
 def insert_claims(tx: Writer, row: int, resources: Iterable[str], description: str | None) -> None:
     """Claim for session ``row`` resources nobody else holds."""
-    now = clock.now()
+    now, resources = clock.now(), list(resources)
+    for each in resources:
+        tx.note_change("claim", each, None, "held")
     tx.many(
         "INSERT INTO claims (resource, session, description, claimed_at)"
         " VALUES (:resource, :session, :description, :now)"

@@ -91,6 +91,7 @@ def _mark_accepted(tx: Writer, found: HandoffRow, recipient: HandoffRecipient, r
     if handoff.status == "expired":
         raise Conflict(f"the handoff expired at {handoff.expires_at}", hint="its author can leave another")
     claims.check_active(tx, row)
+    tx.note_change("handoff", handoff.id, handoff.status, "accepted")
     tx.run(
         "UPDATE handoffs SET accepted_by = :by, accepted_who = :who, accepted_session = :session, accepted_at = :now"
         " WHERE seq = :seq AND accepted_by IS NULL",

@@ -91,13 +91,15 @@ def insert(tx: Writer, session: Session, row: int, workspace: str, draft: Handof
     """Write a handoff left by a session with this ``row``; returns its ``seq``."""
     lists = ("constraints", "known_unknowns", "artifacts", "stop_conditions", "claims")
     newest = tx.value("SELECT MAX(created_at) FROM handoffs")  # the clock may have been set back
+    identity = str(uuid7())
+    tx.note_change("handoff", identity, None, "open")
     return tx.insert(
         "INSERT INTO handoffs (id, session, owner, who, workspace, goal, current_state, next_action, constraints,"
         " known_unknowns, artifacts, stop_conditions, claims, addressed_to, created_at, expires_at) VALUES"
         " (:id, :session, :owner, :who, :workspace, :goal, :current_state, :next_action, :constraints,"
         " :known_unknowns, :artifacts, :stop_conditions, :claims, :to, :created_at, :expires_at)",
         {
-            "id": str(uuid7()), "session": row, "owner": session.owner, "who": session.who, "workspace": workspace,
+            "id": identity, "session": row, "owner": session.owner, "who": session.who, "workspace": workspace,
             "goal": draft.goal, "current_state": draft.current_state, "next_action": draft.next_action,
             **{name: json.dumps(list(getattr(draft, name)), ensure_ascii=False) for name in lists},
             "to": draft.to, "created_at": max(clock.now(), newest or ""),

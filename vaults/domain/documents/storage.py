@@ -99,6 +99,7 @@ def drop(tx: Writer, document: Document) -> None:
     facets.store(tx, indexing.FACETS, document.seq, (), {})
     tx.run("DELETE FROM document_parts WHERE document = :seq", {"seq": document.seq})
     tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
+    tx.note_change("document", document.id, document.hash, None)
 
 
 def detach(tx: Writer, seq: int) -> None:
@@ -134,6 +135,7 @@ def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -
     row["size"] = _count_characters(prepared.parts)
     seq = tx.insert(f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
     document = Document(seq, row["id"], actor.identity, prepared.hash, prepared.fields)
+    tx.note_change("document", document.id, None, document.hash)
     _write_parts(tx, seq, prepared.parts)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     return document
@@ -151,6 +153,7 @@ def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedD
         sequence_passages.drop_sequence(tx, indexing.sequence_of(known))
     _write_parts(tx, known.seq, prepared.parts)
     document = replace(known, fields=prepared.fields, hash=prepared.hash)
+    tx.note_change("document", known.id, known.hash, prepared.hash)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     _delete_parts(tx, known.seq, gone)
 
@@ -202,6 +205,7 @@ def _settle(
         {"at": fields.modified_at, "hash": digest, "size": _count_characters(parts), "seq": document.seq},
     )
     changed = replace(document, fields=fields, hash=digest)
+    tx.note_change("document", document.id, document.hash, digest)
     limit, model = vault.shared.index.passage_tokens, _model(vault)
     _delete_parts(tx, document.seq, gone)
     if fields.kind == "document":  # each of its passages tells when it was changed

@@ -58,10 +58,11 @@ _MEMORY_TABLES: Mapping[str, str] = {
 def read_item(tx: Reader, candidate: EvictionCandidate) -> ItemRows:
     """All rows of an item that cannot be made again."""
     tables = _MEMORY_TABLES if candidate.kind == "memory" else _DOCUMENT_TABLES
-    return [_read_rows(tx, table, where, candidate.seq) for table, where in tables.items()]
+    return [read_rows(tx, table, where, candidate.seq) for table, where in tables.items()]
 
 
-def _read_rows(tx: Reader, table: str, where: str, item: int) -> TableRows:
+def read_rows(tx: Reader, table: str, where: str, item: int) -> TableRows:
+    """The rows of a table that fit; ``where`` names the item's number ``:item``."""
     columns = _columns(tx, table)
     rows = tx.all(f"SELECT {', '.join(columns)} FROM {table} WHERE {where}", {"item": item})
     return TableRows(table, columns, [list(row) for row in rows])

@@ -52,14 +52,15 @@ def ignore_progress(what: str, done: int, total: int) -> None:
 async def reindex(vault: Vault, progress: OnReindexed = ignore_progress) -> ReindexResult:
     """Drop what is derived and build it again. Vectors are computed here, or by the process that holds the vault's
     lease; without a model they stay queued. Raises ``StorageFull``."""
-    done, problem = await _rebuild_all(vault, progress)
+    done, problem = await rebuild(vault, progress)
     await backfill_vectors(vault, progress)
     cut, notes, owed = await vault.db.read(_sizes)
     return ReindexResult(done, cut, owed, notes, problem)
 
 
-async def _rebuild_all(vault: Vault, progress: OnReindexed) -> tuple[int, str | None]:
-    """Rebuild all but the vectors; returns how many memories, and why the notes were left unchanged."""
+async def rebuild(vault: Vault, progress: OnReindexed = ignore_progress) -> tuple[int, str | None]:
+    """Rebuild all but the vectors; returns how many memories, and why the notes were left unchanged. Raises
+    ``StorageFull``."""
     vault.disk.check_writable_in_bulk()
     await vault.db.write(_drop_derived)
     total, after, done = int(await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM memories"))), 0, 0
@@ -109,7 +110,7 @@ def is_reindex_pending(tx: Reader) -> bool:
 
 async def _run_pending_reindex(vault: Vault) -> None:
     mark = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'reindex'"))
-    await _rebuild_all(vault, ignore_progress)
+    await rebuild(vault, ignore_progress)
     # A request made in the meantime left a new mark, which stays: its changes need another run.
     done = "DELETE FROM vault_info WHERE key = 'reindex' AND value = :mark"
     await vault.db.write(lambda tx: tx.run(done, {"mark": mark}))

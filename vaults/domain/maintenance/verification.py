@@ -1,39 +1,48 @@
 """Does a vault agree with itself? Compares rows, passages, full text, vectors and their projection with their sources.
 
-Reads only, alongside whatever else uses the vault. A queued vector is no disagreement: the queue knows of it. All that
-is found here is derived, so ``reindex`` repairs it, except damage to the file itself.
+Reads only, alongside whatever else uses the vault: rows and pages of a private copy, on a thread of its own that rests
+after each few milliseconds, so that no call waits for it. A queued vector is no disagreement: the queue knows of it.
+All that is found here is derived, so ``reindex`` repairs it, except damage to the file itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from vaults.context import run_in
 from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
+from vaults.db.private_copy import private_copy, read_apart
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.code import code_rows
 from vaults.domain.documents import indexing as document_indexing
+from vaults.domain.maintenance import memory_comparison
+from vaults.domain.maintenance.memory_comparison import ComparisonJob
 from vaults.domain.memories import indexing
-from vaults.domain.memories.indexing import MemorySource
 from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.sync import readiness
 from vaults.domain.notes.verify import disk_check, journal_check
-from vaults.index import embeddings, facets, neighbours, passages, text_index
+from vaults.errors import VaultQuarantined
+from vaults.index import embeddings, neighbours, text_index
 from vaults.index.shelves import SHELVES, Shelf
 from vaults.index.snapshot import SnapshotInvalid
-from vaults.index.unspaced_scripts import to_pairs
 from vaults.index.vector_index import SnapshotStamp, VectorIndex
 from vaults.settings import IndexSettings, StorageSettings
 from vaults.vault import Vault
 
+T = TypeVar("T")
+
 PAGE = 200
-"""Memories read at a time: the longest takes 50 KB."""
+"""Documents read at a time."""
+
+MOST = 2**63 - 1
 
 REINDEX_COMMAND = "run: strongroom reindex --vault {vault}"
 
@@ -118,7 +127,7 @@ _NOTICES = {
     "versions_unnamed": "nothing; they are forgotten in time",
 }
 _TODO = {
-    "database_damaged": "restore a backup",
+    "database_damaged": "run: strongroom salvage --vault {vault}",
     "versions_damaged": "restore a backup",
     "notes_unavailable": "bring the folder back",
     "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
@@ -132,16 +141,19 @@ async def verify(vault: Vault, progress: OnVerified = lambda *_: None) -> Verifi
     notes."""
     limit = vault.shared.index.passage_tokens
     skipped: list[SkippedFile] = []
-    counts = await run_in(vault.shared.pool, _check_file, vault.db.path, vault.shared.storage)
-    if not counts["database_damaged"]:
+    with suppress(VaultQuarantined):  # what is damaged is told below
         await readiness.wait_until_synced(vault)
-        found = Counter(await vault.db.read(lambda tx: _check_rows(tx, limit, progress)))
-        if not found["change_clock_behind"]:
+    with ThreadPoolExecutor(1, thread_name_prefix="verify") as thread:
+        counts = await run_in(thread, _check_database, vault.db.path, vault.shared.storage, limit, progress)
+    if not counts["database_damaged"]:
+        found = Counter[str]()
+        if not counts["change_clock_behind"]:
             found.update(await _check_vectors(vault))
         proof = await disk_check.check_notes(vault, progress)
         found.update(proof.counts)
         found.update(await journal_check.check_journal(vault))
-        skipped, counts = proof.skipped, counts | found
+        skipped = proof.skipped
+        counts = counts | found
     memories, notes, documents, cut, vectors = await vault.db.read(_sizes)
     findings = [_to_finding(code, counts[code], vault.name) for code in _MESSAGES if counts.get(code)]
     findings += [_skipped_finding(skipped, vault.name)] if skipped else []
@@ -177,36 +189,56 @@ def _skipped_finding(skipped: list[SkippedFile], vault: str) -> VerificationFind
     return replace(finding, message=f"{finding.message}: {some}{more}")
 
 
-def _check_file(path: Path, settings: StorageSettings) -> Counts:
+def _check_database(path: Path, settings: StorageSettings, passage_tokens: int, progress: OnVerified) -> Counts:
+    """Everything that one moment of the database can tell. Blocking."""
+    try:
+        with private_copy(path, settings) as copy:
+            counts = _check_file(copy or path, settings, is_shared=copy is None)
+            if not counts["database_damaged"]:
+                with translate_sqlite_errors(), closing(open_raw(copy or path, settings, writer=False)) as raw:
+                    raw.execute("BEGIN")
+                    job = ComparisonJob(copy or path, settings, passage_tokens, -1, MOST)
+                    counts |= _check_rows(Reader(raw), job, progress, is_copy=copy is not None)
+            return counts
+    except VaultQuarantined:
+        return {"database_damaged": 1}
+
+
+def _check_file(path: Path, settings: StorageSettings, *, is_shared: bool) -> Counts:
     """Run the checks of SQLite and FTS5. Blocking; on a connection of its own, because on an older one FTS5 compares
     its remembered state of the index with what others have written since, and calls that damage."""
     with translate_sqlite_errors(), closing(open_raw(path, settings, writer=True)) as raw:
         found = [str(line) for (line,) in raw.execute("PRAGMA quick_check(20)") if line != "ok"]
         text = [line for line in found if "fts5" in line.lower()]
-        raw.execute("BEGIN IMMEDIATE")
+        if is_shared:  # no room for a copy, or nothing may be written: whoever writes waits meanwhile
+            raw.execute("BEGIN IMMEDIATE")
         differs = bool(text) or text_index.is_inconsistent(Writer(raw))
-        raw.execute("ROLLBACK")
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
     return {"database_damaged": len(found) - len(text), "text_index_differs": int(differs)}
 
 
-def _check_rows(tx: Reader, passage_tokens: int, progress: OnVerified) -> Counts:
+def _check_rows(tx: Reader, job: ComparisonJob, progress: OnVerified, *, is_copy: bool) -> Counts:
     """Everything one snapshot of the rows can tell."""
     counts: Counts = {"rows_dangling": 0, **dict.fromkeys(_COMPARE_CODES, 0)}
     counts["rows_dangling"] = len(tx.all("PRAGMA foreign_key_check"))
     for code, sql in _COUNT_CHECKS.items():
         counts[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
-    total, after, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0, 0
     counts["neighbours_differ"] = neighbours.count_disagreeing(tx)
-    while page := indexing.load_sources(tx, after, PAGE):
-        for source in page:
-            for code in _compare(tx, source, passage_tokens):
-                counts[code] += 1
-        after, done = page[-1].item.number, done + len(page)
+    total, done = int(tx.value("SELECT COUNT(*) FROM memories")), 0
+
+    def on_compared(count: int) -> None:
+        nonlocal done
+        done += count
         progress(done, total)
-    after = 0
+
+    many = is_copy and total >= memory_comparison.MANY_MEMORIES
+    compare = memory_comparison.compare_in_processes if many else memory_comparison.compare_memories
+    counts.update(Counter(counts) + compare(tx, job, on_compared))
+    after = -1
     while documents := document_indexing.read_page(tx, after, PAGE):
-        for document in documents:
-            for code in document_indexing.find_disagreeing(tx, document, passage_tokens):
+        for document in memory_comparison.paced(documents):
+            for code in document_indexing.find_disagreeing(tx, document, job.passage_tokens):
                 counts[code] += 1
         after = documents[-1].seq
     return counts
@@ -241,52 +273,12 @@ _COUNT_CHECKS = {
 _COMPARE_CODES = ("source_changed", "tags_differ", "passages_missing", "passages_stale", "passages_differ")
 
 
-def _compare(tx: Reader, source: MemorySource, passage_tokens: int) -> list[str]:
-    """Codes of what disagrees with one memory."""
-    item = {"kind": source.item.kind, "item": source.item.number}
-    wrong = [] if indexing.expected_hash(source) == source.item.source_hash else ["source_changed"]
-    tags = {tag for (tag,) in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", item)}
-    fields = tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", item)
-    if tags != set(source.tags) or set(fields) != set(facets.to_fields(source.metadata)):
-        wrong.append("tags_differ")
-    stored = tx.all(f"SELECT {_COLUMN_LIST} FROM passages WHERE kind = :kind AND item = :item ORDER BY ordinal", item)
-    expected = [passage.columns() for passage in source.cut(passage_tokens)]
-    if not stored:
-        wrong.append("passages_missing")
-    elif any(source_hash != source.item.source_hash for source_hash, *_ in stored):
-        wrong.append("passages_stale")
-    else:
-        shared = source.item.columns() | {"sequence": source.item.sequence(len(expected))}
-        rows = [shared | columns for columns in expected]
-        if _pairs_differ(tx, item) or [tuple(row) for row in stored] != [
-            tuple(row[name] for name in _COLUMNS) for row in rows
-        ]:
-            wrong.append("passages_differ")
-    return wrong
-
-
-def _pairs_differ(tx: Reader, item: dict[str, object]) -> bool:
-    rows = tx.all(
-        f"SELECT p.title, p.body, p.labels, {text_index.pairs_column()}"
-        " FROM passages p WHERE p.kind = :kind AND p.item = :item",
-        item,
-    )
-    return any(to_pairs(f"{title}\n{body}\n{labels}") != (pairs or "") for title, body, labels, pairs in rows)
-
-
-_COLUMNS = (
-    "source_hash",
-    *(name for name in passages.COLUMNS if name not in ("source_hash", "kind", "item", "place", "ordinal")),
-)
-_COLUMN_LIST = ", ".join(_COLUMNS)
-
-
 async def _check_vectors(vault: Vault) -> Counts:
     """Replay the vectors as a search would, from nothing and from the saved index, and compare both with the rows."""
     model = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
     if model is None:
         return {}
-    lengths = await vault.db.read(lambda tx: tx.all(_LENGTHS, {"model": model}))
+    lengths = await _read_apart(vault, lambda tx: tx.all(_LENGTHS, {"model": model}))
     if not lengths:
         return {}
     known = vault.shared.embedder.identity
@@ -301,7 +293,8 @@ async def _check_vectors(vault: Vault) -> Counts:
 
 
 async def _check_shelf(vault: Vault, shelf: Shelf, stamp: SnapshotStamp) -> Counts:
-    fresh = VectorIndex(stamp.width, vault.shared.index)
+    # The first of a process loads a library, which takes half a second.
+    fresh = await run_in(vault.shared.pool, VectorIndex, stamp.width, vault.shared.index)
     replayed = await _replay(vault, shelf, fresh, stamp)
     loaded = await run_in(vault.shared.pool, _load, vault.folder / shelf.snapshot, stamp, vault.shared.index)
     counts = {"damaged": replayed.damaged, "projection_differs": replayed.difference}
@@ -313,6 +306,10 @@ async def _check_shelf(vault: Vault, shelf: Shelf, stamp: SnapshotStamp) -> Coun
 
 
 _LENGTHS = "SELECT LENGTH(vector), COUNT(*) FROM embeddings WHERE model = :model GROUP BY 1 ORDER BY 2 DESC"
+
+
+async def _read_apart(vault: Vault, work: Callable[[Reader], T]) -> T:
+    return await run_in(vault.shared.pool, read_apart, vault.db.path, vault.shared.storage, work)
 
 
 def _load(path: Path, stamp: SnapshotStamp, settings: IndexSettings) -> VectorIndex | str:
@@ -330,7 +327,7 @@ class _ReplayResult:
 
 @dataclass(frozen=True, slots=True)
 class _ReplayStep:
-    """Changes to vectors, and what the rows held in the same snapshot."""
+    """Changes to vectors and, with the last of them, what the rows held in the same snapshot."""
 
     delta: embeddings.VectorDelta
     clock: int
@@ -343,7 +340,7 @@ async def _replay(vault: Vault, shelf: Shelf, index: VectorIndex, stamp: Snapsho
     damaged: set[int] = set()
     while True:
         seen = index.seen
-        step = await vault.db.read(lambda tx, seen=seen: _read_step(tx, shelf, seen, stamp.model))  # type: ignore[misc]
+        step = await _read_apart(vault, partial(_read_step, shelf=shelf, seen=seen, model=stamp.model))
         if step.delta.anew:
             index = VectorIndex(stamp.width, vault.shared.index)
         damaged |= set(await run_in(vault.shared.pool, index.apply, step.delta.changes, step.delta.last))
@@ -359,13 +356,16 @@ SAMPLE_SIZE = 256
 
 
 def _read_step(tx: Reader, shelf: Shelf, seen: int, model: str) -> _ReplayStep:
+    delta, clock = embeddings.changes_since(tx, seen, model, shelf), embeddings.last_change(tx)
+    if delta.last < clock:  # counting reads all of them: once, at the end
+        return _ReplayStep(delta, clock, 0, [])
     where, params = "shelf = :shelf AND model = :model", {"shelf": shelf.number, "model": model}
     count = int(tx.value(f"SELECT COUNT(*) FROM embeddings WHERE {where}", params))
     sample = tx.all(
         f"SELECT passage, vector FROM embeddings WHERE {where} AND passage % :step = 0 LIMIT :sample",
         {**params, "step": max(count // SAMPLE_SIZE, 1), "sample": SAMPLE_SIZE},
     )
-    return _ReplayStep(embeddings.changes_since(tx, seen, model, shelf), embeddings.last_change(tx), count, sample)
+    return _ReplayStep(delta, clock, count, sample)
 
 
 def _mismatches(index: VectorIndex, sample: list[Row]) -> int:

@@ -108,6 +108,7 @@ async def record(vault: Vault, actor: Actor, draft: CorrectionDraft) -> Correcti
                 f"you have {MAX_OPEN} open corrections", hint="resolve what is put right", limit=MAX_OPEN
             )
         tx.run(f"INSERT INTO corrections ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
+        tx.note_change("correction", str(row["id"]), None, "open")
         return _find(tx, actor, str(row["id"]))
 
     return await vault.db.write(write)
@@ -155,6 +156,7 @@ def _close(tx: Writer, actor: Actor, found: Correction, status: CorrectionStatus
         " WHERE id = :id",
         {"status": status, "at": at, "who": who, "resolution": resolution, "id": found.id},
     )
+    tx.note_change("correction", found.id, found.status, status)
     return _find(tx, actor, found.id)
 
 

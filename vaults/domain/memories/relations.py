@@ -58,6 +58,7 @@ async def link(vault: Vault, actor: Actor, from_id: str, relation: str, to_id: s
                 "who": actor.identity, "now": clock.now(),
             },
         )  # fmt: skip
+        tx.note_change("memory link", from_id, None, to_id)
         return MemoryRelation(from_id, relation, to_id)
 
     return await vault.db.write(write)
@@ -75,6 +76,7 @@ async def unlink(vault: Vault, actor: Actor, from_id: str, relation: str, to_id:
             {"source": source, "relation": relation, "target": to_id, "viewer": actor.identity},
         )
         if gone:
+            tx.note_change("memory link", from_id, to_id, None)
             return MemoryRelation(from_id, relation, to_id)
         subjects = memory_subjects.find_subjects(tx, source, to_id.removeprefix(ENTITY_PREFIX))
         for subject in [*([MemorySubject("note", path)] if path else []), *subjects]:

@@ -41,6 +41,18 @@ def rename_exclusive(source: FolderEntry, target: FolderEntry) -> None:
     os.unlink(source.name, dir_fd=source.folder)
 
 
+def rename_folder(source: FolderEntry, target: FolderEntry) -> None:
+    """Renames a folder, never over another one that holds anything. ``FileExistsError`` if the target exists."""
+    try:
+        supported = _rename(source, target, _flags().exclusive)
+    except OSError as failure:
+        if failure.errno == errno.ENOTEMPTY:
+            raise FileExistsError(*failure.args) from None
+        raise
+    if not supported:
+        os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
+
+
 @dataclass(frozen=True, slots=True)
 class _RenameFlags:
     exchange: int

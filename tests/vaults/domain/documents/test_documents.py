@@ -314,7 +314,7 @@ async def test_words_of_a_long_document_are_written_many_at_once(vault: Vault) -
 
 
 async def test_what_did_not_change_of_a_document_is_not_written_again(vault: Vault) -> None:
-    first = chapters(12)
+    first = chapters(12, paragraphs=6)
     await written(vault, first)
     (known,) = await vault.db.read(lambda tx: indexing.read_page(tx, 0, 9))
     numbers = await vault.db.read(lambda tx: {seq for (seq,) in tx.all("SELECT seq FROM passages")})

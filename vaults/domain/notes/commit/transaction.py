@@ -85,6 +85,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
         def record(tx: Writer) -> None:
             # On the database's thread: for ten thousand notes it would block the event loop for 0.1 s.
             _record(vault, tx, begun.seq, change, _with_stamps(prepared.readings, placed))
+            _note_changes(tx, change, prepared.names)
             write_beside(tx, begun.id)
 
         await (vault.db.write_exclusive if len(change.files) > MANY_FILES else vault.db.write)(record)
@@ -181,6 +182,13 @@ def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, extracts: Se
     index_files(vault, tx, change.files, extracts)
     journal.finish_change(tx, seq, git_owed=vault.notes.settings.history != "off")
     journal.prune(tx, vault.notes.settings)
+
+
+def _note_changes(tx: Writer, change: NoteChange, names: VersionNames) -> None:
+    for each, (before, after) in zip(change.files, names, strict=True):
+        tx.note_change("note", each.path, before, None if each.to else after)
+        if each.to:
+            tx.note_change("note", each.to, None, after)
 
 
 def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], extracts: Sequence[NoteExtract]) -> None:

@@ -153,12 +153,20 @@ def count_damaged(tx: Reader) -> int:
     """How many stored versions are damaged. Reads each once: a difference is checked by its own checksum and length
     only, for its base is checked in its turn."""
     found, after = 0, ""
-    while row := tx.one(
-        "SELECT hash, size, data, base FROM note_versions WHERE hash > :after ORDER BY hash LIMIT 1", {"after": after}
-    ):
-        after = row[0]
-        found += not _is_whole(tx, row)
-    return found
+    while True:
+        last, wrong = count_damaged_after(tx, after, 1)
+        if last is None:
+            return found
+        found, after = found + wrong, last
+
+
+def count_damaged_after(tx: Reader, after: str, limit: int) -> tuple[str | None, int]:
+    """The last of the next versions by hash, None if there are none, and how many of them are damaged."""
+    rows = tx.all(
+        "SELECT hash, size, data, base FROM note_versions WHERE hash > :after ORDER BY hash LIMIT :limit",
+        {"after": after, "limit": limit},
+    )
+    return (str(rows[-1][0]) if rows else None), sum(not _is_whole(tx, row) for row in rows)
 
 
 def _is_whole(tx: Reader, row: Row) -> bool:

@@ -240,14 +240,28 @@ async def restore(vault: Vault, actor: Actor, request: UndoRequest) -> EditResul
             raise InvalidArgument(
                 "version", f"{request.version}: '{path}' did not exist then", hint="take the other one"
             )
-        here = await run_in(vault.shared.pool, _read_content, vault, path)
-        if here is None:
-            await run_in(vault.shared.pool, _check_new, vault, path)
-        file = FileChange(path, here.data if here else None, data, stamp=here.stamp if here else None)
-        change = NoteChange(
-            TOOL, f"restored {path}"[:MAX_SUMMARY], [file] if file.before != data else [], request.session
-        )
-        return await _commit_or_show(vault, actor, request, change, path)
+        return await _write_version(vault, actor, request, (path, data), f"restored {path}")
+
+
+async def restore_bytes(
+    vault: Vault, actor: Actor, request: UndoRequest, version: tuple[str, bytes], summary: str
+) -> EditResult:
+    """Write a note, by path, with these very bytes, which come from a backup. What stood there stays in the history.
+    Raises ``Conflict``, ``InvalidArgument``."""
+    async with vault.notes.writing():
+        return await _write_version(vault, actor, request, version, summary)
+
+
+async def _write_version(
+    vault: Vault, actor: Actor, request: UndoRequest, version: tuple[str, bytes], summary: str
+) -> EditResult:
+    path, data = version
+    here = await run_in(vault.shared.pool, _read_content, vault, path)
+    if here is None:
+        await run_in(vault.shared.pool, _check_new, vault, path)
+    file = FileChange(path, here.data if here else None, data, stamp=here.stamp if here else None)
+    change = NoteChange(TOOL, summary[:MAX_SUMMARY], [file] if file.before != data else [], request.session)
+    return await _commit_or_show(vault, actor, request, change, path)
 
 
 async def _requested_version(vault: Vault, request: UndoRequest) -> tuple[str, bytes | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vaults.context import run_in
+from vaults.db.private_copy import read_apart
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal, version_store
 from vaults.errors import Overloaded, ReadOnly
@@ -21,7 +23,10 @@ _MISSING = (
 
 async def check_journal(vault: Vault) -> dict[str, int]:
     """The number of faults in changes and versions, by code of finding."""
-    return {"changes_unfinished": await count_unfinished(vault), **await vault.db.read(_check_versions)}
+    return {
+        "changes_unfinished": await count_unfinished(vault),
+        **await run_in(vault.shared.pool, read_apart, vault.db.path, vault.shared.storage, _check_versions),
+    }
 
 
 async def count_unfinished(vault: Vault) -> int:

@@ -1,0 +1,10 @@
+"""What can be wrong with a log."""
+
+from __future__ import annotations
+
+from vaults.errors import InvalidArgument
+
+
+def broken_log(reason: str) -> InvalidArgument:
+    """The error for a log that is not what was written, naming what is wrong."""
+    return InvalidArgument("log", reason, hint="restore an earlier moment, or a backup")

@@ -1,0 +1,74 @@
+"""One commit as bytes: its number, its time, the size of the database after it, and the pages it changed.
+
+A page is kept as the difference from what it was before (most of which is zeros, and packs to little), or whole where
+that is not known.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ops.change_log.failures import broken_log
+from ops.change_log.page_digests import SIZE as DIGEST_BYTES
+
+_HEAD = struct.Struct(f">QQII{DIGEST_BYTES}s")
+_PAGE = struct.Struct(">IB")
+WHOLE, DIFFERENCE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    number: int
+    kind: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """``time`` in milliseconds since 1970; ``size`` and ``digest`` are the database's after the commit."""
+
+    sequence: int
+    time: int
+    size: int
+    digest: bytes
+    pages: tuple[PageChange, ...]
+
+
+def subtract(one: bytes, other: bytes) -> bytes:
+    """The difference of two pages; of a page and a difference the other page."""
+    return np.bitwise_xor(np.frombuffer(one, np.uint64), np.frombuffer(other, np.uint64)).tobytes()
+
+
+def encode(record: LoggedCommit) -> bytes:
+    """A record as bytes. Heads of pages stand together: they are alike from commit to commit."""
+    head = _HEAD.pack(record.sequence, record.time, record.size, len(record.pages), record.digest)
+    return b"".join([head, *(_PAGE.pack(each.number, each.kind) for each in record.pages), *_data_of(record)])
+
+
+def _data_of(record: LoggedCommit) -> Iterator[bytes]:
+    return (each.data for each in record.pages)
+
+
+def decode(read: Callable[[int], bytes], page_size: int) -> Iterator[LoggedCommit]:
+    """The records that ``read`` gives, which must return as much as asked for, or nothing at the end. Raises
+    ``InvalidArgument``."""
+    while head := read(_HEAD.size):
+        if len(head) != _HEAD.size:
+            raise broken_log("ends in the middle of a commit")
+        sequence, time, size, count, digest = _HEAD.unpack(head)
+        heads = [_PAGE.unpack(_exactly(read, _PAGE.size)) for _ in range(count)]
+        if any(kind not in (WHOLE, DIFFERENCE) or not 1 <= number <= size for number, kind in heads):
+            raise broken_log("holds a page that cannot be")
+        pages = tuple(PageChange(number, kind, _exactly(read, page_size)) for number, kind in heads)
+        yield LoggedCommit(sequence, time, size, digest, pages)
+
+
+def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
+    data = read(size)
+    if len(data) != size:
+        raise broken_log("ends in the middle of a commit")
+    return data

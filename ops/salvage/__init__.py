@@ -1,0 +1,1 @@
+"""Building a vault's database anew from a damaged one, its log, backups and the notes on disk."""

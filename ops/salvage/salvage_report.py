@@ -1,0 +1,95 @@
+"""What a salvage found: of each table, how many rows came from where, and what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TableReport:
+    """Rows of one table. ``from_file`` and ``from_log``: of the damaged database. ``doubtful``: found, but not
+    believed. ``lost``: known to have been there. ``may_miss``: where pages are gone there may have been rows that
+    nothing names any more."""
+
+    table: str
+    from_file: int = 0
+    from_log: int = 0
+    from_backup: int = 0
+    doubtful: int = 0
+    lost: int = 0
+    may_miss: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return not (self.lost or self.doubtful or self.may_miss)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """One source, and what became of it."""
+
+    name: str
+    used: bool
+    note: str = ""
+
+
+@dataclass(slots=True)
+class SalvageReport:
+    """``sound``: the database is not damaged, and was left as it is. ``whole``: nothing was lost or is in doubt.
+    ``vectors``: carried over; the others are made anew. ``kept_as``: the damaged database's new name; None on a dry
+    run. ``leftovers``: the file of doubtful rows."""
+
+    vault: str
+    at: str
+    whole: bool = True
+    sound: bool = False
+    dry_run: bool = False
+    tables: list[TableReport] = field(default_factory=list)
+    sources: list[SourceReport] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)
+    memories: int = 0
+    vectors: int = 0
+    kept_as: str | None = None
+    leftovers: str | None = None
+
+    def of(self, table: str) -> TableReport:
+        """The report of a table, new where there is none."""
+        for each in self.tables:
+            if each.table == table:
+                return each
+        self.tables.append(TableReport(table))
+        return self.tables[-1]
+
+    def to_lines(self) -> list[str]:
+        """For people."""
+        if self.sound:
+            return [f"{self.vault}: its database is sound; nothing was changed"]
+        lines = [f"{self.vault}: {'whole' if self.whole else 'not all of it came back'}, {self.memories:,} memories"]
+        lines += [
+            f"  source {each.name}: {'used' if each.used else 'not used'}{_about(each.note)}" for each in self.sources
+        ]
+        for each in self.tables:
+            kept = each.from_file + each.from_log + each.from_backup
+            if not kept and each.is_whole:
+                continue
+            parts = [f"{each.from_file:,} of the file"]
+            parts += [f"{count:,} {what}" for count, what in _counts(each) if count]
+            parts += ["pages are gone: there may have been more"] if each.may_miss else []
+            lines.append(f"  {each.table}: {', '.join(parts)}")
+        lines += [f"  conflict: {each}" for each in self.conflicts]
+        lines += [f"  the damaged database is kept as {self.kept_as}"] if self.kept_as else []
+        lines += [f"  rows that are not believed stand in {self.leftovers}"] if self.leftovers else []
+        return lines
+
+
+def _counts(each: TableReport) -> list[tuple[int, str]]:
+    return [
+        (each.from_log, "of its log"),
+        (each.from_backup, "of a backup"),
+        (each.doubtful, "in doubt"),
+        (each.lost, "lost"),
+    ]
+
+
+def _about(note: str) -> str:
+    return f" ({note})" if note else ""

@@ -1,0 +1,103 @@
+"""The backups that a serving process makes unasked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from auth.keys import KEYS_FOLDER, open_key_ring, open_secret
+from server.services import Services
+from server.settings import FILE
+from server.version import version
+from vaults.registry import VaultEntry
+
+if TYPE_CHECKING:
+    from ops.backup.control_archive import ControlSubject
+    from ops.backup.run_reports import BackupObserver
+    from ops.backup.schedule import BackupSchedule
+    from ops.backup.snapshot_run import SnapshotOrder
+    from ops.backup.subject import BackupSubject
+
+NAMES_KEY = "backup-names.key"
+"""In the folder of keys: what names of encrypted pieces are made with. Lost, it costs one whole backup."""
+
+
+@asynccontextmanager
+async def keep_backups(services: Services) -> AsyncIterator[None]:
+    """Back up every vault as ``backup.every`` says, as long as the block runs. Raises ``InvalidArgument`` or
+    ``VaultUnavailable`` for settings with which no backup could ever be made."""
+    settings = services.settings.backup
+    if not settings.is_scheduled:
+        yield
+        return
+    from ops.backup.run_reports import NoBackupObserver
+
+    await asyncio.to_thread(prepare_order, services)
+    schedule = make_schedule(services, services.recorders.metrics or NoBackupObserver())
+    looking = asyncio.create_task(schedule.run(), name="backups")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        await schedule.close()
+
+
+def make_schedule(services: Services, observer: BackupObserver) -> BackupSchedule:
+    """The schedule of the settings; ``close`` it."""
+    from ops.backup.schedule import BackupSchedule, ScheduledWork, SchedulePace
+    from ops.backup.stores import place_of
+    from vaults.disk_reserve import MB
+
+    settings = services.settings.backup
+    work = ScheduledWork(
+        control=services.control,
+        entries=services.registry_cache.entries,
+        lease=services.pool.lease,
+        describe=lambda entry: _describe(services, entry),
+        installation=_installation(services) if settings.recipients else None,
+        place=place_of(settings),
+    )
+    pace = SchedulePace(settings.every_s, settings.bytes_per_s, services.settings.storage.reserve_mb * MB)
+    return BackupSchedule(work, lambda: prepare_order(services), services.data, pace, observer)
+
+
+def prepare_order(services: Services) -> SnapshotOrder:
+    """How scheduled backups are made now. Blocking: reads keys and credentials."""
+    from ops.backup.archive_writer import Seal
+    from ops.backup.back_up import SCRATCH_FOLDER
+    from ops.backup.rotation import parse_plan
+    from ops.backup.snapshot_run import SnapshotOrder
+    from ops.backup.stores import open_store
+
+    settings, keys = services.settings.backup, services.data / KEYS_FOLDER
+    passphrase = services.settings.auth.key_passphrase_file
+    return SnapshotOrder(
+        store=open_store(settings),
+        seal=Seal(settings.recipients, key=open_key_ring(keys, passphrase).newest if settings.sign else None),
+        names=open_secret(keys, NAMES_KEY) if settings.recipients else None,
+        plan=parse_plan(settings.keep),
+        scratch=services.data / SCRATCH_FOLDER,
+    )
+
+
+def _installation(services: Services) -> ControlSubject:
+    from ops.backup.control_archive import ControlSubject
+
+    config = services.data / FILE
+    return ControlSubject(services.data, config, services.instance_id, version(), services.settings.storage)
+
+
+async def _describe(services: Services, entry: VaultEntry) -> BackupSubject:
+    from ops.backup.subject import read_subject
+
+    return await read_subject(
+        services.control,
+        services.data,
+        entry,
+        version=version(),
+        storage=services.settings.storage,
+        notes=services.settings.notes,
+    )

@@ -1,0 +1,81 @@
+"""Acts of whoever runs a command, in the audit: who granted, issued, made or took away what."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ops.audit.audit_log import AuditLog
+    from server.services import Services
+    from server.settings import LoadedSettings
+
+
+@asynccontextmanager
+async def recorded(
+    loaded: LoadedSettings, tool: str, action: str, *, vault: str | None = None, **details: Any
+) -> AsyncIterator[dict[str, Any]]:
+    """Record what the block does, however it ends; it may add to the details, which hold names and numbers, never
+    secrets or texts. Raises ``AuditUnavailable`` before the block runs where nothing can be recorded."""
+    from ops.audit.entries import AuditEntry
+
+    async with open_audit(loaded) as audit:
+        act = AuditEntry("act", tool, "ok", actor=operator(), action=action, vault=vault, details=details)
+        async with audit.acting(act):
+            yield details
+
+
+@asynccontextmanager
+async def recorded_in(
+    services: Services, vault: str, tool: str, action: str | None = None, **details: Any
+) -> AsyncIterator[None]:
+    """Record what the block does to one vault, in that vault's chain, with what it changed. For commands that do much
+    at once and go round dispatch: one entry when they end, however they end."""
+    import math
+    from dataclasses import replace
+
+    from auth.principal import owner
+    from ops.audit.entries import AuditEntry
+    from vaults.context import CallContext, ChangeNotes, bind_call
+    from vaults.errors import StrongroomError
+
+    chain, changes = services.registry_cache.entry(vault).vault_id, ChangeNotes()
+
+    def entry(outcome: str) -> AuditEntry:
+        act = AuditEntry("act", tool, outcome, actor=operator(), action=action, vault=vault, details=details)
+        digest = changes.digest if changes.count > len(changes.first) else None
+        return replace(act, changes=changes.first, changed=changes.count, changes_digest=digest)
+
+    await services.audit.require_writable(chain)
+    try:
+        with bind_call(CallContext(owner("cli").key, chain, math.inf, changes=changes)):
+            yield
+    except StrongroomError as failure:
+        await services.audit.try_append(chain, entry(failure.code))
+        raise
+    except BaseException:
+        await services.audit.try_append(chain, entry("failed"))
+        raise
+    await services.audit.append(chain, entry("ok"))
+
+
+@asynccontextmanager
+async def open_audit(loaded: LoadedSettings) -> AsyncIterator[AuditLog]:
+    """The audit of an installation, for commands that open nothing else."""
+    from ops.audit.audit_log import AuditLog
+
+    passphrase = loaded.settings.auth.key_passphrase_file
+    audit = AuditLog(loaded.data, loaded.settings.audit, loaded.settings.storage, key_passphrase_file=passphrase)
+    try:
+        yield audit
+    finally:
+        await audit.close()
+
+
+def operator() -> Any:
+    """Whoever runs this command, as the audit names them."""
+    from ops.audit.entries import AuditActor
+    from server.audited_calls import os_user
+
+    return AuditActor(subject=f"cli:{os_user()}", issuer="cli", user=os_user(), transport="cli")

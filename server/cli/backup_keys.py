@@ -1,0 +1,56 @@
+"""Options of commands that read backups: what opens them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from ops.backup.archive_reader import Opener
+    from server.settings import LoadedSettings
+
+PassphraseFile = Annotated[
+    Path | None, typer.Option(help="file whose first line is the passphrase of an encrypted backup")
+]
+IdentityFile = Annotated[Path | None, typer.Option(help="file of age with the secret keys of an encrypted backup")]
+
+
+def make_opener(loaded: LoadedSettings, passphrase_file: Path | None, identity_file: Path | None) -> Opener:
+    """What opens backups here. Signatures are checked with the keys of this installation, where it has any. Raises
+    ``InvalidArgument`` for a file that cannot be read."""
+    from auth.keys import KEYS_FOLDER
+    from ops.backup.archive_reader import Opener
+    from server import backups
+
+    lines = (line.strip() for line in _read("--identity-file", identity_file).splitlines())
+    keys = loaded.data / KEYS_FOLDER
+    return Opener(
+        identities=tuple(line for line in lines if line and not line.startswith("#")),
+        passphrase=None if passphrase_file is None else backups.read_passphrase(passphrase_file.expanduser()),
+        trusted=_trusted(loaded) if keys.is_dir() else {},
+    )
+
+
+def _trusted(loaded: LoadedSettings) -> dict[str, Ed25519PublicKey]:
+    """The keys that sign here and those that signed before them: a backup outlives the key that signed it."""
+    from auth.keys import KEYS_FOLDER, open_key_ring, public_keys
+    from ops.backup.signature import trusted_keys
+
+    keys = loaded.data / KEYS_FOLDER
+    ring = open_key_ring(keys, loaded.settings.auth.key_passphrase_file)
+    return {**public_keys(keys), **trusted_keys(ring)}
+
+
+def _read(option: str, file: Path | None) -> str:
+    from vaults.errors import InvalidArgument
+
+    if file is None:
+        return ""
+    try:
+        return file.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument(option, f"{file} cannot be read") from None

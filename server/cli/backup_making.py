@@ -1,0 +1,132 @@
+"""``strongroom backup``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ops.backup.back_up import ArchiveOrder
+    from ops.backup.backup_runs import BackupRun
+    from server.settings import LoadedSettings
+    from vaults.errors import StrongroomError
+
+NICENESS = 10
+"""A command beside a server lets it go first."""
+
+
+def make(
+    ctx: typer.Context,
+    vault: Annotated[str | None, typer.Option(help="the vault to back up")] = None,
+    every_vault: Annotated[bool, typer.Option("--all", help="every vault, archived ones too")] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="the installation: control.db, keys, licence, settings; only encrypted")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option(help="folder for the archives; default: backup.to, else backups in the data folder")
+    ] = None,
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(metavar="<age1…>", help="public key of age to encrypt for; default: backup.recipients"),
+    ] = None,
+    passphrase_file: Annotated[
+        Path | None, typer.Option(help="encrypt with the passphrase in the first line of this file")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
+) -> None:
+    """Make backups, and list those there are. Writes an archive of a vault and prints its path. Safe beside a running
+    server. Exit code 1: a vault could not be backed up; the others were."""
+    from server.cli.output import say, say_json, say_on_stderr
+    from server.cli.runtime import load_settings, run_async
+    from vaults.errors import InvalidArgument
+
+    if ctx.invoked_subcommand is not None:
+        return
+    if vault is not None and every_vault:
+        raise InvalidArgument("--all", "and --vault exclude each other")
+    if vault is None and not every_vault and not control:
+        raise InvalidArgument("--vault", "is required", hint="or --all, or --control")
+    loaded = load_settings(ctx)
+    order = _make_order(loaded, to, tuple(recipient or ()), passphrase_file)
+    made, failed = run_async(_make(loaded, order, vault, every_vault=every_vault, control=control))
+    for name, failure in failed.items():
+        say_on_stderr(f"strongroom: {name}: {failure.message}{f'; {failure.hint}' if failure.hint else ''}")
+    if as_json:
+        say_json({"backups": [_to_json(run) for run in made], "failed": {n: each.code for n, each in failed.items()}})
+    else:
+        for run in made:
+            say(run.target)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _make_order(
+    loaded: LoadedSettings, to: Path | None, recipients: tuple[str, ...], passphrase_file: Path | None
+) -> ArchiveOrder:
+    from server import backups
+
+    passphrase = None if passphrase_file is None else backups.read_passphrase(passphrase_file)
+    return backups.make_order(
+        loaded.settings.backup,
+        loaded.data,
+        to=None if to is None else to.absolute(),
+        recipients=recipients,
+        passphrase=passphrase,
+        key_passphrase_file=loaded.settings.auth.key_passphrase_file,
+    )
+
+
+async def _make(
+    loaded: LoadedSettings, order: ArchiveOrder, vault: str | None, *, every_vault: bool, control: bool
+) -> tuple[list[BackupRun], dict[str, StrongroomError]]:
+    made: list[BackupRun] = []
+    failed: dict[str, StrongroomError] = {}
+    async for name, outcome in _runs(loaded, order, vault, every_vault=every_vault, control=control):
+        if isinstance(outcome, Exception):
+            failed[name] = outcome
+        else:
+            made.append(outcome)
+    return made, failed
+
+
+async def _runs(
+    loaded: LoadedSettings, order: ArchiveOrder, vault: str | None, *, every_vault: bool, control: bool
+) -> AsyncIterator[tuple[str, BackupRun | StrongroomError]]:
+    from functools import partial
+
+    from ops.backup.back_up import back_up_control, back_up_vault
+    from ops.backup.control_archive import require_encryption
+    from server.backups import describe_installation
+    from server.cli.runtime import open_control
+    from vaults.errors import NotFound, StrongroomError
+    from vaults.registry import list_vaults
+
+    if control:
+        require_encryption(order.seal)
+    async with open_control(loaded) as database:
+        home = describe_installation(database, loaded.data, loaded.file, loaded.settings, NICENESS)
+        entries = [each for each in await database.read(list_vaults) if every_vault or each.name == vault]
+        if vault is not None and not entries:
+            raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
+        works = [(each.name, partial(back_up_vault, home, each, order)) for each in entries]
+        for name, work in [*works, *([("--control", partial(back_up_control, home, order))] if control else [])]:
+            try:
+                yield name, await work()
+            except StrongroomError as failure:
+                if not every_vault:
+                    raise
+                yield name, failure
+
+
+def _to_json(run: BackupRun) -> dict[str, object]:
+    return {
+        "vault": run.vault,
+        "path": run.target,
+        "bytes": run.moved,
+        "of_bytes": run.size,
+        "seconds": round(run.seconds, 3),
+        "position": run.position,
+    }

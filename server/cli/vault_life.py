@@ -1,0 +1,118 @@
+"""``strongroom vault unarchive|rename|copy|delete``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ops.vault_life.deletion import DeletedVault
+    from server.settings import LoadedSettings
+    from vaults.registry import VaultEntry
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="the vault's name")]
+
+
+def add_commands(group: typer.Typer) -> None:
+    group.command("unarchive")(unarchive)
+    group.command("rename")(rename)
+    group.command("copy")(copy)
+    group.command("delete")(delete)
+
+
+def unarchive(ctx: typer.Context, name: Name) -> None:
+    """Put an archived vault back into service."""
+    from server.cli.output import say
+    from server.cli.runtime import load_settings, run_async
+
+    entry = run_async(_unarchive(load_settings(ctx), name))
+    say(f"vault {entry.name} is served again: /v/{entry.name}/mcp")
+
+
+async def _unarchive(loaded: LoadedSettings, name: str) -> VaultEntry:
+    from server.cli.runtime import open_control
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        return await control.write(lambda tx: registry.unarchive(tx, name))
+
+
+def rename(
+    ctx: typer.Context,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="its name now")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="its name from now on")],
+) -> None:
+    """Give a vault another name. Tokens, grants and its plan go along; its old URL answers like that of no vault."""
+    from server.cli.output import say, say_on_stderr
+    from server.cli.runtime import load_settings, run_async
+
+    loaded = load_settings(ctx)
+    entry = run_async(_rename(loaded, old, new))
+    say(f"vault {old} is {entry.name} now: /v/{entry.name}/mcp")
+    if old in loaded.settings.storage.vaults:
+        say_on_stderr(f"strongroom: the settings limit {old} by name (storage.vaults): say {new} there too")
+
+
+async def _rename(loaded: LoadedSettings, old: str, new: str) -> VaultEntry:
+    from ops.vault_life import renames
+    from server.cli.runtime import open_control
+
+    async with open_control(loaded) as control:
+        return await renames.rename(control, loaded.data, old, new)
+
+
+def copy(
+    ctx: typer.Context,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="the name of the copy")],
+) -> None:
+    """Make a second vault with what this one holds. Nobody has a grant for it yet; the first goes on being served."""
+    from server.cli.output import say
+    from server.cli.runtime import load_settings, run_async
+
+    entry = run_async(_copy(load_settings(ctx), name, new))
+    say(f"vault {entry.name} is a copy of {name}: /v/{entry.name}/mcp")
+
+
+async def _copy(loaded: LoadedSettings, name: str, new: str) -> VaultEntry:
+    from ops.vault_life import copies
+    from ops.vault_life.copies import CopySettings
+    from server.cli.runtime import open_control
+    from server.version import version
+
+    settings = CopySettings(version(), loaded.settings.storage, loaded.settings.notes)
+    async with open_control(loaded) as control:
+        return await copies.copy(control, loaded.data, name, new, settings)
+
+
+def delete(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    confirm: Annotated[str | None, typer.Option(metavar="NAME", help="the name again; asked for on a terminal")] = None,
+    no_backup: Annotated[bool, typer.Option("--no-backup", help="leave no last backup")] = False,
+) -> None:
+    """Delete a vault for good: a last backup, then its files are overwritten and removed. Of a folder served in place
+    only .strongroom/ goes."""
+    import sys
+
+    from server.cli.output import say
+    from server.cli.runtime import load_settings, run_async
+
+    if confirm is None and sys.stdin.isatty():
+        confirm = typer.prompt(f"This deletes vault {name} for good. Its name again", err=True)
+    gone = run_async(_delete(load_settings(ctx), name, confirm, keep=not no_backup))
+    say(f"vault {name} is deleted; " + (f"its last backup: {gone.backup}" if gone.backup else "there is no backup"))
+
+
+async def _delete(loaded: LoadedSettings, name: str, confirm: str | None, *, keep: bool) -> DeletedVault:
+    from functools import partial
+
+    from ops.vault_life import deletion
+    from server.cli.runtime import open_control
+    from server.last_backups import back_up_last
+
+    async with open_control(loaded) as control:
+        last = partial(back_up_last, control, loaded.data, loaded.settings) if keep else None
+        return await deletion.delete(control, loaded.data, name, confirm=confirm, last_backup=last)

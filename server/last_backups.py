@@ -1,0 +1,22 @@
+"""The backup of a vault that is about to be deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from server import backups
+from server.settings import FILE, Settings
+from vaults.db.connection import Database
+from vaults.registry import VaultEntry
+
+
+async def back_up_last(control: Database, data: Path, settings: Settings, entry: VaultEntry) -> Path:
+    """Back a vault up as ``strongroom backup`` does, and say where. Raises what keeps it from being backed up: then it
+    is not deleted."""
+    from ops.backup.back_up import back_up_vault
+
+    passphrase_file = settings.auth.key_passphrase_file
+    order = await asyncio.to_thread(backups.make_order, settings.backup, data, key_passphrase_file=passphrase_file)
+    home = backups.describe_installation(control, data, data / FILE, settings)
+    return Path((await back_up_vault(home, entry, order)).target)

@@ -1,0 +1,131 @@
+"""A new key signs; an old one stays as long as a token it signed, and not longer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from auth import key_rotation
+from auth.key_rotation import KeyUse
+from auth.keys import KeyRing, add_key, open_key_ring
+from auth.local_issuer import LocalAuthenticator
+from auth.roles import Role
+from auth.token_claims import peek
+from auth.tokens import IssuedToken, TokenRequest, create_token, revoke_token
+from vaults.db.connection import Database
+from vaults.db.sql import Writer
+from vaults.errors import ReadOnly
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> KeyRing:
+    return open_key_ring(tmp_path / "keys")
+
+
+@pytest.fixture
+def clocked(control: Database) -> _Clock:
+    return _Clock(control)
+
+
+class _Clock:
+    """control.db as it will be later: what was written moves into the past."""
+
+    def __init__(self, control: Database) -> None:
+        self.control = control
+
+    async def wait(self, time: timedelta) -> None:
+        def age(tx: Writer) -> None:
+            for table, column, where in (
+                ("tokens", "created_at", ""), ("tokens", "expires_at", ""),
+                ("installation", "value", " WHERE key LIKE 'key_ended:%'"),
+            ):  # fmt: skip
+                tx.run(
+                    f"UPDATE {table} SET {column} = strftime('%Y-%m-%dT%H:%M:%SZ', {column}, :by){where}",
+                    {"by": f"-{int(time.total_seconds())} seconds"},
+                )
+
+        await self.control.write(age)
+
+
+async def _issue(control: Database, ring: KeyRing, life: timedelta) -> IssuedToken:
+    request = TokenRequest("alice", ("v1",), Role.READER, int(life.total_seconds()))
+    return await control.write(lambda tx: create_token(tx, ring, "i", request))
+
+
+async def _uses(control: Database, ring: KeyRing) -> list[KeyUse]:
+    return await control.read(lambda tx: key_rotation.uses_of(tx, ring.keys))
+
+
+async def test_the_new_key_signs_and_the_old_one_verifies(control: Database, ring: KeyRing) -> None:
+    before = await _issue(control, ring, DAY)
+    old = ring.newest
+    new = await key_rotation.rotate(control, ring)
+    after = await _issue(control, ring, DAY)
+    assert peek(before.token).kid == old.kid
+    assert peek(after.token).kid == new.kid
+    door = LocalAuthenticator(ring, "i", 0)
+    for issued in (before, after):
+        assert (await door.authenticate(peek(issued.token))) is not None
+    assert {key["kid"] for key in ring.jwks()["keys"]} == {old.kid, new.kid}
+    assert [(use.signs, use.tokens) for use in await _uses(control, ring)] == [(False, 2), (True, 2)]
+
+
+async def test_a_key_goes_once_the_last_token_it_signed_has_run_out(
+    control: Database, ring: KeyRing, clocked: _Clock
+) -> None:
+    await _issue(control, ring, 3 * HOUR)
+    old = ring.newest
+    await clocked.wait(HOUR)
+    new = await key_rotation.rotate(control, ring)
+    await clocked.wait(HOUR)
+    later = await _issue(control, ring, 10 * DAY)
+    assert not await key_rotation.remove_spent(control, ring)
+    assert [use.tokens for use in await _uses(control, ring)] == [1, 1]
+    await clocked.wait(3 * HOUR)
+    assert [key.kid for key in await key_rotation.remove_spent(control, ring)] == [old.kid]
+    assert [key.kid for key in ring.keys] == [new.kid]
+    assert peek(later.token).kid == new.kid
+    assert not await control.read(lambda tx: tx.all("SELECT key FROM installation WHERE key LIKE 'key_ended:%'"))
+
+
+async def test_a_revoked_token_holds_no_key(control: Database, ring: KeyRing, clocked: _Clock) -> None:
+    issued = await _issue(control, ring, DAY)
+    await clocked.wait(HOUR)
+    await key_rotation.rotate(control, ring)
+    await clocked.wait(HOUR)
+    assert not await key_rotation.remove_spent(control, ring)
+    await control.write(lambda tx: revoke_token(tx, issued.id))
+    assert len(await key_rotation.remove_spent(control, ring)) == 1
+
+
+async def test_the_key_of_a_rotation_that_was_killed_ends_when_that_is_noticed(
+    control: Database, ring: KeyRing, clocked: _Clock
+) -> None:
+    await _issue(control, ring, HOUR)
+    await clocked.wait(DAY)
+    add_key(ring)  # and the process is killed
+    assert [(use.ended_at, use.is_spent) for use in await _uses(control, ring)] == [(None, False), (None, False)]
+    assert not await key_rotation.remove_spent(control, ring), "another process may still sign with it"
+    await clocked.wait(HOUR)
+    assert len(await key_rotation.remove_spent(control, ring)) == 1
+
+
+async def test_the_only_key_stays_however_old_it_is(control: Database, ring: KeyRing, clocked: _Clock) -> None:
+    await clocked.wait(1000 * DAY)
+    assert not await key_rotation.remove_spent(control, ring)
+    assert ring.newest
+
+
+async def test_a_folder_that_cannot_be_written_is_said(
+    control: Database, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr("auth.keys._publish", refuse)
+    with pytest.raises(ReadOnly, match="folder of the keys"):
+        await key_rotation.rotate(control, ring)

@@ -1,0 +1,232 @@
+"""Changes are recorded before they are answered; what cannot be recorded is refused before it is done.
+
+Covers ops.audit.audit_log, ops.audit.chain, ops.audit.chain_rows, ops.audit.entries, ops.audit.retention.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from ops.audit import retention
+from ops.audit.chain import file_of
+from ops.audit.entries import AuditActor, AuditEntry, to_body
+from ops.audit.links import INSTALLATION
+from ops.audit.searching import AuditQuery, search
+from ops.audit.verification import verify
+from ops.settings import AuditSettings
+from tests.ops.audit.chains import VAULT, entry, opened, tamper, written
+from vaults.db.connection import Database
+from vaults.errors import AuditUnavailable, ChangeNotAudited, NotFound, ReadOnly, StorageFull
+
+
+async def bodies(data: Path, chain: str = VAULT) -> list[dict]:
+    async with opened(data) as log:
+        found = await log.chain(chain).read(lambda tx: tx.all("SELECT body FROM entries ORDER BY seq"))
+    return [json.loads(body) for (body,) in found]
+
+
+async def test_entries_are_numbered_whoever_writes_them(tmp_path: Path) -> None:
+    async with opened(tmp_path) as one, opened(tmp_path) as two:
+        await asyncio.gather(*(log.append(VAULT, entry(n)) for n in range(20) for log in (one, two)))
+    assert [each["seq"] for each in await bodies(tmp_path)] == list(range(1, 41))
+    async with opened(tmp_path) as log:
+        assert all(each.ok for each in await verify(log))
+
+
+async def test_files_are_private(tmp_path: Path) -> None:
+    await written(tmp_path, 1)
+    assert stat.S_IMODE(file_of(tmp_path, VAULT).stat().st_mode) == 0o600
+    assert stat.S_IMODE(file_of(tmp_path, VAULT).parent.stat().st_mode) == 0o700
+
+
+async def test_an_entry_is_never_changed_by_the_server_itself(tmp_path: Path) -> None:
+    await written(tmp_path, 1)
+    async with opened(tmp_path) as log:
+        with pytest.raises(Exception, match="never changed"):
+            await log.chain(VAULT).write(lambda tx: tx.run("UPDATE entries SET body = '{}'"))
+
+
+def test_a_body_leaves_out_what_is_empty_and_bounds_names() -> None:
+    said = json.loads(to_body(7, AuditEntry("call", "tasks", "ok", actor=AuditActor("s" * 1000, "local"))))
+    assert said.pop("at")
+    assert said == {"seq": 7, "kind": "call", "subject": "s" * 255, "issuer": "local", "tool": "tasks", "outcome": "ok"}
+
+
+class Full:
+    """A disk that takes nothing more, for as long as it is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = False
+        write = Database.write_uncounted
+
+        async def write_or_fail(database: Database, work: object) -> object:
+            if self.on and database.path.parent.name == "audit":
+                raise StorageFull("the disk is full")
+            return await write(database, work)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Database, "write_uncounted", write_or_fail)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Full:
+    return Full(monkeypatch)
+
+
+async def test_a_change_is_refused_before_it_is_made_and_goes_on_by_itself(tmp_path: Path, disk: Full) -> None:
+    failing: list[int] = []
+    async with opened(tmp_path) as log:
+        log._on_failing = failing.append
+        await log.require_writable(VAULT)
+        disk.on = True
+        with pytest.raises(ChangeNotAudited) as unrecorded:
+            await log.append(VAULT, entry(1))
+        assert (unrecorded.value.code, unrecorded.value.retryable) == ("audit_unavailable", False)
+        assert unrecorded.value.details["done"] is True
+        with pytest.raises(AuditUnavailable) as refused:
+            await log.require_writable(VAULT)
+        assert refused.value.retryable
+        assert (log.failing, failing[-1]) == ((VAULT,), 1)
+        disk.on = False
+        await log.require_writable(VAULT)
+        assert (log.failing, failing[-1]) == ((), 0)
+        await log.append(VAULT, entry(2))
+    # What was done while nothing could be written stands in it now.
+    assert [each["targets"] for each in await bodies(tmp_path)] == [["id-1"], ["id-2"]]
+
+
+async def test_the_first_change_of_a_process_is_refused_as_well(tmp_path: Path, disk: Full) -> None:
+    disk.on = True
+    async with opened(tmp_path) as log:
+        with pytest.raises(AuditUnavailable):
+            await log.require_writable(VAULT)
+    assert await bodies(tmp_path) == []
+
+
+async def test_room_kept_for_a_full_disk_is_given_up_for_what_was_done(tmp_path: Path, disk: Full) -> None:
+    async with opened(tmp_path) as log:
+        await log.require_writable(VAULT)
+        disk.on = True
+        log.chain(VAULT)._make_room = lambda: setattr(disk, "on", False)
+        await log.append(VAULT, entry(1))
+        disk.on = True
+        log.chain(VAULT)._make_room = pytest.fail
+        await log.try_append(VAULT, entry(2))  # what did not succeed is not worth it
+        disk.on = False
+    assert len(await bodies(tmp_path)) == 1
+
+
+async def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "no", str(path))
+
+    async with opened(tmp_path) as log:
+        monkeypatch.setattr("ops.audit.chain.make_private_folder", refuse)
+        with pytest.raises(ReadOnly):
+            await log.require_writable(VAULT)
+
+
+async def test_a_file_that_lost_its_name_takes_no_more_entries(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append(VAULT, entry(1))
+        await log.sign()
+        file_of(tmp_path, VAULT).unlink()
+        await log.require_writable(VAULT)
+        await log.append(VAULT, entry(2))
+        assert file_of(tmp_path, VAULT).exists()
+        (report,) = [each for each in await verify(log) if each.chain == VAULT]
+        assert not report.ok
+
+
+async def test_an_act_is_recorded_however_it_ends(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        async with log.acting(AuditEntry("act", "grant", "ok", action="set", details={"role": "admin"})):
+            pass
+        with pytest.raises(NotFound):
+            async with log.acting(AuditEntry("act", "token", "ok", action="revoke")):
+                raise NotFound("no such token")
+    acts = [each for each in await bodies(tmp_path, INSTALLATION) if each["kind"] == "act"]
+    assert [(each["tool"], each["action"], each["outcome"]) for each in acts] == [
+        ("grant", "set", "ok"),
+        ("token", "revoke", "not_found"),
+    ]
+
+
+async def test_what_a_caller_left_behind_is_recorded_before_the_end(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        log.append_later(VAULT, entry(1))
+    assert len(await bodies(tmp_path)) == 1
+
+
+async def test_many_entries_are_signed_sooner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.audit.audit_log.SIGN_AFTER", 3)
+    signed = asyncio.Event()
+    async with opened(tmp_path) as log:
+        sign = log.sign
+
+        async def sign_and_tell() -> None:
+            await sign()
+            signed.set()
+
+        log.sign = sign_and_tell  # type: ignore[method-assign]
+        for n in range(3):
+            await log.append(VAULT, entry(n))
+        await asyncio.wait_for(signed.wait(), 30)
+        (report,) = await verify(log, [VAULT])
+        assert report.signed == 3
+
+
+async def test_old_entries_go_up_to_a_signature_and_the_rest_is_still_checked(tmp_path: Path) -> None:
+    async with opened(tmp_path, AuditSettings(keep="30d")) as log:
+        for n in range(1, 5):
+            await log.append(VAULT, entry(n, at="2020-01-01T00:00:00.000Z"))
+        await log.sign()
+        await log.append(VAULT, entry(5, at="2020-01-02T00:00:00.000Z"))  # old too, and not signed yet
+        await log.append(VAULT, entry(6))
+        await log.settle(VAULT)
+        assert await log.prune() == 4
+        (report,) = [each for each in await verify(log) if each.chain == VAULT]
+        assert (report.ok, report.first, report.last, report.entries) == (True, 5, 6, 2)
+        found = await search(log, VAULT, AuditQuery(subject="ana"))
+        assert [each.seq for each in found] == [6, 5]
+        assert await log.chain(VAULT).read(lambda tx: tx.value("SELECT COUNT(*) FROM entry_subjects")) == 2
+
+
+async def test_nothing_goes_unless_it_is_asked_for(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append(VAULT, entry(1, at="2000-01-01T00:00:00.000Z"))
+        await log.sign()
+        assert await log.prune() == 0
+
+
+async def test_a_chain_of_which_everything_went_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "STEP", 2)
+    async with opened(tmp_path, AuditSettings(keep="30d")) as log:
+        for n in range(1, 6):
+            await log.append(VAULT, entry(n, at="2020-01-01T00:00:00.000Z"))
+        await log.sign()
+        assert await log.prune() == 5
+        await log.append(VAULT, entry(6))
+        (report,) = [each for each in await verify(log) if each.chain == VAULT]
+        assert (report.ok, report.first, report.last) == (True, 6, 6)
+
+
+async def test_a_beginning_that_somebody_else_cut_off_has_no_anchor(tmp_path: Path) -> None:
+    async with opened(tmp_path, AuditSettings(keep="30d")) as log:
+        for n in range(1, 4):
+            await log.append(VAULT, entry(n, at="2020-01-01T00:00:00.000Z"))
+        await log.sign()
+        await log.append(VAULT, entry(4))
+        await log.prune()
+    tamper(
+        tmp_path, lambda raw: raw.execute("UPDATE anchors SET statement = replace(statement, '\"seq\":3', '\"seq\":4')")
+    )
+    async with opened(tmp_path) as log:
+        (report,) = [each for each in await verify(log) if each.chain == VAULT]
+        assert next(each.kind for each in report.faults) in ("removed", "forged_signature")

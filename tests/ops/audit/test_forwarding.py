@@ -1,0 +1,174 @@
+"""Entries reach a receiver at least once, in order, whatever became of it or of this process in between.
+
+Covers ops.audit.forwarding, ops.audit.syslog, ops.audit.webhook, ops.settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from pydantic import ValidationError
+
+from ops.audit import forwarding
+from ops.audit.entries import StoredEntry
+from ops.audit.forwarding import Forwarder, make_forwarders
+from ops.audit.syslog import SyslogReceiver, to_message
+from ops.audit.webhook import WebhookReceiver
+from ops.settings import AuditSettings
+from tests.ops.audit.chains import VAULT, entry, opened, written
+
+
+class Shelf:
+    """A receiver in memory, which may be away."""
+
+    name = "webhook"
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, int]] = []
+        self.away = 0
+        self.enough = asyncio.Event()
+        self.wanted = 0
+
+    async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
+        if self.away:
+            self.away -= 1
+            raise ConnectionRefusedError
+        self.taken += [(chain, each.seq) for each in entries]
+        if len(self.taken) >= self.wanted:
+            self.enough.set()
+
+    async def close(self) -> None: ...
+
+
+async def test_everything_is_sent_in_order_and_never_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "BATCH", 2)
+    shelf = Shelf()
+    async with opened(tmp_path) as log:
+        for _ in range(2):
+            for n in range(5):
+                await log.append(VAULT, entry(n))
+            forwarder = Forwarder(log, shelf)
+            forwarder.tell(VAULT)
+            await forwarder.send_all()
+    assert shelf.taken == [(VAULT, n) for n in range(1, 11)]
+
+
+async def test_what_a_receiver_missed_is_sent_when_it_is_back(tmp_path: Path) -> None:
+    await written(tmp_path, 3)
+    shelf = Shelf()
+    shelf.away, shelf.wanted = 2, 4
+    async with opened(tmp_path) as log:
+        forwarder = Forwarder(log, shelf, pause_s=0.001)
+        log._forwarders = (forwarder,)
+        forwarder.start()
+        await asyncio.wait_for(shelf.enough.wait(), 30)  # the chain of the installation is sent, too
+        shelf.enough.clear()
+        shelf.wanted = 5
+        await log.append(VAULT, entry(4))  # and what comes later
+        await asyncio.wait_for(shelf.enough.wait(), 30)
+    assert [seq for chain, seq in shelf.taken if chain == VAULT] == [1, 2, 3, 4]
+
+
+async def test_of_several_processes_one_forwards(tmp_path: Path) -> None:
+    await written(tmp_path, 1)
+    one, two = Shelf(), Shelf()
+    async with opened(tmp_path) as log:
+        first, second = Forwarder(log, one), Forwarder(log, two)
+        assert first._lease.try_acquire()
+        assert not second._lease.try_acquire()
+        await first.close()
+        assert second._lease.try_acquire()
+        await second.close()
+
+
+def stored(n: int = 1) -> StoredEntry:
+    return StoredEntry(n, 0, f'{{"seq":{n},"at":"2026-01-01T00:00:00.000Z","kind":"call"}}', b"\1")
+
+
+def test_a_syslog_message_is_one() -> None:
+    said = to_message(VAULT, stored(), "host").decode()
+    assert said.startswith("<109>1 2026-01-01T00:00:00.000Z host strongroom ")
+    assert f'audit [strongroom@32473 chain="{VAULT}" seq="1"] ' in said
+    assert json.loads(said.partition("] ")[2]) == {"hash": "01", "entry": stored().fields()}
+
+
+async def test_syslog_over_tcp_frames_messages() -> None:
+    arrived: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while size := await reader.readuntil(b" "):
+            await arrived.put(await reader.readexactly(int(size)))
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    receiver = SyslogReceiver(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    await receiver.send(VAULT, [stored(1), stored(2)])
+    got = [await asyncio.wait_for(arrived.get(), 30) for _ in range(2)]
+    assert [b'seq="%d"' % n in each for n, each in enumerate(got, 1)] == [True, True]
+    await receiver.close()
+    server.close()
+    with pytest.raises(OSError):  # nobody is there any more
+        await receiver.send(VAULT, [stored(3)])
+
+
+class _Hook(BaseHTTPRequestHandler):
+    answers: list[int]
+    taken: list[tuple[str | None, str | None, bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.taken.append((self.headers["authorization"], self.headers["x-strongroom-chain"], body))
+        self.send_response(self.answers.pop(0))
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+async def test_a_webhook_takes_what_it_answers_2xx_for(tmp_path: Path) -> None:
+    hook = type("Hook", (_Hook,), {"answers": [503, 204], "taken": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), hook)
+    Thread(target=server.serve_forever, daemon=True).start()
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    receiver = WebhookReceiver(f"http://127.0.0.1:{server.server_port}/", str(token))
+    try:
+        with pytest.raises(OSError, match="503"):
+            await receiver.send(VAULT, [stored(1)])
+        await receiver.send(VAULT, [stored(1), stored(2)])
+    finally:
+        await receiver.close()
+        server.shutdown()
+        server.server_close()
+    authorization, chain, body = hook.taken[1]  # type: ignore[attr-defined]
+    assert (authorization, chain) == ("Bearer secret", VAULT)
+    assert [json.loads(line)["entry"]["seq"] for line in body.splitlines()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"webhook": "http://elsewhere.example/"},
+        {"webhook": "ftp://127.0.0.1/"},
+        {"syslog": "127.0.0.1:514"},
+        {"syslog": "tcp://host"},
+        {"syslog": "tcp://host:port"},
+        {"keep": "soon"},
+    ],
+)
+def test_addresses_and_durations_that_are_none_are_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        AuditSettings(**wrong)
+
+
+async def test_nothing_is_sent_anywhere_unless_the_operator_says_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        assert make_forwarders(log) == ()
+    both = AuditSettings(syslog="udp://127.0.0.1:514", webhook="https://siem.example/in")
+    async with opened(tmp_path, both) as log:
+        assert [each._receiver.name for each in make_forwarders(log)] == ["syslog", "webhook"]

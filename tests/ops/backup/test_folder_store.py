@@ -1,0 +1,122 @@
+"""A folder as a store: whole objects, one backup at a time, and every way in which it may be gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from ops.backup.folder_store import FolderStore
+from vaults.errors import AlreadyExists, Conflict, Forbidden, NotFound, ReadOnly, StorageFull, VaultUnavailable
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path)
+
+
+def test_objects_are_kept_listed_replaced_and_removed(store: FolderStore) -> None:
+    with store.hold("vaults/v"):
+        store.put("vaults/v/a/one", b"1")
+        store.put("vaults/v/a/one", b"11")
+        store.create("vaults/v/b/two", b"2")
+        assert {each.key: each.size for each in store.list_objects("vaults/v")} == {
+            "vaults/v/a/one": 2,
+            "vaults/v/b/two": 1,
+        }
+        assert store.get("vaults/v/a/one") == b"11"
+        with pytest.raises(AlreadyExists):
+            store.create("vaults/v/b/two", b"3")
+        assert store.get("vaults/v/b/two") == b"2"
+        store.delete(["vaults/v/a/one", "vaults/v/a/none"])
+    assert store.find("vaults/v/a/one") is None
+    with pytest.raises(NotFound):
+        store.get("vaults/v/a/one")
+    assert list(store.list_objects("vaults/w")) == []
+
+
+def test_one_backup_at_a_time_has_a_vault(store: FolderStore, tmp_path: Path) -> None:
+    with store.hold("vaults/v"):
+        with pytest.raises(Conflict), FolderStore(tmp_path).hold("vaults/v"):
+            pass
+        with FolderStore(tmp_path).hold("vaults/other"):
+            pass
+    with store.hold("vaults/v"):
+        pass
+
+
+def test_what_a_killed_backup_left_half_written_is_cleared_and_never_listed(store: FolderStore, tmp_path: Path) -> None:
+    with store.hold("vaults/v"):
+        store.put("vaults/v/a/one", b"1")
+    left = tmp_path / "vaults/v/a/.two.1234abcd.partial"
+    left.write_bytes(b"half")
+    assert [each.key for each in store.list_objects("vaults/v")] == ["vaults/v/a/one"]
+    with store.hold("vaults/v"):
+        assert not left.exists()
+
+
+def test_a_folder_that_is_missing_is_not_made(tmp_path: Path) -> None:
+    gone = FolderStore(tmp_path / "not-mounted")
+    with pytest.raises(VaultUnavailable), gone.hold("vaults/v"):
+        pass
+    for ask in (
+        lambda: gone.get("vaults/v/x"),
+        lambda: list(gone.list_objects("vaults/v")),
+        lambda: gone.find("vaults/v/x"),
+    ):
+        with pytest.raises(VaultUnavailable) as raised:
+            ask()
+        assert raised.value.details["reason"] == "target"
+    assert not (tmp_path / "not-mounted").exists()
+
+
+def test_a_target_that_goes_away_while_held_gets_nothing_more(store: FolderStore, tmp_path: Path) -> None:
+    with store.hold("vaults/v"):
+        (tmp_path / "vaults").rename(tmp_path / "elsewhere")  # as an unmounted disk leaves an empty folder
+        with pytest.raises(VaultUnavailable):
+            store.put("vaults/v/chunks/ab/abc", b"1")
+    assert not (tmp_path / "vaults").exists()
+
+
+def test_the_folder_itself_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    store = FolderStore(tmp_path / "to")
+    with store.hold("control"):
+        (tmp_path / "to").rename(tmp_path / "elsewhere")
+        with pytest.raises(VaultUnavailable):
+            store.put("control/one", b"1")
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.ENOSPC, StorageFull),
+        (errno.EDQUOT, StorageFull),
+        (errno.EROFS, ReadOnly),
+        (errno.EACCES, Forbidden),
+        (errno.EIO, VaultUnavailable),
+        (errno.ESTALE, VaultUnavailable),
+    ],
+)
+def test_what_the_disk_says_is_said_as_ours_and_leaves_no_half_file(
+    store: FolderStore, tmp_path: Path, monkeypatch, number: int, error: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with store.hold("vaults/v"):
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(error):
+            store.put("vaults/v/a/one", b"1")
+    assert not list((tmp_path / "vaults/v/a").iterdir())
+
+
+def test_links_in_the_folder_are_not_followed(store: FolderStore, tmp_path: Path) -> None:
+    with store.hold("vaults/v"):
+        store.put("vaults/v/a/one", b"1")
+    (tmp_path / "vaults/v/a/two").symlink_to("/etc/passwd")
+    assert [each.key for each in store.list_objects("vaults/v")] == ["vaults/v/a/one"]
+    assert store.find("vaults/v/a/two") is None

@@ -1,0 +1,244 @@
+"""Restoring a vault: proven before anything is replaced, replaced in one step.
+
+Covers ops.backup.source, ops.backup.restored_registration, ops.backup.restored_vault, ops.backup.disk_sync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.grants import list_grants, set_grant
+from auth.roles import Role
+from ops.backup import disk_sync, restore, restore_places, restored_vault
+from ops.backup.restore import RestoreRequest
+from server.services import Services
+from tests.conftest import Asking, Opening, asker
+from tests.ops.backup.restoring import as_owner_of, back_up, contents_of, installation
+from vaults.errors import AlreadyExists, InvalidArgument, StorageFull, VaultQuarantined
+
+
+def _left_over(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir() if each.name.startswith((".restoring", ".replaced"))]
+
+
+async def _remember_two_moments(ask: Asking, services: Services, to: Path) -> Any:
+    """A backup, and a vault that has changed since."""
+    await ask("remember", content="the harbour closes at nine")
+    await ask("note_write", path="plan.md", content="# Plan\n\nbuild the quay\n")
+    backup = await back_up(services, to)
+    await ask("remember", content="came later")
+    await ask("note_write", path="plan.md", content="other\n", mode="overwrite")
+    return backup
+
+
+async def test_a_vault_is_again_as_it_was_backed_up(services: Services, ask: Asking, tmp_path: Path) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    report = await restore.restore(installation(services), backup, RestoreRequest())
+    assert (report.vault, report.replaced, report.is_new) == ("main", True, False)
+    assert await contents_of(ask) == {"the harbour closes at nine"}
+    assert "build the quay" in (await ask("note_read", path="plan.md")).content["text"]
+    assert [hit["content"] for hit in (await ask("recall", query="harbour")).content["hits"]]
+    log = (await ask("history", path="plan.md")).content["changes"]
+    assert [each["tool"] for each in log] == ["note_write"]
+    assert not _left_over(tmp_path / "vaults")
+    assert (await ask("remember", content="and it goes on")).ok
+
+
+async def test_notes_keep_the_time_of_their_last_change(services: Services, ask: Asking, tmp_path: Path) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    (backup.folder / "notes" / "plan.md").touch()  # members of an archive have no time
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        before = vault.notes.root / "plan.md"
+        wrote = before.stat().st_mtime_ns
+    await restore.restore(installation(services), backup, RestoreRequest())
+    assert before.stat().st_mtime_ns <= wrote
+
+
+async def test_calls_in_flight_are_turned_away_and_then_meet_the_restored_vault(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    stop, codes = asyncio.Event(), set()
+
+    async def go_on_asking() -> None:
+        while not stop.is_set():
+            outcome = await ask("memory_list")
+            codes.add(outcome.code)
+            await asyncio.sleep(0)
+
+    asking = [asyncio.create_task(go_on_asking()) for _ in range(3)]
+    await restore.restore(installation(services), backup, RestoreRequest())
+    stop.set()
+    await asyncio.gather(*asking)
+    assert codes <= {None, "vault_unavailable"}
+    assert await contents_of(ask) == {"the harbour closes at nine"}
+
+
+async def test_an_empty_installation_gets_the_vault_with_its_id_rules_and_grants(
+    services: Services, ask: Asking, opening: Opening, tmp_path: Path
+) -> None:
+    await ask("remember", content="the harbour closes at nine")
+    await services.control.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.WRITER))
+    backup = await back_up(services, tmp_path / "backup")
+    fresh = tmp_path / "fresh"
+    async with opening(vaults=(), data=fresh) as others:
+        report = await restore.restore(installation(others), backup, RestoreRequest())
+        assert report.is_new
+        assert report.grants == ["ann writer"]
+        await others.registry_cache.refresh()
+        entry = others.registry_cache.entry("main")
+        assert entry.vault_id == services.registry_cache.entry("main").vault_id
+        assert await contents_of(asker(others)) == {"the harbour closes at nine"}
+
+
+async def test_a_copy_under_another_name_is_a_vault_of_its_own(services: Services, ask: Asking, tmp_path: Path) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    await restore.restore(installation(services), backup, RestoreRequest(as_new="copy"))
+    await services.registry_cache.refresh()
+    copy, main = (services.registry_cache.entry(name) for name in ("copy", "main"))
+    assert copy.vault_id != main.vault_id
+    assert await contents_of(as_owner_of(services, "copy")) == {"the harbour closes at nine"}
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+
+
+async def test_grants_of_a_vault_that_is_there_stay_unless_asked_for(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    await services.control.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.ADMIN))
+    backup = await back_up(services, tmp_path / "backup")
+    await services.control.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.READER))
+    await restore.restore(installation(services), backup, RestoreRequest())
+    (grant,) = await services.control.read(list_grants)
+    assert grant.role == Role.READER
+    report = await restore.restore(installation(services), backup, RestoreRequest(grants=True))
+    assert report.grants == ["ann admin"]
+
+
+async def test_a_dry_run_proves_the_backup_and_changes_nothing(services: Services, ask: Asking, tmp_path: Path) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    report = await restore.restore(installation(services), backup, RestoreRequest(dry_run=True))
+    assert report.verified.agrees
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+    assert not _left_over(tmp_path / "vaults")
+
+
+async def test_a_vault_that_was_renamed_since_is_found_by_its_id(opening: Opening, tmp_path: Path) -> None:
+    async with opening() as services:
+        await asker(services)("remember", content="the harbour closes at nine")
+        backup = await back_up(services, tmp_path / "backup")
+        report = await restore.restore(
+            installation(services), backup.saying(vault="earlier"), RestoreRequest(dry_run=True)
+        )
+        assert report.vault == "main"
+
+
+@pytest.mark.parametrize(
+    ("said", "request_", "error"),
+    [
+        ({"schema_steps": 9_999}, RestoreRequest(), VaultQuarantined),
+        ({"kind": "control"}, RestoreRequest(), InvalidArgument),
+        ({"vault_id": "../../etc"}, RestoreRequest(), InvalidArgument),
+        ({"ids_digest": "0" * 64}, RestoreRequest(), InvalidArgument),
+        ({"counts": {"memories": 7}}, RestoreRequest(), InvalidArgument),
+        ({"vault": "../x", "vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), InvalidArgument),
+        ({"vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), AlreadyExists),
+        ({}, RestoreRequest(as_new="main"), AlreadyExists),
+        ({}, RestoreRequest(as_new="../x"), InvalidArgument),
+    ],
+)
+async def test_what_is_not_a_backup_of_this_vault_is_refused_and_nothing_changes(
+    services: Services,
+    ask: Asking,
+    tmp_path: Path,
+    said: dict[str, Any],
+    request_: RestoreRequest,
+    error: type[Exception],
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    with pytest.raises(error):
+        await restore.restore(installation(services), backup.saying(**said), request_)
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+    assert not _left_over(tmp_path / "vaults")
+
+
+async def test_a_newer_schema_is_refused_by_name(services: Services, ask: Asking, tmp_path: Path) -> None:
+    backup = await back_up(services, tmp_path / "backup")
+    with pytest.raises(VaultQuarantined, match="newer strongroom") as refused:
+        await restore.restore(installation(services), backup.saying(schema_steps=999), RestoreRequest())
+    assert refused.value.details["reason"] == "future"
+
+
+async def test_a_full_disk_is_noticed_before_anything_is_written(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = await back_up(services, tmp_path / "backup")
+    monkeypatch.setattr(restored_vault, "free_bytes", lambda _: 1_000)
+    monkeypatch.setattr(backup, "extract", None)
+    with pytest.raises(StorageFull):
+        await restore.restore(installation(services), backup, RestoreRequest())
+
+
+async def test_a_backup_whose_derived_rows_disagree_is_built_anew(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    await ask("remember", content="the harbour closes at nine", title="Hours")
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: tx.run("DELETE FROM item_tags"))
+        await vault.db.write(lambda tx: tx.run("UPDATE passages SET body = 'nothing of the kind'"))
+    backup = await back_up(services, tmp_path / "backup")
+    report = await restore.restore(installation(services), backup, RestoreRequest())
+    assert report.verified.agrees
+    assert (await ask("recall", query="harbour", mode="keyword")).content["hits"]
+
+
+async def test_a_backup_that_cannot_agree_replaces_nothing(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+
+    async def rebuild_nothing(*_: object) -> None: ...
+
+    monkeypatch.setattr(restored_vault.reindexing, "rebuild", rebuild_nothing)
+    (backup.folder / "notes" / "plan.md").write_text("---\nother: text\n---\n")
+
+    async def reads_nothing(*_: object, **__: object) -> None: ...
+
+    monkeypatch.setattr(restored_vault.reconciliation, "reconcile_all", reads_nothing)
+    with pytest.raises(VaultQuarantined, match="does not agree"):
+        await restore.restore(installation(services), backup, RestoreRequest())
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+
+
+async def test_a_restored_vault_that_does_not_open_in_its_place_gives_way_to_the_old_one(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    put = restore_places.put_in_place
+
+    def put_and_break(place: restore_places.RestorePlace) -> bool:
+        stood = put(place)
+        (place.target / "vault.db").write_bytes(b"")
+        return stood
+
+    monkeypatch.setattr(restore_places, "put_in_place", put_and_break)
+    with pytest.raises(VaultQuarantined):
+        await restore.restore(installation(services), backup, RestoreRequest())
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+    assert not _left_over(tmp_path / "vaults")
+
+
+@pytest.mark.parametrize("one_call", [True, False])
+def test_a_folder_is_made_durable_with_and_without_a_call_for_the_disk(
+    tmp_path: Path, one_call: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "note.md").write_text("x")
+    synced: list[int] = []
+    monkeypatch.setattr(disk_sync, "_sync_disk_call", lambda: synced.append if one_call else None)
+    monkeypatch.setattr(disk_sync.os, "fsync", synced.append)
+    disk_sync.sync_tree(tmp_path)
+    assert len(synced) == (1 if one_call else 4)

@@ -1,0 +1,149 @@
+"""Restoring registry, grants and keys."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from auth.grants import list_grants, set_grant
+from auth.keys import open_key_ring
+from auth.roles import Role
+from ops.backup import contents
+from ops.backup.manifest import BackupManifest, ManifestMember
+from ops.backup.restore_control import restore_control
+from tests.ops.backup.restoring import Staged
+from vaults import registry
+from vaults.db.connection import Database
+from vaults.db.engine import sqlite
+from vaults.db.migration import load_migrations, migrate
+from vaults.db.sql import Reader
+from vaults.errors import InvalidArgument, StrongroomError, VaultQuarantined
+from vaults.settings import StorageSettings
+
+STORAGE = StorageSettings()
+
+
+async def _installation(data: Path, subject: str) -> str:
+    """A data folder with a grant and a key; returns the key's id."""
+    data.mkdir(parents=True)
+    control = Database(data / "control.db", STORAGE)
+    await migrate(control, "control")
+    await control.write(lambda tx: registry.create(tx, "main"))
+    await control.write(lambda tx: set_grant(tx, subject, "local", "main", Role.WRITER))
+    await control.close()
+    return open_key_ring(data / "keys").newest.kid
+
+
+def _back_up(data: Path, to: Path) -> Staged:
+    to.mkdir()
+    with closing(sqlite.connect(data / "control.db")) as raw, closing(sqlite.connect(to / "control.db")) as copy:
+        raw.backup(copy)
+        counts, ids = contents.count_rows(Reader(copy), "control"), contents.digest_ids(Reader(copy), "control")
+    (to / "keys").mkdir()
+    for key in (data / "keys").glob("*.pem"):
+        (to / "keys" / key.name).write_bytes(key.read_bytes())
+    (to / "strongroom.toml").write_text("[server]\nport = 8701\n")
+    members = tuple(
+        ManifestMember(
+            path=path.relative_to(to).as_posix(),
+            size=path.stat().st_size,
+            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
+        for path in sorted(to.rglob("*"))
+        if path.is_file()
+    )
+    manifest = BackupManifest(
+        kind="control", installation="i", made_at="2026-11-25T00:00:00Z", version="1",
+        schema_steps=len(load_migrations("control")), counts=counts, ids_digest=ids, members=members,
+    )  # fmt: skip
+    return Staged(to, manifest)
+
+
+async def _subjects(data: Path) -> list[str]:
+    control = Database(data / "control.db", STORAGE)
+    try:
+        return [each.subject for each in await control.read(list_grants)]
+    finally:
+        await control.close()
+
+
+@pytest.fixture
+async def backup(tmp_path: Path) -> Staged:
+    await _installation(tmp_path / "then", "ann")
+    return _back_up(tmp_path / "then", tmp_path / "backup")
+
+
+async def test_an_empty_folder_gets_grants_keys_and_settings(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "fresh"
+    done = await restore_control(backup, data, STORAGE)
+    assert (done.restored, done.replaced, done.missing) == (
+        ["keys", "control.db", "strongroom.toml"], None, ["main"],
+    )  # fmt: skip
+    assert await _subjects(data) == ["ann"]
+    assert open_key_ring(data / "keys").newest.kid == open_key_ring(tmp_path / "then" / "keys").newest.kid
+    assert sorted(each.name for each in data.iterdir()) == ["control.db", "keys", "strongroom.toml"]
+
+
+async def test_what_stood_there_is_kept_and_settings_are_left_alone(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "living"
+    kid = await _installation(data, "ben")
+    (data / "strongroom.toml").write_text("mine")
+    done = await restore_control(backup, data, STORAGE)
+    assert await _subjects(data) == ["ann"]
+    assert done.left == ["strongroom.toml"]
+    assert (data / "strongroom.toml").read_text() == "mine"
+    assert done.replaced is not None
+    assert await _subjects(done.replaced) == ["ben"]
+    assert open_key_ring(done.replaced / "keys").newest.kid == kid
+
+
+async def test_a_control_db_somebody_has_open_is_not_replaced(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "living"
+    await _installation(data, "ben")
+    control = Database(data / "control.db", STORAGE)
+    await control.read(list_grants)
+    with pytest.raises(StrongroomError) as refused:
+        await restore_control(backup, data, STORAGE)
+    assert refused.value.retryable
+    assert [each.subject for each in await control.read(list_grants)] == ["ben"]
+    await control.close()
+
+
+async def test_a_damaged_control_db_gives_way_with_its_log(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "damaged"
+    await _installation(data, "ben")
+    (data / "control.db").write_bytes(b"no database at all" * 500)
+    (data / "control.db-wal").write_bytes(b"its log")
+    done = await restore_control(backup, data, STORAGE)
+    assert await _subjects(data) == ["ann"]
+    assert done.replaced is not None
+    assert (done.replaced / "control.db-wal").read_bytes() == b"its log"
+
+
+async def test_a_dry_run_changes_nothing(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "living"
+    await _installation(data, "ben")
+    assert (await restore_control(backup, data, STORAGE, dry_run=True)).restored
+    assert await _subjects(data) == ["ben"]
+    assert not [each for each in data.iterdir() if each.name.startswith((".restoring", "replaced"))]
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"kind": "vault"}, InvalidArgument),
+        ({"schema_steps": 999}, VaultQuarantined),
+        ({"ids_digest": "0" * 64}, InvalidArgument),
+    ],
+)
+async def test_what_is_no_backup_of_an_installation_is_refused(
+    backup: Staged, tmp_path: Path, said: dict[str, object], error: type[Exception]
+) -> None:
+    data = tmp_path / "living"
+    await _installation(data, "ben")
+    with pytest.raises(error):
+        await restore_control(backup.saying(**said), data, STORAGE)
+    assert await _subjects(data) == ["ben"]

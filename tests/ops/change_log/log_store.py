@@ -1,0 +1,50 @@
+"""A store of logs in memory, which can be told to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from vaults.errors import NotFound, VaultUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    key: str
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.is_away = False
+
+    def put(self, key: str, data: bytes) -> None:
+        self._reach()
+        self.objects[key] = data
+
+    def settle(self) -> None:
+        self._reach()
+
+    def get(self, key: str) -> bytes:
+        self._reach()
+        if key not in self.objects:
+            raise NotFound("no such object")
+        return self.objects[key]
+
+    def list_objects(self, prefix: str) -> Iterator[Named]:
+        self._reach()
+        return iter([Named(key) for key in self.objects if key.startswith(f"{prefix}/")])
+
+    def delete(self, keys: Iterable[str]) -> None:
+        self._reach()
+        for key in keys:
+            self.objects.pop(key, None)
+
+    def hold(self, prefix: str) -> AbstractContextManager[None]:
+        self._reach()
+        return nullcontext()
+
+    def _reach(self) -> None:
+        if self.is_away:
+            raise VaultUnavailable("the store is away")

@@ -1,0 +1,122 @@
+"""A damaged vault is built anew: nothing that was not so is presented as right, and what a source still has comes back.
+
+Covers ops.salvage.found_rows, ops.salvage.harvesting, ops.salvage.rebuilt_database, ops.salvage.database_image,
+ops.salvage.page_map, ops.salvage.table_trees, ops.salvage.index_trees, ops.salvage.tree_pages,
+ops.salvage.lost_schema, ops.salvage.table_shapes, ops.salvage.content_proof, ops.salvage.leftovers,
+ops.salvage.salvage_report.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests import harmed_vault
+from tests.blanks import blank_database
+from tests.harmed_vault import PAGE, Bench, Harm
+
+SEEDS, MANY = 14, 400
+"""Of each of six kinds of harm: some 80 here, and more than 2,000 in ``make crash``."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    scratch = tmp_path_factory.mktemp("harmed") / "scratch"
+    return Bench(harmed_vault.whole_vault() / "vault.db", scratch, blank_database("vault"))
+
+
+def test_of_a_sound_file_every_row_comes_back(bench: Bench) -> None:
+    found = bench.harvest(lambda data: data)
+    assert found.rows == bench.truth
+    assert all(left.is_whole for left in found.tables.values())
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_no_row_is_presented_as_right_that_never_was(bench: Bench, seed: int) -> None:
+    _look_at(bench, seed)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("seed", range(SEEDS, MANY))
+def test_no_row_of_many_more_is_presented_as_right_that_never_was(bench: Bench, seed: int) -> None:
+    _look_at(bench, seed)
+
+
+def _look_at(bench: Bench, seed: int) -> None:
+    for kind, harm in harmed_vault.harms(seed):
+        found = bench.harvest(harm)
+        assert found.wrong == [], kind
+        lost = {table for table, rows in bench.truth.items() if len(rows) > found.kept(table)}
+        assert not any(found.tables[table].is_whole for table in lost), f"{kind}: a loss is not told"
+
+
+def test_without_header_and_schema_the_tables_are_still_known(bench: Bench) -> None:
+    def harm(data: bytearray) -> bytearray:
+        for page in [0, *_schema_leaves(data)]:
+            data[page * PAGE : (page + 1) * PAGE] = random.Random(page).randbytes(PAGE)
+        return data
+
+    assert bench.harvest(harm).rows == bench.truth
+
+
+def _schema_leaves(data: bytearray) -> list[int]:
+    entries = [data[PAGE + at * 5 : PAGE + at * 5 + 5] for at in range(PAGE // 5)]
+    return [at + 2 for at, entry in enumerate(entries) if entry[0] == 5 and entry[1:] == (1).to_bytes(4)]
+
+
+def _changed(bench: Bench, table: str, text: bytes, change: bytes) -> Harm:
+    page = bench.leaf_with(table, text)
+
+    def harm(data: bytearray) -> bytearray:
+        at = data.index(text, page)
+        data[at : at + len(change)] = change
+        return data
+
+    return harm
+
+
+def test_a_memory_whose_text_was_changed_is_in_doubt(bench: Bench) -> None:
+    found = bench.harvest(_changed(bench, "memories", b"memory 42 of the harbour", b"memory 43"))
+    assert found.kept("memories") == len(bench.truth["memories"]) - 1
+    assert found.report.of("memories").from_file == found.kept("memories")
+    assert len(found.tables["memories"].doubted) == 1
+
+
+def test_a_document_is_in_doubt_with_all_its_parts(bench: Bench) -> None:
+    found = bench.harvest(_changed(bench, "document_parts", b"The lease of berth 1.", b"The lease of berth 2."))
+    assert (found.kept("documents"), found.kept("document_parts")) == (2, 2)
+
+
+def test_what_an_interior_page_led_to_is_found_without_it(bench: Bench) -> None:
+    def harm(data: bytearray) -> bytearray:
+        root = _page_above(data, bench.leaf_with("memories", b"memory 42 of the harbour"))
+        data[root : root + PAGE] = bytes(PAGE)
+        return data
+
+    found = bench.harvest(harm)
+    assert found.rows["memories"] == bench.truth["memories"]
+
+
+def _page_above(data: bytearray, place: int) -> int:
+    """Where the page above a leaf begins, as the pointer map has it."""
+    leaf = place // PAGE + 1
+    entry = data[PAGE + (leaf - 3) * 5 : PAGE + (leaf - 2) * 5]
+    assert entry[0] == 5, "the leaf has a page above it"
+    return (int.from_bytes(entry[1:]) - 1) * PAGE
+
+
+def test_an_index_counts_what_a_lost_leaf_held(bench: Bench) -> None:
+    def harm(data: bytearray) -> bytearray:
+        page = bench.leaf_with("memories", b"memory 42 of the harbour")
+        data[page : page + PAGE] = bytes(PAGE)
+        return data
+
+    found = bench.harvest(harm)
+    left = found.tables["memories"]
+    assert left.named is not None
+    assert left.named.numbers == set(bench.truth["memories"])
+    gone = set(bench.truth["memories"]) - set(found.rows["memories"])
+    assert gone
+    assert all(left.may_have_held(number) for number in gone)
+    assert not any(left.may_have_held(number) for number in found.rows["memories"])

@@ -1,0 +1,279 @@
+"""Following the write-ahead log of a database that is in use: each transaction once, in order, none left out.
+
+SQLite starts its log over once everything in it was moved into the database's file and no reader needs it. A snapshot
+that is held here keeps it from doing so:
+
+- begun while part of the log was not moved yet, the snapshot needs it, and the log only grows;
+- begun when all was moved, it reads the file alone. The log may be started over once, and then nothing can be moved
+  into the file, so not twice.
+
+Either way nothing is lost that was not in the log when the snapshot began, and ``renew`` begins another one only while
+the write lock is held and everything was read. Other processes keep to the same locks, so this needs nothing of them.
+If the log is ever found to have been started over otherwise, ``WalGap`` is raised, never a wrong page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaults.db.connection import open_raw
+from vaults.db.engine import sqlite
+from vaults.db.failures import translate_sqlite_errors
+from vaults.db.open_file import OpenFile
+from vaults.db.wal_frames import (
+    HEADER_BYTES,
+    ReadAt,
+    WalCommit,
+    WalHeader,
+    WalPosition,
+    parse_header,
+    read_commits,
+    read_page,
+    start_of,
+)
+from vaults.settings import StorageSettings
+
+LOOKS = 3
+"""Times the log is looked at before a state that changes between two looks is taken for a gap."""
+
+
+CUT_OFF = -1
+"""In place of a frame: the database became shorter, and what the file still holds there is not its page."""
+
+
+class WalGap(Exception):
+    """Transactions may have gone by unread: whoever follows must begin anew with the whole database."""
+
+
+class WalTail:
+    """Blocking; one thread at a time. ``hold`` before anything else."""
+
+    def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self._wal = path.with_name(f"{path.name}-wal")
+        self._file = OpenFile(path)
+        self._held = open_raw(path, settings, writer=False)
+        self._next = open_raw(path, settings, writer=False)
+        self._probe = open_raw(path, settings, writer=False)
+        self.page_size = int(self._held.execute("PRAGMA page_size").fetchone()[0])
+        self.position: WalPosition | None = None
+        """None: the log is empty."""
+        self.size = 0
+        """Pages of the database at the position."""
+        self._may_restart = False
+        self._pages = FrozenPages(self._wal, self._file, self.page_size, {})
+        self._ahead: list[WalCommit] = []
+        self._moved = 0
+
+    def hold(self, raw: sqlite.Connection) -> None:
+        """Keep the log from being started over; ``raw`` keeps others from committing meanwhile. The position is the
+        start of the log until ``start_from`` was called."""
+        with translate_sqlite_errors(), _write_lock(raw):
+            self._begin_snapshot(self._held)
+            frames, self._moved = self._look()
+            with _open_wal(self._wal) as read:
+                header = parse_header(read(0, HEADER_BYTES)) if frames else None
+                self._ahead = list(read_commits(read, start_of(header), frames)) if header else []
+            if frames and (not self._ahead or self._ahead[-1].end.frames != frames):
+                raise WalGap
+            self._may_restart = frames == self._moved
+            self.position = start_of(header) if header else None
+            self.size = self._file.size() // self.page_size
+
+    def start_from(self, known: WalPosition | None) -> None:
+        """Go to ``known`` if the log holds it; else stay at the start, where the file is the state, unless some of the
+        log was moved into it: then go to the end. What is in the file decides whether that state can be read."""
+        if self._may_restart:
+            self.skip_to_end()
+            self._pages.frames.clear()  # the file is the state, and the log may be written over
+        elif known is not None and (known == self.position or any(each.end == known for each in self._ahead)):
+            self._skip_to(known)
+        elif self._moved:
+            self.skip_to_end()
+
+    def skip_to_end(self) -> list[int]:
+        """Pass over what was in the log when it was first looked at; returns the pages that were written there."""
+        skipped = [page for each in self._ahead for page in each.pages]
+        if self._ahead:
+            self._skip_to(self._ahead[-1].end)
+        return skipped
+
+    def _skip_to(self, end: WalPosition) -> None:
+        while self._ahead and self._ahead[0].end.frames <= end.frames:
+            self.step(self._ahead.pop(0))
+
+    def read(self) -> Iterator[WalCommit]:
+        """What was committed since the position. Call ``step`` for each before the next is taken: until then ``page``
+        is as it was before. Raises ``WalGap``."""
+        while self._ahead:
+            yield self._ahead.pop(0)
+        for _ in range(LOOKS):
+            start, frames = self._find_start()
+            if start is None or frames <= start.frames:
+                return
+            with _open_wal(self._wal) as read:
+                yield from read_commits(read, start, frames)
+            if self.frames >= frames:
+                return
+        raise WalGap
+
+    def _find_start(self) -> tuple[WalPosition | None, int]:
+        """Where to go on, and how many frames are committed; None: the log was started over and holds nothing yet."""
+        for _ in range(LOOKS):
+            # The number before the head: where there are frames of a log that was started over, its head is written.
+            with translate_sqlite_errors():
+                frames, _moved = self._look()
+            if not frames:
+                break
+            with _open_wal(self._wal) as read:
+                header = parse_header(read(0, HEADER_BYTES))
+            if header is None:
+                continue  # emptied since
+            if self.position is not None and header.salts == self.position.header.salts:
+                self._may_restart = self._may_restart and frames == self.position.frames
+                return self.position, frames
+            if not self._may_restart:
+                raise WalGap
+            self._follow_into(header)
+        if self._may_restart:
+            return None, 0
+        raise WalGap
+
+    def _follow_into(self, header: WalHeader) -> None:
+        """The log was started over, with everything in the file."""
+        self.position, self._may_restart = start_of(header), False
+        self._pages.frames.clear()
+
+    def step(self, commit: WalCommit) -> None:
+        """Make the state after ``commit`` the one that is read."""
+        self._pages.frames.update(commit.pages)
+        for page in range(commit.size + 1, self.size + 1):
+            self._pages.frames[page] = CUT_OFF
+        self.position, self.size = commit.end, commit.size
+
+    def page(self, number: int) -> bytes | None:
+        """A page as it is at the position, as far as can be told; None where it is not known. The caller compares it
+        with what it knows of it: another process may have moved a later one into the file."""
+        return self._pages.page(number)
+
+    def freeze(self) -> FrozenPages:
+        """The pages as they are at the position, for as long as the log is not let go."""
+        return FrozenPages(self._wal, self._file, self.page_size, dict(self._pages.frames))
+
+    def pages_of(self, commit: WalCommit) -> Iterator[tuple[int, bytes]]:
+        """The pages a transaction wrote, in order. Raises ``WalGap`` if they are not there any more."""
+        with _open_wal(self._wal) as read:
+            for number in sorted(commit.pages):
+                data = read_page(read, self.page_size, commit.pages[number])
+                if len(data) != self.page_size:
+                    raise WalGap
+                if number <= commit.size:
+                    yield number, data
+
+    def waiting(self) -> int:
+        """Frames that were committed and not read."""
+        with translate_sqlite_errors():
+            frames, _ = self._look()
+        known = self.position.frames if self.position is not None else 0
+        return frames - known if frames >= known else frames
+
+    @property
+    def frames(self) -> int:
+        """Frames in the log up to the position."""
+        return self.position.frames if self.position is not None else 0
+
+    def advance(self) -> None:
+        """Move what was read into the file, as far as nobody else reads it, while others go on writing: then little is
+        left for ``renewing``. The next snapshot is begun before this one ends, so the log is held all the time."""
+        with translate_sqlite_errors():
+            could_restart = self._is_moved()
+            self._begin_snapshot(self._next)
+            self._held.execute("ROLLBACK")
+            self._held, self._next = self._next, self._held
+            self._may_restart = could_restart or self._is_moved()
+            self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _is_moved(self) -> bool:
+        frames, moved = self._look()
+        return frames == moved
+
+    @contextlib.contextmanager
+    def renewing(self, raw: sqlite.Connection) -> Iterator[None]:
+        """Let the log be started over. In the block nobody commits: the caller reads all there is. Then what is in the
+        log is moved into the file, as far as nobody else reads it, and another snapshot is begun. Raises ``Overloaded``
+        if others keep the write lock, and then changes nothing."""
+        with translate_sqlite_errors(), _write_lock(raw):
+            yield
+            try:
+                self._held.execute("ROLLBACK")
+                self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._begin_snapshot(self._held)
+                self._may_restart = self._is_moved()
+            except sqlite.Error as failure:
+                raise WalGap from failure
+            if self._may_restart:
+                self._pages.frames.clear()  # the file is the state, and stays it: the log may be cut off at once
+
+    def close(self) -> None:
+        """Hold the log no longer."""
+        for each in (self._held, self._next, self._probe):
+            with contextlib.suppress(sqlite.Error):
+                each.close()
+
+    def _begin_snapshot(self, raw: sqlite.Connection) -> None:
+        raw.execute("BEGIN")
+        raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+
+    def _look(self) -> tuple[int, int]:
+        """Frames that are committed, and how many of them were moved into the file."""
+        _, frames, moved = self._probe.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
+        return max(0, int(frames)), max(0, int(moved))
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenPages:
+    """The pages of one state: those in ``frames`` from the log, the others from the file."""
+
+    wal: Path
+    file: OpenFile
+    page_size: int
+    frames: dict[int, int]
+
+    def page(self, number: int) -> bytes | None:
+        """A page; None where it is not known."""
+        frame = self.frames.get(number)
+        if frame == CUT_OFF:
+            return None
+        if frame is None:
+            data = self.file.read((number - 1) * self.page_size, self.page_size)
+        else:
+            with _open_wal(self.wal) as read:
+                data = read_page(read, self.page_size, frame)
+        return data if len(data) == self.page_size else None
+
+
+@contextlib.contextmanager
+def _open_wal(path: Path) -> Iterator[ReadAt]:
+    # SQLite keeps no locks on this file: opening and closing it beside SQLite drops none.
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield lambda _offset, _size: b""
+        return
+    try:
+        yield lambda offset, size: os.pread(descriptor, size, offset)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _write_lock(raw: sqlite.Connection) -> Iterator[None]:
+    raw.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
