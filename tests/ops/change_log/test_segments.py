@@ -1,6 +1,6 @@
 """A log that was tampered with, or lost a part: found and named, never replayed.
 
-Covers ops.change_log.records, ops.change_log.lines, ops.change_log.page_digests.
+Covers ops.change_log.points, ops.change_log.records, ops.change_log.lines, ops.change_log.page_digests.
 """
 
 from __future__ import annotations
