@@ -11,10 +11,11 @@ from pathlib import Path
 
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from ops.audit import chain_rows, retention, signing
-from ops.audit.chain import AuditChain, file_of
+from ops.audit.chain import AuditChain
 from ops.audit.entries import AuditEntry
 from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.links import INSTALLATION
+from ops.audit.open_chains import OpenChains
 from ops.settings import AuditSettings
 from vaults.disk_reserve import DiskReserve
 from vaults.errors import AuditUnavailable, ChangeNotAudited, ReadOnly, StrongroomError
@@ -45,9 +46,7 @@ class AuditLog:
         self.data = data
         self.settings = settings
         self._key_passphrase_file = key_passphrase_file
-        self._storage = storage
-        self._reserve = DiskReserve(data, storage)
-        self._chains: dict[str, AuditChain] = {}
+        self._chains = OpenChains(data, storage, DiskReserve(data, storage).give_up)
         self._keys: KeyRing | None = None
         self._signer: asyncio.Task[None] | None = None
         self._grown = asyncio.Event()
@@ -59,16 +58,12 @@ class AuditLog:
 
     def chain(self, name: str) -> AuditChain:
         """The chain of a vault, by the vault's id, or that of the installation."""
-        found = self._chains.get(name)
-        if found is None:
-            found = AuditChain(name, file_of(self.data, name), self._storage, self._reserve.give_up)
-            self._chains[name] = found
-        return found
+        return self._chains.get(name)
 
     @property
     def failing(self) -> tuple[str, ...]:
         """The chains that could not take the last entry."""
-        return tuple(name for name, chain in self._chains.items() if chain.failing)
+        return tuple(chain.chain for chain in self._chains if chain.failing)
 
     async def require_writable(self, name: str) -> None:
         """Call before a change. Raises ``AuditUnavailable``, or ``ReadOnly`` where nothing at all can be written."""
@@ -126,7 +121,7 @@ class AuditLog:
     def _tell(self, name: str) -> None:
         if self._signer is None and not self._closed:
             self._signer = asyncio.create_task(self._keep_signed(), name="audit")
-        if self._chains[name].unsigned >= SIGN_AFTER:
+        if self._chains.get(name).unsigned >= SIGN_AFTER:
             self._grown.set()
         for each in self._forwarders:
             each.tell(name)
@@ -137,7 +132,9 @@ class AuditLog:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._grown.wait(), SIGN_AFTER_S)
             self._grown.clear()
+            idle = self._chains.list_idle()
             await self.sign()
+            await self._chains.rest(idle)
             await self._retry()
             if rounds % PRUNE_ROUNDS == 0:
                 await self.prune()
@@ -160,7 +157,7 @@ class AuditLog:
         """Sign every chain that grew. What cannot be signed now is signed later; ``doctor`` tells how old the last
         signature is."""
         async with self._signing:
-            grown = [chain for chain in self._chains.values() if chain.unsigned]
+            grown = [chain for chain in self._chains if chain.unsigned]
             if not grown:
                 return
             with contextlib.suppress(StrongroomError, OSError):
@@ -171,7 +168,7 @@ class AuditLog:
         if self.settings.keep == "forever":
             return 0
         gone = 0
-        for chain in tuple(self._chains.values()):
+        for chain in self._chains:
             with contextlib.suppress(StrongroomError, OSError):
                 gone += await retention.prune(chain, await self.keys(), self.settings.keep)
         return gone
@@ -194,8 +191,7 @@ class AuditLog:
         await self.sign()
         for each in self._forwarders:
             await each.close()
-        for chain in self._chains.values():
-            await chain.close()
+        await self._chains.close()
 
     def start_forwarding(self) -> None:
         """Send entries elsewhere from now on, where the settings ask for it. For servers: a command leaves what it

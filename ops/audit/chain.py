@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -46,11 +46,19 @@ def file_of(data: Path, chain: str) -> Path:
 class AuditChain:
     """Append-only. ``make_room`` frees what is kept for a full disk."""
 
-    def __init__(self, chain: str, path: Path, settings: StorageSettings, make_room: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        chain: str,
+        path: Path,
+        settings: StorageSettings,
+        make_room: Callable[[], None],
+        note_use: Callable[[AuditChain], Awaitable[None]],
+    ) -> None:
         self.chain = chain
         self.path = path
         self._settings = settings
         self._make_room = make_room
+        self._note_use = note_use
         self._db: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._opening, self._proving = asyncio.Lock(), asyncio.Lock()
@@ -124,7 +132,10 @@ class AuditChain:
             return await self._write(work)
 
     async def _write(self, work: Callable[[Writer], T]) -> T:
-        return await (await self._open()).write_uncounted(work)
+        try:
+            return await (await self._open()).write_uncounted(work)
+        finally:
+            await self._note_use(self)
 
     async def write(self, work: Callable[[Writer], T]) -> T:
         """Write beside the entries: what was signed, indexed, forwarded or pruned."""
@@ -132,7 +143,10 @@ class AuditChain:
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Read in one snapshot."""
-        return await (await self._open()).read(work)
+        try:
+            return await (await self._open()).read(work)
+        finally:
+            await self._note_use(self)
 
     async def head(self) -> ChainHead:
         """The last entry."""
@@ -168,6 +182,12 @@ class AuditChain:
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._identity
+
+    async def rest(self) -> None:
+        """Let go of the descriptors nothing is using; the next use opens what it needs, in under a millisecond."""
+        async with self._opening:
+            if self._db is not None:
+                await self._db.rest()
 
     async def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -1,6 +1,7 @@
 """Changes are recorded before they are answered; what cannot be recorded is refused before it is done.
 
-Covers ops.audit.audit_log, ops.audit.chain, ops.audit.chain_rows, ops.audit.entries, ops.audit.retention.
+Covers ops.audit.audit_log, ops.audit.chain, ops.audit.chain_rows, ops.audit.entries, ops.audit.open_chains,
+ops.audit.retention.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from pathlib import Path
 import pytest
 
 from ops.audit import retention
+from ops.audit.audit_log import AuditLog
 from ops.audit.chain import file_of
 from ops.audit.entries import AuditActor, AuditEntry, to_body
 from ops.audit.links import INSTALLATION
+from ops.audit.open_chains import OpenChains
 from ops.audit.searching import AuditQuery, search
 from ops.audit.verification import verify
 from ops.settings import AuditSettings
 from tests.ops.audit.chains import VAULT, entry, opened, tamper, written
 from vaults.db.connection import Database
 from vaults.errors import AuditUnavailable, ChangeNotAudited, NotFound, ReadOnly, StorageFull
+from vaults.settings import StorageSettings
 
 
 async def bodies(data: Path, chain: str = VAULT) -> list[dict]:
@@ -230,3 +234,31 @@ async def test_a_beginning_that_somebody_else_cut_off_has_no_anchor(tmp_path: Pa
     async with opened(tmp_path) as log:
         (report,) = [each for each in await verify(log) if each.chain == VAULT]
         assert next(each.kind for each in report.faults) in ("removed", "forged_signature")
+
+
+async def test_chains_over_the_number_of_open_vaults_let_go_of_their_files_and_go_on(tmp_path: Path) -> None:
+    names = [f"01990000-0000-7000-8000-{n:012}" for n in range(6)]
+    log = AuditLog(tmp_path, AuditSettings(), StorageSettings(reserve_mb=0, open_vaults=2))
+    for _ in range(2):
+        for name in names:
+            await log.append(name, entry(1))
+    held = {each.resolve().name for each in Path("/proc/self/fd").iterdir()}
+    assert {name for name in names if f"{name}.db" in held} == set(names[-2:])
+    await log.close()
+    async with opened(tmp_path) as again:
+        reports = await verify(again, names)
+        assert [(each.ok, each.entries, each.signed) for each in reports] == [(True, 2, 2)] * len(names)
+
+
+async def test_a_chain_nobody_used_for_a_round_lets_go_of_its_file(tmp_path: Path) -> None:
+    chains = OpenChains(tmp_path, StorageSettings(reserve_mb=0), lambda: None)
+    await chains.get(VAULT).append(entry(1))
+    assert chains.list_idle() == ()
+    await chains.rest(())
+    assert chains.list_idle() == (VAULT,)
+    await chains.rest((VAULT,))
+    assert f"{VAULT}.db" not in {each.resolve().name for each in Path("/proc/self/fd").iterdir()}
+    assert chains.get(VAULT).unsigned == 1
+    await chains.get(VAULT).append(entry(2))
+    assert (await chains.get(VAULT).head()).seq == 2
+    await chains.close()

@@ -123,6 +123,8 @@ EXAMPLES = (
     ("threads", {"action": "show", "thread": "examples", "limit": 5}),
     ("threads", {}),
     ("status", {}),
+    ("audit", {}),
+    ("audit", {"action": "verify"}),
     ("usage", {"since": "7d"}),
     ("usage", {"action": "archive", "kind": "expired"}),
     ("feedback", {"type": "right_tool", "tool": "recall", "call_id": "c-1"}),

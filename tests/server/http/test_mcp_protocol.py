@@ -298,7 +298,10 @@ async def test_public_routes_answer_without_a_token(site):
     async with browser(base_url=site.url) as anyone:
         assert (await anyone.get("/health/live")).json() == {"status": "live"}
         ready = (await anyone.get("/health/ready")).json()
-        assert ready == {"status": "ready", "parts": {"control": "ok", "embedding": "off", "vaults": "ok"}}
+        assert ready == {
+            "status": "ready",
+            "parts": {"audit": "ok", "control": "ok", "embedding": "off", "vaults": "ok"},
+        }
         assert len((await anyone.get("/.well-known/jwks.json")).json()["keys"]) == 1
         document = (await anyone.get("/.well-known/oauth-protected-resource/v/main/mcp")).json()
         assert document["resource"] == f"{site.url}/v/main/mcp"

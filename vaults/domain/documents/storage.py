@@ -93,13 +93,18 @@ def _delete(tx: Writer, actor: Actor, document: Document | str, reason: str | No
     return document_id
 
 
+def _told(document: Document) -> str | None:
+    """What the audit is told of a document: a hash of what is private would say to an admin what it says."""
+    return None if document.fields.visibility == "private" else document.hash
+
+
 def drop(tx: Writer, document: Document) -> None:
     """Delete a document and all that is derived of it, which its source has not any more."""
     sequence_passages.drop_sequence(tx, indexing.sequence_of(document))
     facets.store(tx, indexing.FACETS, document.seq, (), {})
     tx.run("DELETE FROM document_parts WHERE document = :seq", {"seq": document.seq})
     tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": document.seq})
-    tx.note_change("document", document.id, document.hash, None)
+    tx.note_change("document", document.id, _told(document), None)
 
 
 def detach(tx: Writer, seq: int) -> None:
@@ -135,7 +140,7 @@ def insert(vault: Vault, tx: Writer, actor: Actor, prepared: PreparedDocument) -
     row["size"] = _count_characters(prepared.parts)
     seq = tx.insert(f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", row)
     document = Document(seq, row["id"], actor.identity, prepared.hash, prepared.fields)
-    tx.note_change("document", document.id, None, document.hash)
+    tx.note_change("document", document.id, None, _told(document))
     _write_parts(tx, seq, prepared.parts)
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     return document
@@ -153,7 +158,7 @@ def replace_whole(vault: Vault, tx: Writer, known: Document, prepared: PreparedD
         sequence_passages.drop_sequence(tx, indexing.sequence_of(known))
     _write_parts(tx, known.seq, prepared.parts)
     document = replace(known, fields=prepared.fields, hash=prepared.hash)
-    tx.note_change("document", known.id, known.hash, prepared.hash)
+    tx.note_change("document", known.id, _told(known), _told(document))
     indexing.index(tx, document, vault.shared.index.passage_tokens, _model(vault), prepared.runs)
     _delete_parts(tx, known.seq, gone)
 
@@ -205,7 +210,7 @@ def _settle(
         {"at": fields.modified_at, "hash": digest, "size": _count_characters(parts), "seq": document.seq},
     )
     changed = replace(document, fields=fields, hash=digest)
-    tx.note_change("document", document.id, document.hash, digest)
+    tx.note_change("document", document.id, _told(document), _told(changed))
     limit, model = vault.shared.index.passage_tokens, _model(vault)
     _delete_parts(tx, document.seq, gone)
     if fields.kind == "document":  # each of its passages tells when it was changed

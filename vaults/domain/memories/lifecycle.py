@@ -124,7 +124,9 @@ def archive(tx: Writer, seq: int, reason: str | None) -> str:
         {"now": clock.now(), "reason": reason, "seq": seq},
     )
     indexing.refresh_passages(tx, seq)
-    memory_id, digest = tx.all("SELECT id, content_hash FROM memories WHERE seq = :seq", {"seq": seq})[0]
+    memory_id, digest = tx.all(
+        "SELECT id, IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE seq = :seq", {"seq": seq}
+    )[0]
     tx.note_change("memory archived", memory_id, digest, digest)
     return str(memory_id)
 
@@ -182,7 +184,7 @@ def _purge(tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None) -> 
     passages.remove_items(tx, indexing.KIND, [seq for seq in seqs.values() if seq is not None])
     for memory_id, seq in seqs.items():
         purged = {"id": memory_id, "seq": seq}
-        digest = tx.value("SELECT content_hash FROM memories WHERE seq = :seq", purged)
+        digest = tx.value("SELECT content_hash FROM memories WHERE seq = :seq AND visibility <> 'private'", purged)
         tx.note_change("memory purged", memory_id, digest, None)
         tx.run("DELETE FROM idempotency_keys WHERE memory = :id", purged)
         tx.run("DELETE FROM corrections WHERE subject = :id", purged)
@@ -361,9 +363,12 @@ def apply_change(vault: Vault, tx: Writer, seq: int, change: MemoryChange) -> Me
     if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTITY_FIELDS):
         columns["duplicate_key"] = _new_duplicate_key(tx, seq, current, columns | {"content": content})
     sets = ", ".join(f"{name} = :{name}" for name in columns)
-    before = tx.value("SELECT content_hash FROM memories WHERE seq = :seq", {"seq": seq})
+    before = tx.value(
+        "SELECT IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE seq = :seq", {"seq": seq}
+    )
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
-    tx.note_change("memory", current.id, before, columns["content_hash"])
+    private = given.get("visibility", current.visibility) == "private"
+    tx.note_change("memory", current.id, before, None if private else columns["content_hash"])
     model, source = vault.shared.embedder.identity, indexing.load_source(tx, seq)
     cut = source.cut(vault.shared.index.passage_tokens)
     indexing.index(tx, source, cut, None, model.key if model else None)
@@ -420,7 +425,9 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
         {**ids, "reason": reason, "now": clock.now()},
     )
     tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, :old) WHERE id = :new", ids)
-    seq, digest = tx.all("SELECT seq, content_hash FROM memories WHERE id = :old", ids)[0]
+    seq, digest = tx.all(
+        "SELECT seq, IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE id = :old", ids
+    )[0]
     tx.note_change("memory superseded", old_id, digest, digest)
     indexing.refresh_passages(tx, int(seq))
 

@@ -301,7 +301,7 @@ def insert_row(tx: Writer, actor: Actor, prepared: PreparedMemory) -> tuple[str,
             "anchor_commit": prepared.anchor_commit, "owner_key": owner_key, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    tx.note_change("memory", identity, None, prepared.content_hash)
+    tx.note_change("memory", identity, None, None if fields.visibility == "private" else prepared.content_hash)
     return identity, _to_source(actor, prepared, seq, position), fields.key if owner_key is not None else None
 
 
