@@ -26,12 +26,14 @@ Origin = Literal["file", "log"]
 
 @dataclass(frozen=True, slots=True)
 class FoundRow:
-    """A row. ``problem``: why it is not believed; its values, if any, are for people to look at."""
+    """A row. ``problem``: why it is not believed; its values, if any, are for people to look at. ``is_older``: what it
+    holds is right, but a newer state of its page is damaged, which may have held another version, or no such row."""
 
     number: int
     values: Record
     origin: Origin
     problem: str | None = None
+    is_older: bool = False
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ def _read_leaf(
         elif shape.name == "memories" and not proves_memory(shape, row):
             yield FoundRow(number, row, origin, "its content does not match its hash")
         elif (sound and not harmed) or shape.name in PROVEN_TOGETHER or shape.name == "memories":
-            yield FoundRow(number, row, origin)
+            yield FoundRow(number, row, origin, is_older=leaf.is_stale)
         else:
             reason = "a newer state of its page is damaged" if leaf.is_stale else "its page is damaged"
             yield FoundRow(number, row, origin, reason)

@@ -56,6 +56,7 @@ def open_remains(held: ExitStack, files: DamagedFiles, scratch: Path, report: Sa
     note = "" if image.has_header else "its header is gone"
     report.sources.append(SourceReport("database", used=True, note=note))
     if log is not None:
+        report.log_is_damaged = image.log.damaged > 0
         damaged = f", {image.log.damaged:,} damaged" if image.log.damaged else ""
         note = f"{image.log.frames:,} pages{damaged}"
         report.sources.append(SourceReport("log", used=bool(image.log.images), note=note))

@@ -42,6 +42,7 @@ def insert_found(
             taken.add(row.number)
             told.from_log += row.origin == "log"
             told.from_file += row.origin == "file"
+            told.older += row.is_older
         else:
             remains.doubted.add(row.number)
             leftovers.add(shape.name, row.number, shape.names, row.values, problem)

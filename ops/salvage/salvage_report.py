@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class TableReport:
     """Rows of one table. ``from_file`` and ``from_log``: of the damaged database. ``doubtful``: found, but not
-    believed. ``lost``: known to have been there. ``may_miss``: where pages are gone there may have been rows that
-    nothing names any more."""
+    believed. ``older``: of those that are there, how many may have been changed or deleted since. ``lost``: known to
+    have been there. ``may_miss``: where pages are gone there may have been rows that nothing names any more."""
 
     table: str
     from_file: int = 0
     from_log: int = 0
     from_backup: int = 0
     doubtful: int = 0
+    older: int = 0
     lost: int = 0
     may_miss: bool = False
 
     @property
     def is_whole(self) -> bool:
-        return not (self.lost or self.doubtful or self.may_miss)
+        return not (self.lost or self.doubtful or self.older or self.may_miss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class SourceReport:
 @dataclass(slots=True)
 class SalvageReport:
     """``sound``: the database is not damaged, and was left as it is. ``whole``: nothing was lost or is in doubt.
+    ``log_is_damaged``: commits of the log are gone, so what is there may be older than what was answered.
     ``vectors``: carried over; the others are made anew. ``kept_as``: the damaged database's new name; None on a dry
     run. ``leftovers``: the file of doubtful rows."""
 
@@ -49,6 +51,7 @@ class SalvageReport:
     conflicts: list[str] = field(default_factory=list)
     memories: int = 0
     vectors: int = 0
+    log_is_damaged: bool = False
     kept_as: str | None = None
     leftovers: str | None = None
 
@@ -87,6 +90,7 @@ def _counts(each: TableReport) -> list[tuple[int, str]]:
         (each.from_log, "of its log"),
         (each.from_backup, "of a backup"),
         (each.doubtful, "in doubt"),
+        (each.older, "perhaps of an older version"),
         (each.lost, "lost"),
     ]
 

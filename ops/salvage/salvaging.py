@@ -227,7 +227,7 @@ def _count_lost(tx: Reader, tables: dict[str, TableRemains], report: SalvageRepo
         told.lost = len(named.numbers - there - left.doubted) if named is not None else 0
         told.may_miss = named is None or not named.is_whole
     report.memories = rebuilt_database.count_memories(tx)
-    report.whole = all(each.is_whole for each in report.tables)
+    report.whole = not report.log_is_damaged and all(each.is_whole for each in report.tables)
 
 
 def _flush(raw: sqlite.Connection) -> None:

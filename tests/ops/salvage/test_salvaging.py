@@ -9,12 +9,19 @@ ops.salvage.salvage_report.
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 
+from ops.salvage.exchange import DamagedFiles
+from ops.salvage.harvesting import open_remains
+from ops.salvage.log_frames import FRAME_HEADER_BYTES, HEADER_BYTES
+from ops.salvage.salvage_report import SalvageReport
 from tests import harmed_vault
 from tests.blanks import blank_database
 from tests.harmed_vault import PAGE, Bench, Harm
+from vaults.db.engine import sqlite
 
 SEEDS, MANY = 14, 400
 """Of each of six kinds of harm: some 80 here, and more than 2,000 in ``make crash``."""
@@ -120,3 +127,42 @@ def test_an_index_counts_what_a_lost_leaf_held(bench: Bench) -> None:
     assert gone
     assert all(left.may_have_held(number) for number in gone)
     assert not any(left.may_have_held(number) for number in found.rows["memories"])
+
+
+def test_a_version_whose_successor_is_damaged_is_told_as_an_older_one(bench: Bench, tmp_path: Path) -> None:
+    log = _log_of(bench, tmp_path, "UPDATE memories SET tier = 'cold' WHERE content LIKE '%memory 42 of the harbour%'")
+    assert len(log) > 2 * (FRAME_HEADER_BYTES + PAGE), "something was changed, and something after it"
+
+    whole = bench.harvest(lambda data: data, log)
+    assert whole.report.of("memories").older == 0
+
+    found = bench.harvest(lambda data: data, _with_noise_on_first_frame(log))
+    assert found.report.of("memories").older > 0
+    assert not found.report.of("memories").is_whole
+
+
+def test_a_log_that_lost_its_last_commit_leaves_no_salvage_whole(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "vault.db").write_bytes(bench.data)
+    log = _log_of(bench, tmp_path, "UPDATE memories SET tier = 'cold'")
+    for data, expected in ((log, False), (_with_noise_on_first_frame(log), True)):
+        (tmp_path / "vault.db-wal").write_bytes(data)
+        report = SalvageReport("harbour", "now")
+        with ExitStack() as held:
+            open_remains(held, DamagedFiles(tmp_path / "vault.db", tmp_path / "vault.db-wal"), tmp_path, report)
+        assert report.log_is_damaged == expected
+
+
+def _log_of(bench: Bench, scratch: Path, statement: str) -> bytes:
+    """The write-ahead log of one change to the whole file."""
+    changed = scratch / "changed.db"
+    changed.write_bytes(bench.data)
+    with closing(sqlite.connect(changed, isolation_level=None)) as raw:
+        raw.execute("PRAGMA wal_autocheckpoint = 0")
+        raw.execute(statement)
+        raw.execute("INSERT INTO vault_info VALUES ('later', '1')")
+        return changed.with_name("changed.db-wal").read_bytes()
+
+
+def _with_noise_on_first_frame(log: bytes) -> bytes:
+    begin = HEADER_BYTES + FRAME_HEADER_BYTES
+    return log[:begin] + bytes(PAGE) + log[begin + PAGE :]
