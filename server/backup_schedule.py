@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import hmac
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -77,10 +78,16 @@ def prepare_order(services: Services) -> SnapshotOrder:
     return SnapshotOrder(
         store=open_store(settings),
         seal=Seal(settings.recipients, key=open_key_ring(keys, passphrase).newest if settings.sign else None),
-        names=open_secret(keys, NAMES_KEY) if settings.recipients else None,
+        names=_names_secret(open_secret(keys, NAMES_KEY), settings.recipients) if settings.recipients else None,
         plan=parse_plan(settings.keep),
         scratch=services.data / SCRATCH_FOLDER,
     )
+
+
+def _names_secret(secret: bytes, recipients: Sequence[str]) -> bytes:
+    """Another for other recipients: a piece that is there by its name may be opened by none of them, so it is sent
+    again."""
+    return hmac.digest(secret, "\n".join(sorted(recipients)).encode(), "sha256")
 
 
 def _installation(services: Services) -> ControlSubject:

@@ -25,13 +25,14 @@ _ARCHIVE_END = re.compile(r"-(?P<moment>\d{8}T\d{6}Z)-s\d+-v[^/]*\.tar\.zst(\.ag
 @dataclass(frozen=True, slots=True)
 class KnownBackups:
     """Where backups are looked for, and what opens them. ``data``: the data folder; ``vault``, ``vault_id``: whose,
-    where that was said and is known here."""
+    where that was said and is known here; ``until``: the latest moment ``latest`` may be of, as names have it."""
 
     settings: BackupSettings
     data: Path
     opener: Opener = NO_KEYS
     vault: str | None = None
     vault_id: str | None = None
+    until: str | None = None
 
 
 def open_source(reference: str, known: KnownBackups) -> BackupSource:
@@ -66,14 +67,16 @@ def _archives_of(vault: str, known: KnownBackups) -> Iterator[tuple[str, Path]]:
     """The archives of a vault that lie in the backup folder, each with its moment."""
     folder = _archive_folder(known)
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name.startswith(vault) and (found := _ARCHIVE_END.fullmatch(path.name, len(vault))):
+        found = _ARCHIVE_END.fullmatch(path.name, len(vault)) if path.name.startswith(vault) else None
+        if found is not None and (known.until is None or found["moment"] <= known.until):
             yield found["moment"], path
 
 
 def _snapshots_of(known: KnownBackups) -> list[SnapshotName]:
     if known.settings.to is None or known.vault_id is None:
         return []
-    return list_snapshots(open_store(known.settings), known.vault_id)
+    there = list_snapshots(open_store(known.settings), known.vault_id)
+    return [each for each in there if known.until is None or each.moment <= known.until]
 
 
 def _archive_folder(known: KnownBackups) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ops.audit.audit_log import AuditLog
+    from ops.audit.entries import AuditEntry
     from server.services import Services
     from server.settings import LoadedSettings
 
@@ -71,6 +72,13 @@ async def open_audit(loaded: LoadedSettings) -> AsyncIterator[AuditLog]:
         yield audit
     finally:
         await audit.close()
+
+
+def act_of(tool: str, action: str, vault: str | None, **details: Any) -> AuditEntry:
+    """An act of whoever runs this command, for ``AuditLog.acting`` of services that are open."""
+    from ops.audit.entries import AuditEntry
+
+    return AuditEntry("act", tool, "ok", actor=operator(), action=action, vault=vault, details=details)
 
 
 def operator() -> Any:

@@ -100,6 +100,7 @@ async def _runs(
     from ops.backup.back_up import back_up_control, back_up_vault
     from ops.backup.control_archive import require_encryption
     from server.backups import describe_installation
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults.errors import NotFound, StrongroomError
     from vaults.registry import list_vaults
@@ -114,7 +115,10 @@ async def _runs(
         works = [(each.name, partial(back_up_vault, home, each, order)) for each in entries]
         for name, work in [*works, *([("--control", partial(back_up_control, home, order))] if control else [])]:
             try:
-                yield name, await work()
+                whose = None if name == "--control" else name
+                async with recorded(loaded, "backup", "run", vault=whose):
+                    run = await work()
+                yield name, run
             except StrongroomError as failure:
                 if not every_vault:
                     raise

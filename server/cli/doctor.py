@@ -136,7 +136,7 @@ def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:
     from ops.doctor.repairs import repair
-    from server.cli.salvage import SalvageRequest, salvage_vault
+    from server.cli.salvage import SalvageRequest, salvage_recorded
     from vaults.errors import StrongroomError, VaultQuarantined
 
     try:
@@ -146,7 +146,7 @@ async def _repair(services: Services, entry: VaultEntry) -> list[str]:
         if failure.details.get("reason") != "damaged":
             return []  # its check says why
         try:
-            return (await salvage_vault(services, entry, SalvageRequest())).to_lines()
+            return (await salvage_recorded(services, entry, SalvageRequest())).to_lines()
         except StrongroomError as refusal:
             return [f"{entry.name}: not salvaged: {refusal.message}"]
     except StrongroomError:

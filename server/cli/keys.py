@@ -71,9 +71,12 @@ def rotate(ctx: typer.Context) -> None:
 
 async def _rotate(loaded: LoadedSettings) -> SigningKey:
     from auth import key_rotation
+    from server.cli.admin_acts import recorded
 
-    async with _open_keys(loaded) as (control, ring):
-        return await key_rotation.rotate(control, ring)
+    async with _open_keys(loaded) as (control, ring), recorded(loaded, "key", "rotate") as details:
+        key = await key_rotation.rotate(control, ring)
+        details["kid"] = key.kid
+    return key
 
 
 @asynccontextmanager

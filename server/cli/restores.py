@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,12 @@ from server.cli.backup_keys import IdentityFile, PassphraseFile
 if TYPE_CHECKING:
     from ops.backup.restore import RestoreReport
     from ops.backup.source import BackupSource
+    from ops.change_log.past_source import PastSource
     from server.services import Services
     from server.settings import LoadedSettings
+
+MAX_PART = 256 * 2**20
+"""Bytes of one part of a change log once it is open."""
 
 SHOWN = 20
 """Paths of notes listed of each kind; JSON has all."""
@@ -40,6 +45,9 @@ def restore(
     control: Annotated[
         bool, typer.Option("--control", help="grants, tokens and keys of the installation; while no server runs")
     ] = False,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="with latest and --vault: as of this moment, from the change log")
+    ] = None,
     passphrase_file: PassphraseFile = None,
     identity_file: IdentityFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
@@ -52,7 +60,7 @@ def restore(
 
     loaded = load_settings(ctx)
     opener = make_opener(loaded, passphrase_file, identity_file)
-    asked = _Asked(archive, opener, vault, as_new, dry_run, grants, note, memory, replace)
+    asked = _Asked(archive, opener, vault, as_new, dry_run, grants, note, memory, replace, at)
     found = run_async(_choose_work(asked, control=control)(loaded, asked))
     if as_json:
         say_json(found.details)
@@ -73,6 +81,7 @@ class _Asked:
     note: str | None
     memory: str | None
     replace: bool
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,8 @@ def _choose_work(asked: _Asked, *, control: bool) -> Callable[[LoadedSettings, _
         raise InvalidArgument("--note", ", --memory and --control exclude each other")
     if single and (asked.vault is None or asked.as_new is not None):
         raise InvalidArgument("--vault", "is needed: which vault does it go back into?")
+    if asked.at is not None and (asked.archive != "latest" or asked.vault is None or single or control):
+        raise InvalidArgument("--at", "goes with latest and --vault, for a whole vault")
     if asked.memory is not None and asked.dry_run:
         raise InvalidArgument("--dry-run", "is for vaults, notes and the installation")
     if control:
@@ -111,19 +122,84 @@ async def _open(services: Services, asked: _Asked) -> BackupSource:
     return await asyncio.to_thread(open_source, asked.archive, known)
 
 
+async def _open_past(services: Services, asked: _Asked) -> PastSource:
+    """The vault as of ``--at``: its last backup before, and its change log. Raises ``NotFound`` and
+    ``InvalidArgument``."""
+    import asyncio
+    from functools import partial
+
+    from ops.backup.references import KnownBackups, open_source
+    from ops.backup.snapshot_name import compact_moment
+    from ops.backup.stores import open_store
+    from ops.change_log.past_source import PastSource
+    from ops.change_log.points import find_point
+    from server.cli.runtime import require_vault
+
+    vault, moment = asked.vault or "", _parse_moment(asked.at or "")
+    vault_id = require_vault(services, vault).vault_id
+    store = open_store(services.settings.backup)
+    unseal = partial(_unseal, asked.opener.identities)
+    point = await asyncio.to_thread(find_point, store, vault_id, time=moment, unseal=unseal)
+    known = KnownBackups(
+        services.settings.backup, services.data, asked.opener, vault, vault_id, compact_moment(point.time)
+    )
+    return PastSource(await asyncio.to_thread(open_source, asked.archive, known), store, point, unseal)
+
+
+def _parse_moment(text: str) -> str:
+    from datetime import UTC, datetime
+
+    from vaults.errors import InvalidArgument
+
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError
+        return moment.astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        raise InvalidArgument("--at", "must be a time such as 2026-11-25T14:03:20Z") from None
+
+
+def _unseal(identities: tuple[str, ...], data: bytes) -> bytes:
+    """A part of the log; one log may hold some that are encrypted and some that are not."""
+    from ops.backup.sealing import disclose
+
+    return disclose(data, MAX_PART, identities) if data.startswith(b"age-encryption.org/") else data
+
+
+@asynccontextmanager
+async def _recorded(services: Services, asked: _Asked, action: str, vault: str | None) -> AsyncIterator[None]:
+    """In the audit, unless nothing is changed."""
+    from server.cli.admin_acts import act_of
+
+    if asked.dry_run:
+        yield
+        return
+    async with services.audit.acting(act_of("restore", action, vault)):
+        yield
+
+
 async def _restore_vault(loaded: LoadedSettings, asked: _Asked) -> _Answer:
     from ops.backup.restore import LivingInstallation, RestoreRequest, restore
+    from ops.change_log.past_source import PastSource
     from server.cli.runtime import open_all
 
     async with open_all(loaded) as services:
-        source = await _open(services, asked)
+        source = await _open(services, asked) if asked.at is None else await _open_past(services, asked)
         place = LivingInstallation(services.data, services.control, services.pool, loaded.settings.storage)
         # With a new name, --vault only says whose latest backup it is.
         request = RestoreRequest(
             None if asked.as_new else asked.vault, asked.as_new, dry_run=asked.dry_run, grants=asked.grants
         )
-        report = await restore(place, source, request)
-    return _Answer(_describe(report), _to_json(report), report.notes is None or not report.notes.failed)
+        name = asked.as_new or asked.vault
+        async with _recorded(services, asked, "vault", name):
+            report = await restore(place, source, request)
+    lines, details = _describe(report), _to_json(report)
+    if isinstance(source, PastSource):
+        details |= {"at": source.point.time, "complete": source.point.complete}
+        if not source.point.complete:
+            lines.append("the change log has a gap after that commit: later ones before --at may be missing")
+    return _Answer(lines, details, report.notes is None or not report.notes.failed)
 
 
 def _describe(report: RestoreReport) -> list[str]:
@@ -178,7 +254,8 @@ async def _restore_note(loaded: LoadedSettings, asked: _Asked) -> _Answer:
         source = await _open(services, asked)
         async with services.pool.lease(entry) as vault:
             request = UndoRequest(path=asked.note, dry_run=asked.dry_run, governs=True)
-            done = await restore_note(vault, Actor("owner", "owner"), source, request)
+            async with _recorded(services, asked, "note", entry.name):
+                done = await restore_note(vault, Actor("owner", "owner"), source, request)
     if done.changed:
         line = f"{done.path} is as it was in the backup; history shows what stood there, and undoes this"
     elif asked.dry_run:
@@ -197,7 +274,7 @@ async def _restore_memory(loaded: LoadedSettings, asked: _Asked) -> _Answer:
     async with open_all(loaded) as services:
         entry = require_vault(services, asked.vault or "")
         source = await _open(services, asked)
-        async with services.pool.lease(entry) as vault:
+        async with services.pool.lease(entry) as vault, _recorded(services, asked, "memory", entry.name):
             memory = await restore_memory(vault, source, asked.memory or "", replacing=asked.replace)
     return _Answer([f"memory {memory.id} is there again: {memory.title}"], asdict(memory))
 
@@ -213,6 +290,7 @@ async def _restore_control(loaded: LoadedSettings, asked: _Asked) -> _Answer:
     known = KnownBackups(loaded.settings.backup, loaded.data, asked.opener)
     source = await asyncio.to_thread(open_source, asked.archive, known)
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Not in the audit: its chains are signed with the keys that are replaced here, in a folder that is replaced.
     with hold_stopped(loaded.data):
         done = await restore_control(source, loaded.data, loaded.settings.storage, dry_run=asked.dry_run)
     verb = "would be" if asked.dry_run else "were"

@@ -85,7 +85,18 @@ async def _salvage(loaded: LoadedSettings, name: str, request: SalvageRequest) -
     from server.cli.runtime import open_all, require_vault
 
     async with open_all(loaded) as services:
-        return await salvage_vault(services, require_vault(services, name), request)
+        entry = require_vault(services, name)
+        if request.dry_run:
+            return await salvage_vault(services, entry, request)
+        return await salvage_recorded(services, entry, request)
+
+
+async def salvage_recorded(services: Services, entry: VaultEntry, request: SalvageRequest) -> SalvageReport:
+    """``salvage_vault``, in the audit."""
+    from server.cli.admin_acts import act_of
+
+    async with services.audit.acting(act_of("salvage", "run", entry.name)):
+        return await salvage_vault(services, entry, request)
 
 
 async def salvage_vault(services: Services, entry: VaultEntry, request: SalvageRequest) -> SalvageReport:

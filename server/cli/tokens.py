@@ -201,9 +201,10 @@ def revoke(
 
 async def _revoke_all(loaded: LoadedSettings, subject: str) -> list[TokenRecord]:
     from auth.tokens import revoke_subject
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "token", "revoke", subject=subject):
         return await control.write(lambda tx: revoke_subject(tx, subject))
 
 

@@ -31,10 +31,11 @@ def unarchive(ctx: typer.Context, name: Name) -> None:
 
 
 async def _unarchive(loaded: LoadedSettings, name: str) -> VaultEntry:
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "unarchive", vault=name):
         return await control.write(lambda tx: registry.unarchive(tx, name))
 
 
@@ -56,9 +57,10 @@ def rename(
 
 async def _rename(loaded: LoadedSettings, old: str, new: str) -> VaultEntry:
     from ops.vault_life import renames
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "rename", vault=old, to=new):
         return await renames.rename(control, loaded.data, old, new)
 
 
@@ -78,11 +80,12 @@ def copy(
 async def _copy(loaded: LoadedSettings, name: str, new: str) -> VaultEntry:
     from ops.vault_life import copies
     from ops.vault_life.copies import CopySettings
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from server.version import version
 
     settings = CopySettings(version(), loaded.settings.storage, loaded.settings.notes)
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "copy", vault=name, to=new):
         return await copies.copy(control, loaded.data, name, new, settings)
 
 
@@ -110,9 +113,10 @@ async def _delete(loaded: LoadedSettings, name: str, confirm: str | None, *, kee
     from functools import partial
 
     from ops.vault_life import deletion
+    from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from server.last_backups import back_up_last
 
-    async with open_control(loaded) as control:
+    async with open_control(loaded) as control, recorded(loaded, "vault", "delete", vault=name):
         last = partial(back_up_last, control, loaded.data, loaded.settings) if keep else None
         return await deletion.delete(control, loaded.data, name, confirm=confirm, last_backup=last)

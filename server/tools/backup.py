@@ -61,8 +61,10 @@ async def backup(call: Call, args: BackupArguments) -> BackupsResult:
 
 
 async def _back_up(call: Call) -> BackupRun:
+    from ops.audit.entries import AuditEntry
     from ops.backup.back_up import back_up_vault
     from server import backups
+    from server.audited_calls import actor_of
     from server.settings import FILE
 
     services = call.services
@@ -71,7 +73,10 @@ async def _back_up(call: Call) -> BackupRun:
         backups.make_order, services.settings.backup, services.data, key_passphrase_file=keys
     )
     home = backups.describe_installation(services.control, services.data, services.data / FILE, services.settings)
-    return await back_up_vault(home, call.vault.entry, order)
+    entry = call.vault.entry
+    act = AuditEntry("act", "backup", "ok", actor=actor_of(call.caller), action="run", vault=entry.name)
+    async with services.audit.acting(act):
+        return await back_up_vault(home, entry, order)
 
 
 def _summarize(run: BackupRun) -> BackupSummary:

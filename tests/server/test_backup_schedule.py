@@ -27,7 +27,7 @@ from ops.backup.folder_store import FolderStore
 from ops.backup.signature import trusted_keys
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot
 from ops.metrics import Metrics
-from server.backup_schedule import keep_backups, make_schedule
+from server.backup_schedule import _names_secret, keep_backups, make_schedule
 from server.services import Services
 from tests.conftest import Opening
 from tests.ops.backup.staged import contents
@@ -359,3 +359,8 @@ def test_metrics_show_age_interval_size_and_every_outcome() -> None:
     assert value("strongroom_backup_age_seconds") == 10
     assert value("strongroom_backup_interval_seconds") == 60
     assert value("strongroom_backup_bytes") == 4096
+
+
+def test_other_recipients_reuse_no_piece_that_they_cannot_open() -> None:
+    names = [_names_secret(b"secret", each) for each in (["age1a", "age1b"], ["age1b", "age1a"], ["age1a"])]
+    assert names[0] == names[1] != names[2]

@@ -282,3 +282,20 @@ def test_a_start_is_recorded_with_what_was_set_and_no_secret(tmp_path: Path) -> 
     assert start.details["settings"]["server.port"] == 8701
     assert "s3cr3t" not in str(start)
     assert "the-token-itself" not in str(first)
+
+
+def test_what_changes_vaults_and_keys_is_one_entry_each(strongroom: Strongroom) -> None:
+    acts = (
+        ("vault", "create", "main"), ("vault", "copy", "main", "two"), ("vault", "rename", "two", "three"),
+        ("vault", "archive", "three"), ("vault", "unarchive", "three"), ("backup", "--vault", "main"),
+        ("vault", "delete", "three", "--confirm", "three", "--no-backup"), ("key", "rotate"),
+        ("token", "create", "--subject", "ana", "--vault", "main", "--role", "reader"),
+        ("token", "revoke", "--subject", "ana"),
+    )  # fmt: skip
+    for act in acts:
+        done = strongroom(*act)
+        assert done.code == 0, done
+    entries = strongroom("audit", "search", "--installation", "--json").json["entries"]
+    told = [(each["tool"], each["action"]) for each in reversed(entries) if each["kind"] == "act"]
+    assert told == [(act[0], "run" if act[0] == "backup" else act[1]) for act in acts]
+    assert all(each["subject"].startswith("cli:") for each in entries if each["kind"] == "act")

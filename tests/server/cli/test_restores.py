@@ -13,7 +13,10 @@ import pytest
 from ops.backup.archive_writer import Seal, write_archive
 from ops.backup.staging import stage
 from ops.backup.subject import read_subject
+from server.services import open_services
 from server.settings import load
+from server.tools import discover
+from tests.conftest import QUIET, asker
 from tests.server.cli.command import Strongroom
 from vaults import registry
 from vaults.db.connection import Database
@@ -103,3 +106,37 @@ def test_a_passphrase_opens_an_encrypted_archive(filled: Strongroom, tmp_path: P
 def test_a_backup_of_a_vault_is_none_of_the_installation(filled: Strongroom, tmp_path: Path) -> None:
     made = archive(filled, tmp_path / "backups")
     assert "without --control" in filled("restore", str(made), "--control").err
+
+
+def remember_logged(data: Path, to: Path, content: str) -> None:
+    """Have a server that keeps a change log store a memory."""
+
+    async def run() -> None:
+        flags = {**QUIET, "embedding.engine": "off", "backup.to": str(to), "backup.log": True}
+        loaded = load(data, flags=flags, environment={})
+        async with open_services(loaded.settings, loaded.data, discover()) as services:
+            assert (await asker(services)("remember", content=content)).ok
+
+    asyncio.run(run())
+
+
+def test_a_moment_between_two_backups_is_restored_from_the_log(filled: Strongroom, tmp_path: Path) -> None:
+    to = tmp_path / "to"
+    to.mkdir()
+    logged = {"STRONGROOM_BACKUP__TO": str(to), "STRONGROOM_BACKUP__LOG": "true"}
+    assert filled("backup", "--vault", "main", **logged).code == 0
+    remember_logged(filled.data, to, "the ferry left")
+    at = ("restore", "latest", "--vault", "main", "--as", "copy", "--at", "2100-01-01T00:00:00Z", "--json")
+    done = filled(*at, **logged)
+    assert done.code == 0, done
+    assert (done.code, done.json["complete"]) == (0, True), done
+    assert len(filled("call", "memory_list", "--vault", "copy").json["memories"]) == 2
+    (act,) = filled("audit", "search", "--installation", "--tool", "restore", "--json").json["entries"]
+    assert (act["action"], act["vault"], act["subject"].partition(":")[0]) == ("vault", "copy", "cli")
+
+
+def test_a_moment_needs_a_time_and_a_log(filled: Strongroom) -> None:
+    for time in ("yesterday", "2026-11-25T14:03:20"):
+        assert "--at" in filled("restore", "latest", "--vault", "main", "--at", time).err
+    unset = filled("restore", "latest", "--vault", "main", "--at", "2100-01-01T00:00:00Z")
+    assert (unset.code, "backup.to" in unset.err) == (2, True), unset
