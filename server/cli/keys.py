@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
-    """List the keys: which one signs, and how long tokens need the others."""
+    """List the keys. Says which one signs, and how long tokens need the others."""
     from server.cli.output import say_json, say_table
     from server.cli.runtime import load_settings, run_async
 

@@ -67,6 +67,8 @@ def _token_command(ctx: typer.Context) -> str:
 
 
 def _serve(loaded: LoadedSettings, token_command: str) -> int:
+    from contextlib import ExitStack
+
     from auth.settings import refuse_open_bind
     from server.cli.output import say
     from server.cli.runtime import run_async
@@ -91,10 +93,12 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
         connections_per_address=server.connections_per_address,
     )
     options.check()
-    listener = bind(server.host, server.port)
-    metrics = bind(ops.metrics_host, ops.metrics_port) if ops.metrics_port else None
-    url = public_url(loaded.settings, *address(listener))
-    first = run_async(_first_start(loaded))
+    with ExitStack() as bound:
+        listener = bound.enter_context(bind(server.host, server.port))
+        metrics = bound.enter_context(bind(ops.metrics_host, ops.metrics_port)) if ops.metrics_port else None
+        url = public_url(loaded.settings, *address(listener))
+        first = run_async(_first_start(loaded))
+        bound.pop_all()  # from here on they are the server's
     if first is not None and loaded.settings.auth.mode != "none":
         say(welcome(url, first.token, token_command))
     say(f"strongroom {version()} serves {url}/v/<vault>/mcp")

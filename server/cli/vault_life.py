@@ -96,8 +96,8 @@ def delete(
     confirm: Annotated[str | None, typer.Option(metavar="NAME", help="the name again; asked for on a terminal")] = None,
     no_backup: Annotated[bool, typer.Option("--no-backup", help="leave no last backup")] = False,
 ) -> None:
-    """Delete a vault for good: a last backup, then its files are overwritten and removed. Of a folder served in place
-    only .strongroom/ goes."""
+    """Delete a vault for good. A last backup is made, then its files are overwritten and removed; of a folder served
+    in place only .strongroom/ goes."""
     import sys
 
     from server.cli.output import say

@@ -32,9 +32,19 @@ class AuditArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
+class ItemChange:
+    """Something that was changed, and the hashes of what it held; absent where there was nothing, or where it is
+    private to somebody."""
+
+    kind: str
+    id: str
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One call. ``changes``: what it changed, each with its kind, its id, and hashes before and after; of more than
-    fifty, ``changed`` says how many."""
+    """One call. ``changes``: what it changed; of more than fifty, ``changed`` says how many."""
 
     seq: int
     at: str
@@ -50,7 +60,7 @@ class AuditRecord:
     address: str | None = None
     consent: dict[str, str] | None = None
     targets: list[str] = field(default_factory=list)
-    changes: list[list[str | None]] = field(default_factory=list)
+    changes: list[ItemChange] = field(default_factory=list)
     changed: int | None = None
 
 
@@ -122,6 +132,6 @@ def _to_record(entry: StoredEntry) -> AuditRecord:
         what=what,
         outcome=said["outcome"],
         targets=said.get("targets", []),
-        changes=said.get("changes", []),
+        changes=[ItemChange(*each) for each in said.get("changes", ())],
         **{name: said.get(name) for name in copied},
     )

@@ -153,7 +153,8 @@ async def test_lists_follow_role_preset_and_write_mode(site):
     full = await names(site, "reader", query="?tools=full")
     assert full["vaults"]["inputSchema"]["properties"]["action"]["enum"] == ["list", "info"]
     owners = await names(site, "owner", query="?tools=full")
-    assert owners["vaults"]["inputSchema"]["properties"]["action"]["enum"] == ["list", "info", "create", "archive"]
+    written = ["create", "archive", "unarchive", "rename", "copy", "delete"]
+    assert owners["vaults"]["inputSchema"]["properties"]["action"]["enum"] == ["list", "info", *written]
 
 
 async def test_the_query_beats_the_tokens_preset_which_beats_the_vaults(site):
