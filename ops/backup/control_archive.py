@@ -1,4 +1,4 @@
-"""A backup of the installation itself: control.db, keys, licence and settings.
+"""A backup of the installation itself: control.db, keys, the audit, licence and settings.
 
 Whoever holds the keys can sign tokens for every vault, so they only ever stand in an encrypted archive.
 """
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from auth.keys import KEYS_FOLDER
+from ops.audit import chain
 from ops.backup import contents
 from ops.backup.archive_writer import Seal
 from ops.backup.database_copy import open_copy, open_snapshot, refuse_damaged
 from ops.backup.file_copy import NotAFile, copy_file, hash_file
 from ops.backup.manifest import BackupManifest, ManifestMember
-from ops.backup.member_paths import CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE
+from ops.backup.member_paths import AUDIT, CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE
 from ops.backup.pace import Pace
 from ops.backup.staging import StagedBackup
 from vaults import clock
@@ -55,6 +56,7 @@ def stage_control(subject: ControlSubject, scratch: Path, pace: Pace | None = No
     refuse_damaged(copy, pace)
     members = [hash_file(copy, CONTROL_DATABASE, pace)]
     members += _copy_keys(subject.data / KEYS_FOLDER, scratch / KEYS, pace)
+    members += _copy_audit(subject, scratch / AUDIT, pace)
     members += _copy_one(subject.data / LICENCE, scratch / LICENCE, LICENCE, pace)
     members += _copy_one(subject.config, scratch / SETTINGS_FILE, SETTINGS_FILE, pace)
     with open_copy(copy) as tx:
@@ -70,6 +72,20 @@ def stage_control(subject: ControlSubject, scratch: Path, pace: Pace | None = No
             members=tuple(members),
         )
     return StagedBackup(scratch, manifest)
+
+
+def _copy_audit(subject: ControlSubject, into: Path, pace: Pace) -> list[ManifestMember]:
+    """Every chain: who did what must outlast the disk it was done on, and no vault's backup has it."""
+    members = []
+    for name in chain.list_chains(subject.data):
+        into.mkdir(mode=0o700, exist_ok=True)
+        copy = into / f"{name}.db"
+        with open_snapshot(chain.file_of(subject.data, name), subject.storage) as snapshot:
+            snapshot.take()
+            snapshot.copy_to(copy, pace)
+        refuse_damaged(copy, pace)
+        members.append(hash_file(copy, f"{AUDIT}/{name}.db", pace))
+    return members
 
 
 def _copy_keys(folder: Path, into: Path, pace: Pace) -> list[ManifestMember]:

@@ -15,6 +15,7 @@ POLICIES = "policies"
 HISTORY = "history"
 CONTROL_DATABASE = "control.db"
 KEYS = "keys"
+AUDIT = "audit"
 LICENCE = "licence.jwt"
 SETTINGS_FILE = "strongroom.toml"
 
@@ -22,7 +23,7 @@ MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 
 VAULT_ROOTS = frozenset({VAULT_DATABASE, SETTINGS, NOTES, POLICIES, HISTORY})
-CONTROL_ROOTS = frozenset({CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE})
+CONTROL_ROOTS = frozenset({CONTROL_DATABASE, KEYS, AUDIT, LICENCE, SETTINGS_FILE})
 
 
 def why_unusable(path: str) -> str | None:

@@ -1,4 +1,5 @@
-"""Restoring what is the installation's own: registry, grants and tokens (``control.db``), keys, licence, settings."""
+"""Restoring what is the installation's own: registry, grants and tokens (``control.db``), keys, audit, licence,
+settings."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from auth.keys import KeyRing
 from ops.backup import contents
 from ops.backup.disk_sync import sync_tree
 from ops.backup.manifest import BackupManifest
-from ops.backup.member_paths import CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE
+from ops.backup.member_paths import AUDIT, CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE
 from ops.backup.source import BackupSource
 from vaults import registry
 from vaults.context import run_to_completion
@@ -37,6 +38,9 @@ REPLACED = "replaced-control-"
 
 _PLACED = (KEYS, CONTROL_DATABASE, LICENCE)
 """In this order: keys that no token was signed with yet do no harm."""
+
+_LEFT_WHERE_THERE = (AUDIT, SETTINGS_FILE)
+"""What the backup does not replace: an audit that goes on must not be wound back, and settings are this box's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +68,9 @@ async def restore_control(
         await asyncio.to_thread(_check, scratch, manifest, storage)
         missing = await _open_once(scratch, data, storage)
         found = [name for name in _PLACED if (scratch / name).exists()]
-        left = [SETTINGS_FILE] if (scratch / SETTINGS_FILE).exists() and (data / SETTINGS_FILE).exists() else []
-        if (scratch / SETTINGS_FILE).exists() and not left:
-            found.append(SETTINGS_FILE)
+        others = [name for name in _LEFT_WHERE_THERE if (scratch / name).exists()]
+        left = [name for name in others if (data / name).exists()]
+        found += [name for name in others if name not in left]
         replaced = None
         if not dry_run:
             replaced = await run_to_completion(asyncio.to_thread(_put_in_place, scratch, data, found, storage))

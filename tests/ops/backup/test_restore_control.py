@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +12,16 @@ import pytest
 from auth.grants import list_grants, set_grant
 from auth.keys import open_key_ring
 from auth.roles import Role
+from ops.audit import searching, verification
+from ops.audit.audit_log import AuditLog
+from ops.audit.entries import AuditActor, AuditEntry
+from ops.audit.links import INSTALLATION
+from ops.audit.searching import AuditQuery
 from ops.backup import contents
+from ops.backup.control_archive import ControlSubject, stage_control
 from ops.backup.manifest import BackupManifest, ManifestMember
 from ops.backup.restore_control import restore_control
+from ops.settings import AuditSettings
 from tests.ops.backup.restoring import Staged
 from vaults import registry
 from vaults.db.connection import Database
@@ -147,3 +155,38 @@ async def test_what_is_no_backup_of_an_installation_is_refused(
     with pytest.raises(error):
         await restore_control(backup.saying(**said), data, STORAGE)
     assert await _subjects(data) == ["ben"]
+
+
+async def test_the_audit_comes_back_where_there_is_none_and_is_never_wound_back(tmp_path: Path) -> None:
+    then, scratch = tmp_path / "then", tmp_path / "scratch"
+    await _installation(then, "ann")
+    await _act(then, "create")
+    scratch.mkdir()
+    subject = ControlSubject(then, then / "strongroom.toml", "i", "1", STORAGE)
+    staged = await asyncio.to_thread(stage_control, subject, scratch)
+    backup = Staged(staged.folder, staged.manifest)
+
+    fresh = tmp_path / "fresh"
+    assert "audit" in (await restore_control(backup, fresh, STORAGE)).restored
+    assert await _acts(fresh) == ["create"]
+
+    await _act(then, "archive")
+    assert (await restore_control(backup, then, STORAGE)).left == ["audit"]
+    assert await _acts(then) == ["create", "archive"]
+
+
+async def _act(data: Path, action: str) -> None:
+    log = AuditLog(data, AuditSettings(), STORAGE)
+    await log.append(INSTALLATION, AuditEntry("act", "vault", "ok", actor=AuditActor("ann", "local"), action=action))
+    await log.close()
+
+
+async def _acts(data: Path) -> list[str]:
+    """What was done, oldest first, of a chain that nobody tampered with."""
+    log = AuditLog(data, AuditSettings(), STORAGE)
+    try:
+        assert all(report.ok for report in await verification.verify(log, None))
+        found = await searching.search(log, INSTALLATION, AuditQuery())
+        return [each.fields()["action"] for each in reversed(found) if each.fields().get("tool") == "vault"]
+    finally:
+        await log.close()
