@@ -149,3 +149,6 @@ class WorkerProcess:
         """End it, and wait until it is gone."""
         self.kill()
         await self._process.wait()
+        # An answer that was longer than anybody read holds its pipe open: asyncio closes it at its end, which is not
+        # read either.
+        self._process._transport.close()  # type: ignore[attr-defined]
