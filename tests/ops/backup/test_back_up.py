@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from auth.keys import open_key_ring
+from ops.audit.chain import list_chains
 from ops.backup import back_up, backup_runs
 from ops.backup.archive_reader import Opener, open_archive
 from ops.backup.archive_writer import Seal
@@ -168,7 +169,11 @@ async def test_the_installation_is_only_backed_up_encrypted(
     into = tmp_path / "out"
     into.mkdir()
     manifest = open_archive(Path(run.target), Opener(identities=(str(key),))).extract(into)
-    assert [each.path for each in manifest.members] == ["control.db", "keys/0001.pem", "licence.jwt", "strongroom.toml"]
+    chains = [f"audit/{name}.db" for name in list_chains(services.data)]
+    assert "audit/installation.db" in chains
+    assert [each.path for each in manifest.members] == [
+        "control.db", "keys/0001.pem", *chains, "licence.jwt", "strongroom.toml",
+    ]  # fmt: skip
     assert (into / "keys/0001.pem").read_bytes() == (services.data / "keys/0001.pem").read_bytes()
     assert (into / "keys/0001.pem").stat().st_mode & 0o777 == 0o600
     assert (into / "licence.jwt").read_text() == "a licence"
