@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_mcp_adapters.client import MultiServerMCPClient
+
+PATIENCE_S = 60
 
 
 async def main(url: str, token: str) -> dict[str, str]:
@@ -31,8 +35,16 @@ async def main(url: str, token: str) -> dict[str, str]:
     said["note_read"] = await seen("note_read", path="trips/pier.md")
     said["search"] = await seen("search", query="kiosk maps")
     said["fetch"] = await seen("fetch", id="trips/pier.md")
-    said["session_resume"] = await seen("session_resume")
+    said["session_resume"] = await _until_told(lambda: seen("session_resume"), "stored a memory")
     return said
+
+
+async def _until_told(ask: Callable[[], Awaitable[str]], wanted: str) -> str:
+    """The first answer that has ``wanted``, or the last: what another worker did is in the log half a second later."""
+    deadline = time.monotonic() + PATIENCE_S
+    while wanted not in (answer := await ask()) and time.monotonic() < deadline:
+        pass
+    return answer
 
 
 print(json.dumps(asyncio.run(main(*sys.argv[1:3]))))
