@@ -1,15 +1,20 @@
 # Two commands set everything up on a machine with python3 >= 3.11 and make: `make serve` and `make test`.
-# The first call makes .venv, installs exact versions and prepares the bundled model; later calls start at once.
+# The first call makes .venv and installs exact versions, what a server needs or all there is; later calls start at once.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+LOCKED := $(PIP) --no-deps --require-hashes
 DATA   ?= ./data
 TYPESCRIPT_SDK := 1.32.2
+CYCLONEDX := 7.5.0
+PIP_AUDIT := 2.10.1
 
-MOST      = -n 3 --dist worksteal -m "not e2e and not crash and not load and not conformance"
+# Three workers each load what they collect: folders of which nothing is run are left out.
+WHOLE     = $(addprefix --ignore=tests/,e2e integrations crash load conformance image)
+MOST      = -n 3 --dist worksteal $(WHOLE) -m "not e2e and not crash and not load and not conformance and not image"
 
 # What `make test` runs with. Bytecode is kept whatever the shell says: compiling again takes half a minute of each run.
 # Its files are in memory where there is room (and programs may be run from there), because a third of the work is
@@ -20,44 +25,67 @@ IN_MEMORY = $(shell awk '$$2 == "$(MEMORY)" && $$4 !~ /noexec/' /proc/mounts 2>/
 QUICKLY   = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve test coverage e2e check fmt bench bench-quality docs crash load conformance clean
+.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load conformance
+.PHONY: image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.installed: requirements/base.txt requirements/full.txt requirements/dev.txt pyproject.toml
+# What serving needs. Byte code is made of what a server imports, for one that may not write here; all of it would be
+# 40 MB more.
+$(VENV)/.light: requirements/light.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "strongroom needs Python 3.11 or newer")'
-	@echo "setting up $(VENV) (once, a minute or two) ..."
+	@echo "setting up $(VENV) (once, under a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@# PyTorch's CPU index first: on Linux the default index gives a CUDA build of several GB.
-	@$(PIP) --no-deps --timeout 5 --retries 0 --index-url https://download.pytorch.org/whl/cpu $(TORCH) 2>/dev/null \
-	  || $(PIP) $(TORCH)
-	@$(PIP) --no-deps -r requirements/dev.txt
+	@$(LOCKED) --no-compile -r requirements/light.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c 'import faiss, onnxruntime, tiktoken, tokenizers, server.http.serve; \
+	  from server.tools import discover; discover()'
 	@touch $@
 
-$(VENV)/.model: $(VENV)/.installed
-	@$(BIN)/strongroom model prepare
+# The extras that read documents and code, and send backups away.
+$(VENV)/.extras: $(VENV)/.light requirements/extras.txt
+	@$(LOCKED) --no-compile -r requirements/extras.txt
+	@touch $@
+
+# The extra for other models than the bundled one. PyTorch's CPU index first: on Linux the default index gives a CUDA
+# build of several GB.
+$(VENV)/.models: $(VENV)/.light requirements/models.txt
+	@echo "installing PyTorch and sentence-transformers (once, a minute or two) ..."
+	@$(PIP) --no-deps --timeout 5 --retries 0 --index-url https://download.pytorch.org/whl/cpu $(TORCH) 2>/dev/null \
+	  || $(PIP) $(TORCH)
+	@$(LOCKED) -r requirements/models.txt
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.extras $(VENV)/.models requirements/dev.txt
+	@$(LOCKED) -r requirements/dev.txt
 	@touch $@
 
 # What the end-to-end tests speak to: LangChain's adapters, an S3 server, and the TypeScript SDK where there is npm.
 $(VENV)/.clients: $(VENV)/.installed requirements/clients.txt
 	@$(BIN)/python -m venv $(VENV)/clients
-	@$(VENV)/clients/bin/python -m pip --quiet --disable-pip-version-check install --no-deps -r requirements/clients.txt
+	@$(VENV)/clients/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --require-hashes \
+	  -r requirements/clients.txt
 	@command -v npm > /dev/null || { touch $@; exit 0; }; mkdir -p $(VENV)/node && npm install --prefix $(VENV)/node \
 	  --ignore-scripts --no-audit --no-fund --loglevel=error @modelcontextprotocol/sdk@$(TYPESCRIPT_SDK)
 	@touch $@
 
-serve: $(VENV)/.model ## run the server on ./data
+serve: $(VENV)/.light ## run the server on ./data
 	@exec $(BIN)/strongroom serve --data $(DATA)
 
-test: $(VENV)/.model ## the whole suite but e2e, crash, load and conformance
+install: $(VENV)/.light ## set up what the server needs, without starting it
+
+extras: $(VENV)/.extras ## add to the server what reads documents and code, and sends backups away
+
+models: $(VENV)/.models ## add to the server what serves other models: PyTorch, sentence-transformers
+
+test: $(VENV)/.installed ## the whole suite but e2e, crash, load and conformance
 	@$(QUICKLY) $(BIN)/python -m pytest $(MOST)
 
-coverage: $(VENV)/.model ## make test, counting branches; fails below the floor in pyproject.toml
+coverage: $(VENV)/.installed ## make test, counting branches; fails below the floor in pyproject.toml
 	@$(QUICKLY) $(BIN)/python -m pytest $(MOST) --cov --cov-report=term
 
-e2e: $(VENV)/.model $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
+e2e: $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal -m e2e
 
 check: $(VENV)/.installed ## format, lint, types, import contracts; prints what is long
@@ -71,26 +99,56 @@ fmt: $(VENV)/.installed ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.model ## measure the figures of docs/figures.md; prints a table, writes bench/out/
+bench: $(VENV)/.installed ## measure the figures of docs/figures.md; prints a table, writes bench/out/
 	@$(BIN)/python -m bench
 
-bench-quality: $(VENV)/.model ## what the search finds on the judged sets in ../shared/bench; fails below the floors
+bench-quality: $(VENV)/.installed ## what the search finds on the judged sets in ../shared/bench; fails below the floors
 	@$(BIN)/python -m bench.quality $(ARGS)
 
 docs: $(VENV)/.installed ## regenerate the parts of the documentation that come from the code
 	@$(BIN)/python -m server.cli.reference
+	@$(BIN)/python -m tests.contracts.licences
 
-crash: $(VENV)/.model ## kill real processes at chosen system calls (needs strace)
+crash: $(VENV)/.installed ## kill real processes at chosen system calls (needs strace)
 	@$(BIN)/python -m pytest -m crash
 
-load: $(VENV)/.model ## many clients for minutes
+load: $(VENV)/.installed ## many clients for minutes
 	@$(BIN)/python -m pytest -m load
 
-conformance: $(VENV)/.model ## the official conformance suite and other clients (needs Node packages)
+conformance: $(VENV)/.installed ## the official conformance suite and other clients (needs Node packages)
 	@BIN=$(BIN) bash tests/conformance/run.sh
+
+image: ## build the image, slim and full: with Docker, or with buildah (deploy/image/build.sh says what can be set)
+	@deploy/image/build.sh
+
+image-test: $(VENV)/.installed image ## run both images with podman or Docker, as compose.yaml starts them; prints their sizes
+	@$(BIN)/python -m pytest -m image tests/image
 
 clean: ## remove the environment and caches; data stays
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache bench/out
+
+graph: $(VENV)/.installed ## write the graph of the bundled model anew
+	@$(BIN)/python -m vaults.embed.bert_graph
+
+wheel: $(VENV)/.light ## build dist/strongroom-….whl, which holds the model
+	@rm -rf dist && $(BIN)/python -m hatchling build -t wheel
+
+bundle: wheel ## build dist/strongroom-….mcpb, which Claude Desktop installs (packed where there is Node)
+	@$(BIN)/python deploy/mcpb/pack.py dist/*.whl
+
+release-check: $(VENV)/.installed ## what must be true before a version is tagged: VERSION=0.2.0
+	@$(BIN)/python deploy/release/checklist.py $(VERSION)
+
+sbom: ## write dist/strongroom.cdx.json, what a server is made of, in CycloneDX (needs uv)
+	@mkdir -p dist && uv tool run --quiet --from cyclonedx-bom==$(CYCLONEDX) cyclonedx-py requirements --output-reproducible \
+	  --pyproject pyproject.toml --of JSON --output-file dist/strongroom.cdx.json requirements/light.txt
+
+vulnerabilities: ## look the packages of a server up among the known vulnerabilities (needs uv and the network)
+	@uv tool run --quiet pip-audit==$(PIP_AUDIT) --disable-pip --require-hashes --requirement requirements/light.txt
+
+lock: ## write requirements/*.txt from *.in, with the digest of every file (needs uv)
+	@cd requirements && for each in light extras models dev clients; do uv pip compile --quiet --universal --no-deps \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate $$each.in -o $$each.txt; done
 
 snapshots: $(VENV)/.installed ## write the golden files of the tools' interface anew
 	@$(BIN)/python -m tests.contracts.write_snapshots

@@ -10,15 +10,18 @@ PASSPHRASE_SETTING = "auth.key_passphrase_file"  # noqa: S105  a name
 LONGEST = 1023  # what OpenSSL takes
 
 
-def read_passphrase(file: str | None) -> bytes | None:
-    """The file's content without the line end; None where no file is set. Raises ``InvalidArgument`` naming the
-    setting. Blocking."""
+def read_passphrase(file: str | None, named_by: str = PASSPHRASE_SETTING) -> bytes | None:
+    """The file's content without the line end; None where no file is set. Raises ``InvalidArgument`` for the setting
+    or option that names it. Blocking."""
     if file is None:
         return None
     try:
-        passphrase = Path(file).expanduser().read_bytes().rstrip(b"\r\n")
+        with Path(file).expanduser().open("rb") as opened:
+            passphrase = opened.read(LONGEST + 3).rstrip(b"\r\n")
     except OSError as failure:
-        raise InvalidArgument(PASSPHRASE_SETTING, f"cannot be read: {failure.strerror}") from failure
+        raise InvalidArgument(named_by, f"cannot be read: {failure.strerror}") from failure
+    except ValueError as failure:
+        raise InvalidArgument(named_by, "is no name of a file") from failure
     if not 0 < len(passphrase) <= LONGEST:
-        raise InvalidArgument(PASSPHRASE_SETTING, f"must hold 1 to {LONGEST} bytes")
+        raise InvalidArgument(named_by, f"must hold 1 to {LONGEST} bytes")
     return passphrase

@@ -1,52 +1,43 @@
-"""The keys that sign tokens issued here, Ed25519, one PEM file each, in a folder only this user may enter; and other
-secrets in such a folder.
+"""The keys that sign tokens issued here, Ed25519, one PEM file each, in a folder only this user may enter.
 
-Files are numbered: the highest number signs, all of them verify. A key file is created whole or not at all and never
-replaces another (written to a temporary file, then hard-linked under its name), so of two processes that start at once
-on an empty folder one makes the key and the other finds it. Where a passphrase is set, keys lie encrypted, and one that
-does not yet is encrypted when it is read. Of a key that is no longer needed the public half stays (``NNNN.pub``): what
-it signed besides tokens can still be checked.
-
-A key file others may read is made private again rather than refused: whatever was copied is copied either way, a
-server that will not start helps nobody, and a restored backup often has such modes. ``KeyRing.repaired`` names
-those files for the log; if the mode cannot be changed, the load fails.
+Files are numbered: the highest number signs, all of them verify. Of two processes that start at once on an empty folder
+one makes the key and the other finds it. Where a passphrase is set, keys lie encrypted, and one that does not yet is
+encrypted when it is read. Of a key that is no longer needed the public half stays (``NNNN.pub``): what it signed
+besides tokens can still be checked.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from auth.key_passphrase import PASSPHRASE_SETTING, read_passphrase
-from vaults.errors import Conflict, InvalidArgument, VaultUnavailable
-from vaults.files.atomic import sync_folder
+from auth import private_files
+from auth.encrypted_keys import from_pem, is_encrypted, to_pem
+from auth.key_passphrase import read_passphrase
+from vaults.errors import Conflict, StrongroomError, VaultUnavailable
 
 KEYS_FOLDER = "keys"
 """Folder of the keys, in the data folder."""
 
-LONGEST_WRITE_S = 60.0
-"""Seconds after which a file of a key that is being made is a leftover."""
-
-_ASIDE = ".new-"
-_SECRET = 32
 _NAME = re.compile(r"[0-9]{4}\.pem", re.ASCII)
 _PUBLIC_NAME = re.compile(r"[0-9]{4}\.pub", re.ASCII)
 _KID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-_ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
+_ATTEMPTS = 3
+
+_FileStates: TypeAlias = dict[str, tuple[int, int, int]]
+"""What a key file looks like: by its name, its inode, time of change and size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +61,14 @@ class KeyRing:
     def __init__(self, folder: Path, passphrase_file: str | None = None) -> None:
         self.folder = folder
         self.passphrase_file = passphrase_file
-        self._seen: tuple[tuple[str, int, int], ...] = ()
+        self._seen: _FileStates = {}
+        self._by_file: dict[str, SigningKey] = {}
         self._keys: dict[str, SigningKey] = {}
         self._newest: SigningKey | None = None
         self.repaired: tuple[str, ...] = ()
+        """Files whose mode was made private when they were last read."""
+        self.unopened: tuple[str, ...] = ()
+        """Files that did not open when they were last looked at."""
 
     @property
     def newest(self) -> SigningKey:
@@ -91,47 +86,67 @@ class KeyRing:
         """The key with this id. ``kid`` comes from strangers: it is compared, never used as a path."""
         return self._keys.get(kid)
 
-    @property
-    def all(self) -> tuple[SigningKey, ...]:
-        """All of them, oldest first."""
-        return tuple(self._keys.values())
-
     def jwks(self) -> dict[str, Any]:
         """The JWKS document of the public halves, newest first."""
         return {"keys": [key.jwk for key in reversed(self._keys.values())]}
 
     def refresh(self) -> None:
-        """Take up keys added or removed by another process. Blocking; a few system calls when nothing changed."""
-        names = _names(self.folder)
-        states = [(name, (self.folder / name).stat()) for name in names]
-        seen = tuple((name, state.st_mtime_ns, state.st_size) for name, state in states)
-        if seen != self._seen:
-            self._load(states)
-            self._seen = seen
+        """Take up keys added or removed by another process; only what changed is read. A file that does not open, since
+        its passphrase is being changed or cannot be had, counts for what it was before, and is tried again. Blocking; a
+        few system calls when nothing changed."""
+        states = _look_at(self.folder)
+        if states == self._seen:
+            return
+        keys: dict[str, SigningKey] = {}
+        unopened = []
+        for name, state in states.items():
+            known = self._by_file.get(name)
+            if known is None or self._seen.get(name) != state:
+                try:
+                    known = self._open(name)
+                except (StrongroomError, FileNotFoundError):
+                    unopened.append(name)
+            if known is not None:
+                keys[name] = known
+        self._take(keys, {name: state for name, state in states.items() if name not in unopened})
+        self.unopened = tuple(unopened)
 
     def reload(self) -> None:
         """Read every key again with the passphrase as it is now. Blocking. Raises what opening raises; the keys that
         were read before hold then."""
-        self._load([(name, (self.folder / name).stat()) for name in _names(self.folder)])
+        for attempt in range(_ATTEMPTS):
+            states = _look_at(self.folder)
+            self.repaired = tuple(name for name in states if private_files.make_private(self.folder / name))
+            try:
+                keys = {name: self._open(name) for name in states}
+            except (StrongroomError, FileNotFoundError):
+                if attempt + 1 == _ATTEMPTS or _look_at(self.folder) == states:
+                    raise
+                continue  # another process encrypts or removes one just now
+            self._take(keys, states)
+            self.unopened = ()
+            return
 
-    def _load(self, states: Sequence[tuple[str, os.stat_result]]) -> None:
-        self.repaired = tuple(name for name, state in states if _open_private(self.folder / name, state.st_mode))
-        passphrase = read_passphrase(self.passphrase_file)
-        keys = [_read(self.folder / name, passphrase) for name, _ in states]
-        self._keys = {key.kid: key for key in keys}
-        self._newest = keys[-1] if keys else None
+    def _open(self, name: str) -> SigningKey:
+        private_files.make_private(self.folder / name)
+        return _read(self.folder / name, read_passphrase(self.passphrase_file))
+
+    def _take(self, keys: dict[str, SigningKey], states: _FileStates) -> None:
+        self._seen, self._by_file = states, keys
+        self._keys = {key.kid: key for key in keys.values()}
+        self._newest = next(reversed(keys.values()), None)
 
 
 def open_key_ring(folder: Path, passphrase_file: str | None = None) -> KeyRing:
     """The key ring of ``folder``, with a first key made when it has none. Blocking. Raises ``InvalidArgument`` for a
     passphrase that is missing or wrong."""
-    _make_private(folder)
-    _sweep(folder)
+    private_files.make_private_folder(folder)
+    private_files.sweep(folder)
     ring = KeyRing(folder, passphrase_file)
-    if not _names(folder):
-        with contextlib.suppress(FileExistsError):
+    if not list_key_files(folder):
+        with suppress(FileExistsError):
             _create(folder, 1, read_passphrase(passphrase_file))
-    ring.refresh()
+    ring.reload()
     return ring
 
 
@@ -143,19 +158,17 @@ def add_key(ring: KeyRing) -> SigningKey:
         _create(ring.folder, max(taken, default=0) + 1, read_passphrase(ring.passphrase_file))
     except FileExistsError:
         raise Conflict("another key was made at the same time", hint="key list shows it") from None
-    ring.refresh()
+    ring.reload()
     return ring.newest
 
 
 def remove_key(ring: KeyRing, key: SigningKey) -> None:
     """Overwrite and remove the private half of a key; the public one stays. Blocking. Not for the one that signs."""
     path = ring.folder / key.name
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         public = key.public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        _publish(ring.folder, path.with_suffix(".pub").name, public)
-    with contextlib.suppress(FileNotFoundError):  # another process was faster
-        _overwrite(os.open(path, os.O_WRONLY))
-        path.unlink()
+        private_files.publish(ring.folder, path.with_suffix(".pub").name, public)
+    private_files.remove(path)
     ring.refresh()
 
 
@@ -164,119 +177,52 @@ def public_keys(folder: Path) -> Mapping[str, Ed25519PublicKey]:
     or verify tokens. Those in use are in ``KeyRing.keys``. Blocking."""
     found = {}
     for name in sorted(name for name in os.listdir(folder) if _PUBLIC_NAME.fullmatch(name)):  # noqa: PTH208  names
-        public = serialization.load_pem_public_key((folder / name).read_bytes())
+        try:
+            public = serialization.load_pem_public_key((folder / name).read_bytes())
+        except (ValueError, UnsupportedAlgorithm) as failure:
+            raise VaultUnavailable(f"the key {name} cannot be read", hint="restore or remove it") from failure
         if isinstance(public, Ed25519PublicKey):
             found[_thumbprint(public)] = public
     return found
 
 
-def open_secret(folder: Path, name: str) -> bytes:
-    """32 random bytes kept as ``folder/name``, made on first use; the same for all processes. Blocking."""
-    _make_private(folder)
-    path = folder / name
-    if not path.exists():
-        with contextlib.suppress(FileExistsError):
-            _publish(folder, name, secrets.token_bytes(_SECRET))
-    _open_private(path, path.stat().st_mode)
-    secret = path.read_bytes()
-    if len(secret) != _SECRET:
-        raise VaultUnavailable(f"the key {name} cannot be read", hint="restore or remove it")
-    return secret
+def check_key_files(folder: Path) -> None:
+    """Raise ``VaultUnavailable`` for a key that is none. Encrypted ones are believed: whoever restores them need not
+    have their passphrase at hand. Blocking; changes nothing."""
+    for name in list_key_files(folder):
+        data = (folder / name).read_bytes()
+        if not is_encrypted(data):
+            from_pem(name, data, ())
 
 
-def _names(folder: Path) -> list[str]:
+def are_encrypted(folder: Path) -> bool:
+    """Whether a key in this folder needs a passphrase to be read. Blocking."""
+    return any(is_encrypted((folder / name).read_bytes()) for name in list_key_files(folder))
+
+
+def list_key_files(folder: Path) -> list[str]:
+    """The names of the files of keys, oldest first."""
     return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))  # noqa: PTH208  names, not paths
 
 
-def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what a process that was killed while it made a key has left: the key may lie in it in the clear."""
-    for aside in folder.glob(f"{_ASIDE}*"):
-        with contextlib.suppress(OSError):  # the folder cannot be written, or another process does the same
-            found = aside.stat()
-            if found.st_mtime < time.time() - LONGEST_WRITE_S:
-                if found.st_nlink == 1:  # else it is a key in use by another name
-                    _overwrite(os.open(aside, os.O_WRONLY))
-                aside.unlink()
+def _look_at(folder: Path) -> _FileStates:
+    states: _FileStates = {}
+    for name in list_key_files(folder):
+        with suppress(FileNotFoundError):  # removed a moment ago
+            found = (folder / name).stat()
+            states[name] = found.st_ino, found.st_mtime_ns, found.st_size
+    return states
 
 
 def _create(folder: Path, number: int, passphrase: bytes | None) -> None:
-    _publish(folder, f"{number:04}.pem", _to_pem(Ed25519PrivateKey.generate(), passphrase))
-
-
-def _to_pem(private: Ed25519PrivateKey, passphrase: bytes | None) -> bytes:
-    algorithm = (
-        serialization.BestAvailableEncryption(passphrase) if passphrase is not None else serialization.NoEncryption()
-    )
-    return private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, algorithm)
-
-
-def _publish(folder: Path, name: str, data: bytes) -> None:
-    aside = folder / f"{_ASIDE}{secrets.token_hex(8)}"
-    try:
-        _write_aside(aside, data)
-        (folder / name).hardlink_to(aside)
-    finally:
-        aside.unlink(missing_ok=True)
-    sync_folder(folder)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put ``data`` in place of a file's content, of which nothing stays on the disk."""
-    aside = path.with_name(f"{_ASIDE}{secrets.token_hex(8)}")
-    try:
-        _write_aside(aside, data)
-        before = os.open(path, os.O_WRONLY)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
-    sync_folder(path.parent)
-    _overwrite(before)
-
-
-def _write_aside(aside: Path, data: bytes) -> None:
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _overwrite(descriptor: int) -> None:
-    """Write over a whole small file, and close it."""
-    try:
-        os.write(descriptor, bytes(os.fstat(descriptor).st_size))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _open_private(path: Path, mode: int) -> bool:
-    if not mode & 0o077:
-        return False
-    path.chmod(0o600)
-    return True
+    private_files.publish(folder, f"{number:04}.pem", to_pem(Ed25519PrivateKey.generate(), passphrase))
 
 
 def _read(path: Path, passphrase: bytes | None) -> SigningKey:
     data = path.read_bytes()
-    encrypted = data.startswith(_ENCRYPTED)
-    if encrypted and passphrase is None:
-        raise InvalidArgument(PASSPHRASE_SETTING, f"is needed: the signing key {path.name} is encrypted")
-    try:
-        private = serialization.load_pem_private_key(data, password=passphrase if encrypted else None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as failure:
-        if encrypted:
-            raise InvalidArgument(PASSPHRASE_SETTING, f"does not open the signing key {path.name}") from failure
-        raise VaultUnavailable(f"the signing key {path.name} cannot be read", hint="restore or remove it") from failure
-    if not isinstance(private, Ed25519PrivateKey):
-        raise VaultUnavailable(f"the signing key {path.name} is not an Ed25519 key", hint="remove it")
-    if passphrase is not None and not encrypted and os.access(path.parent, os.W_OK):
-        _replace(path, _to_pem(private, passphrase))
+    private, _ = from_pem(path.name, data, [] if passphrase is None else [passphrase])
+    if passphrase is not None and not is_encrypted(data) and os.access(path.parent, os.W_OK):
+        private_files.replace(path, to_pem(private, passphrase))
     public = private.public_key()
     return SigningKey(_thumbprint(public), private, public, path.name)
 

@@ -116,7 +116,7 @@ class AuthSettings(SettingsSection):
         30.0
     )
     key_passphrase_file: Annotated[
-        str | None, Field(description="file with the passphrase that signing keys are encrypted with")
+        str | None, Field(description="file with the passphrase that the keys are encrypted with")
     ] = None
     issuers: Annotated[tuple[IssuerSettings, ...], Field(description="outside authorization servers")] = ()
 

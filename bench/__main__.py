@@ -19,7 +19,7 @@ PARTS = {
     "stores": "remember with one and with 32 clients",
     "packs": "context and session_resume among 10,000 memories",
     "recording": "session and event of a call",
-    "start": "cold start over stdio",
+    "start": "cold start over stdio and HTTP, and commands somebody waits for",
     "memory": "resident memory",
     "vaults": "1,000 vaults, 64 open",
     "lag": "loop lag beside an import",

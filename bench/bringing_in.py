@@ -97,7 +97,8 @@ def read_transcripts(state: Path, home: Path) -> Readings:
 
 @asynccontextmanager
 async def open_vault(data: Path, flags: dict[str, Any]) -> AsyncIterator[Vault]:
-    from server.services import COMMAND_WORK, open_services
+    from server.background_plan import COMMAND_WORK
+    from server.services import open_services
     from server.tools import discover
 
     loaded = data_folders.default_settings(data, **flags)
@@ -136,7 +137,7 @@ async def _import_with_vectors(data: Path, path: Path, texts: Sequence[str]) -> 
 
     half = len(texts) // 2
     async with open_vault(data, {}) as vault:
-        embedder = vault.shared.embedder
+        embedder = vault.embedder
         await embedder.warm()
         first = await _timed(lambda: embedder.each(texts[:half], urgent=False))
         embedder.loads_for_backfill = True

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from auth.keys import KeyRing, open_key_ring
+from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.roles import Role
 from auth.tokens import IssuedToken, TokenRequest, create_token
 from server import vault_admin
-from server.services import CONTROL_DB, Services, open_services
+from server.control_database import CONTROL_DB
+from server.services import Services, open_services
 from server.settings import LoadedSettings, load
-from server.setup.first_start import KEYS
 from server.tools import discover
 from vaults import registry
 from vaults.db.connection import Database
@@ -79,7 +79,7 @@ async def _prepare_folder(data: Path, subjects: Mapping[str, Sequence[str]], rol
         await migrate(control, "control")
         for name in dict.fromkeys(name for names in subjects.values() for name in names if name != "*"):
             await vault_admin.register(control, data, loaded.settings.storage, name)
-        ring, instance = open_key_ring(data / KEYS), await registry.instance_id(control)
+        ring, instance = open_key_ring(data / KEYS_FOLDER), await registry.instance_id(control)
         tokens = {}
         for subject, names in subjects.items():
             request = TokenRequest(subject, tuple(names), role, 86_400)

@@ -106,7 +106,7 @@ async def _store_documents(pool: ProcessPoolExecutor, data: Path, passages: int)
 async def _settle(vault: Vault) -> None:
     last = await vault.db.read(embeddings.last_change)
     for each in vault.projections:
-        model = vault.shared.embedder.identity
+        model = vault.embedder.identity
         assert model is not None
         await each.current(model, last)
     await vault.settle()

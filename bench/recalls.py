@@ -20,6 +20,9 @@ REPEATED = 3.0
 REAL = 2_000
 """Texts whose vectors are real; those of the rest are mixtures of them, which costs the index the same."""
 
+FIRST_AMONG, FIRST_RUNS, FIRST_S = 10_000, 7, 0.8
+"""Memories up to which the first recall after a start is timed, starts, and seconds it may take."""
+
 QUERIES = 200
 BLOCK = 20
 WARM = 20
@@ -47,6 +50,19 @@ def _measure_size(run: Run, size: int, limit: float) -> Iterator[Figure]:
         ):
             ask = partial(_ask, line, VaultEndpoint(server.port, "main", ready.tokens["ann"]))
             yield from _compare(pool, ask, run.sized(QUERIES, 40), (size, limit))
+        if size <= FIRST_AMONG:
+            yield _measure_first(run, ready, size)
+
+
+def _measure_first(run: Run, ready: data_folders.DataFolder, size: int) -> Figure:
+    """Asked as soon as a new process says that it is ready: vault, index and model are opened for it."""
+    writer, took = TextWriter(seed=size + 2), []
+    for _ in range(run.sized(FIRST_RUNS, 2)):
+        with servers.run_server(servers.SERVE, ready.data) as server, RawConnection(server.port) as line:
+            took.append(_ask(line, VaultEndpoint(server.port, "main", ready.tokens["ann"]), writer.query()))
+    raw = f"{', '.join(map(to_ms, sorted(took)))}, each in a new process that just said it is ready"
+    name = f"first recall after a start, {size:,} memories"
+    return Figure(name, p50(took), FIRST_S, unit="s", raw=raw, numbers={"first_s": took})
 
 
 def make_items(pool: ProcessPoolExecutor, size: int) -> Iterator[data_folders.SeedMemory]:

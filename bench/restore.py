@@ -21,7 +21,8 @@ from ops.backup.archive_writer import write_archive
 from ops.backup.restore import LivingInstallation, RestoreReport, RestoreRequest, restore
 from ops.backup.staging import stage
 from ops.backup.subject import read_subject
-from server.services import COMMAND_WORK, Services, open_services
+from server.background_plan import COMMAND_WORK
+from server.services import Services, open_services
 from server.tools import discover
 from vaults import clock
 from vaults.domain.memories.memory_model import MemoryFields

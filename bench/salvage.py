@@ -21,19 +21,21 @@ from bench import bulk_rows, data_folders
 from bench.figures import Figure
 from bench.made_up_text import TextWriter
 from bench.run import Run
+from ops.backup.archive_reader import NO_KEYS
 from ops.salvage.database_image import open_image
 from ops.salvage.found_rows import TableRemains
 from ops.salvage.harvesting import insert_remains, survey
 from ops.salvage.leftovers import Leftovers
-from ops.salvage.log_frames import FRAME_HEADER_BYTES, HEADER_BYTES
 from ops.salvage.salvage_report import SalvageReport
 from ops.salvage.salvaging import SalvageSubject, salvage
+from ops.salvage.whole_sources import from_file
 from vaults import registry
 from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.migration import migrate
 from vaults.db.sql import Writer
 from vaults.db.table_tags import canonical_tables
+from vaults.db.wal_frames import FRAME_HEADER_BYTES, HEADER_BYTES
 from vaults.domain.memories import storage
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.registry import VaultEntry
@@ -297,7 +299,7 @@ def _measure_whole(ground: _Ground, folder: Path) -> Iterator[Figure]:
     began = time.perf_counter()
     with ThreadPoolExecutor(1) as thread:
         subject = SalvageSubject(ground.entry, place, StorageSettings(), IndexSettings().passage_tokens, thread)
-        report = asyncio.run(salvage(subject, [ground.backup]))
+        report = asyncio.run(salvage(subject, [from_file(ground.backup, NO_KEYS)]))
     seconds = time.perf_counter() - began
     with closing(sqlite.connect(path)) as raw, closing(sqlite.connect(ground.backup)) as old:
         new, before = _rows(raw, "memories"), _rows(old, "memories")

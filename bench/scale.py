@@ -183,7 +183,7 @@ async def _measure_recall(vault: Vault, queries: Sequence[str]) -> Figure:
     import numpy as np
 
     index = await _index(vault)
-    vectors = np.stack([await vault.shared.embedder.query(query) for query in queries])
+    vectors = np.stack([await vault.embedder.query(query) for query in queries])
     exact = await vault.db.read(lambda tx: _exact(tx, vectors))
     shares = []
     for vector, wanted in zip(vectors, exact, strict=True):
@@ -224,7 +224,7 @@ def _top(held: tuple[np.ndarray, np.ndarray], ids: np.ndarray, scores: np.ndarra
 
 
 async def _index(vault: Vault) -> VectorIndex:
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     assert model is not None
     return await vault.projection.current(model, await vault.db.read(embeddings.last_change))
 
@@ -250,5 +250,5 @@ async def _search_during_rebuild(vault: Vault, queries: Sequence[str]) -> tuple[
 
 
 def _model(vault: Vault) -> str:
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     return model.key if model else ""

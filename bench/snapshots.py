@@ -15,8 +15,10 @@ from bench.backup import MEMORIES, fill_vault
 from bench.figures import Figure
 from bench.run import Run
 from ops.backup.schedule import BackupSchedule
+from server.background_plan import COMMAND_WORK
 from server.backup_schedule import make_schedule
-from server.services import COMMAND_WORK, Services, open_services
+from server.services import Services, open_services
+from server.settings import FILE
 from server.tools import discover
 
 MOVED_MB = 5.0
@@ -61,7 +63,7 @@ async def _back_up_twice(data: Path, to: Path) -> _Observed:
     loaded = data_folders.default_settings(data, **{"backup.every": "1d", "backup.to": str(to)})
     seen = _Observed()
     async with open_services(loaded.settings, loaded.data, discover(), background=COMMAND_WORK) as services:
-        schedule = make_schedule(services, seen)
+        schedule = make_schedule(services, seen, loaded.data / FILE)
         try:
             for _ in range(2):
                 await _back_up(services, schedule)

@@ -14,7 +14,7 @@ from bench.made_up_text import TextWriter
 from bench.measurements import p50, p99, to_ms
 from bench.run import Run
 from bench.wire import RequestLoad, VaultEndpoint, result_of
-from server.services import CONTROL_DB
+from server.control_database import CONTROL_DB
 from vaults import registry
 from vaults.db.connection import Database, open_raw
 from vaults.db.sql import Writer as Rows

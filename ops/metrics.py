@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import product
+from typing import Literal, TypeAlias, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from ops.refusals import REASONS, RefusalReason
+from vaults.background_defects import TaskName
 from vaults.errors import StrongroomError
 from vaults.index.snapshot import InvalidReason
 from vaults.storage_limits import KINDS as EVICTABLE
+
+DiskName: TypeAlias = Literal["data", "backups"]
+"""What lies on a disk whose room is told."""
 
 OTHER = "other"
 UNKNOWN_TOOL = "unknown"
@@ -26,6 +31,10 @@ CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 BACKUP_SECONDS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
+ALERTED_OUTCOMES = ("internal", "storage_full")
+"""Of which a single call is worth an alert."""
+DRILL_OUTCOMES = ("failed", "no_backup")
+"""Besides ``ok`` and the codes of errors."""
 COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
@@ -101,6 +110,8 @@ SNAPSHOTS = CounterSpec(
 )
 EVICTED = CounterSpec("strongroom_evictions_total", "Items let go to keep a limit", ("kind",))
 LOST = CounterSpec("strongroom_events_lost_total", "Calls that the activity log of their vault could not take")
+# Not "job": Prometheus names by that what it scrapes.
+DEFECTS = CounterSpec("strongroom_background_defects_total", "Runs of background tasks that a defect ended", ("task",))
 AUDIT_FAILING = GaugeSpec(
     "strongroom_audit_failing",
     "Chains of the audit that could not be written: changes there are refused",
@@ -121,6 +132,18 @@ BACKUP_SIZE = GaugeSpec("strongroom_backup_bytes", "Bytes of all vaults as they 
 BACKUPS = CounterSpec("strongroom_backups_total", "Backups of vaults by how they ended", ("outcome",))
 BACKUP_MOVED = CounterSpec("strongroom_backup_moved_bytes_total", "Bytes that backups wrote to their target")
 BACKUP_TIME = HistogramSpec("strongroom_backup_seconds", "Time of one backup that went well", BACKUP_SECONDS)
+DRILLS = CounterSpec("strongroom_drills_total", "Drills of backups by how they ended", ("outcome",))
+DRILLS_FAILING = GaugeSpec("strongroom_drills_failing", "Vaults whose last drill did not pass", mode="livemax")
+DRILL_AGE = GaugeSpec(
+    "strongroom_drill_age_seconds",
+    "Time since the last drill that passed, of the vault where it is longest ago",
+    mode="livemax",
+)
+DRILL_INTERVAL = GaugeSpec(
+    "strongroom_drill_interval_seconds",
+    "Time between two drills of a vault (backup.drill_every); 0 = off",
+    mode="livemax",
+)
 LOG_BEHIND = GaugeSpec(
     "strongroom_change_log_behind_seconds",
     "Commits that are not in the change log yet go back this far, in the open vault that is furthest behind",
@@ -128,6 +151,16 @@ LOG_BEHIND = GaugeSpec(
 )
 LOG_STORED = CounterSpec("strongroom_change_log_bytes_total", "Bytes that change logs wrote to their target")
 LOG_GAPS = CounterSpec("strongroom_change_log_gaps_total", "Times a change log had to begin anew with a whole base")
+# Every worker asks the same disks.
+DISK_FREE = GaugeSpec(
+    "strongroom_disk_free_bytes", "Bytes that can still be written to the disk of a folder", ("disk",), mode="livemin"
+)
+DISK_SIZE = GaugeSpec("strongroom_disk_size_bytes", "Bytes of the whole disk of a folder", ("disk",), mode="livemin")
+CERTIFICATE_END = GaugeSpec(
+    "strongroom_certificate_end_timestamp_seconds",
+    "When the TLS certificate that new connections see ends, in seconds since 1970; 0 = no TLS here",
+    mode="livemin",
+)
 BUILD = GaugeSpec("strongroom_build_info", "Always 1; the label says what runs", ("version",), mode="livemax")
 RESTARTS = CounterSpec("strongroom_worker_restarts_total", "Workers that died and were replaced (--workers > 1)")
 
@@ -156,6 +189,7 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     SNAPSHOTS,
     EVICTED,
     LOST,
+    DEFECTS,
     AUDIT_FAILING,
     LAG,
     DROPPED,
@@ -165,9 +199,16 @@ DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     BACKUPS,
     BACKUP_MOVED,
     BACKUP_TIME,
+    DRILLS,
+    DRILLS_FAILING,
+    DRILL_AGE,
+    DRILL_INTERVAL,
     LOG_BEHIND,
     LOG_STORED,
     LOG_GAPS,
+    DISK_FREE,
+    DISK_SIZE,
+    CERTIFICATE_END,
     BUILD,
     RESTARTS,
 )
@@ -189,6 +230,14 @@ def outcome_labels() -> frozenset[str]:
     return frozenset({"ok", *codes(StrongroomError)})
 
 
+def _count_calls(registry: CollectorRegistry, tools: Iterable[str]) -> Counter:
+    """From the start what alerts look for: of a series that begins with its first failure no increase is seen."""
+    counter = CALLS.register(registry)
+    for tool, outcome in product((*tools, UNKNOWN_TOOL), ALERTED_OUTCOMES):
+        counter.labels(tool, outcome)
+    return counter
+
+
 class Metrics:
     """Records into one registry; implements ``vaults.observer.Observer``. Any thread; nothing here blocks or raises.
 
@@ -200,7 +249,7 @@ class Metrics:
         disable_created_series()
         self._tools = frozenset(tools)
         self._outcomes = outcome_labels()
-        self._call_count = CALLS.register(registry)
+        self._call_count = _count_calls(registry, self._tools)
         self._call_time = CALL_TIME.register(registry)
         self._calls: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         refused = REFUSALS.register(registry)
@@ -225,6 +274,9 @@ class Metrics:
         self._evicted = {kind: evicted.labels(kind) for kind in EVICTABLE}
         self._health, self._lost = HEALTH.register(registry), LOST.register(registry)
         self._health.set(1)  # nothing was called yet, so nothing failed
+        defects = DEFECTS.register(registry)
+        # All of them from the start: of a series that begins with its first defect no increase is seen.
+        self._defects = {task: defects.labels(task) for task in (*get_args(TaskName), OTHER)}
         self._audit_failing = AUDIT_FAILING.register(registry)
         self._lag, self._dropped = LAG.register(registry), DROPPED.register(registry)
         self._backup_age, self._backup_interval = BACKUP_AGE.register(registry), BACKUP_INTERVAL.register(registry)
@@ -232,8 +284,13 @@ class Metrics:
         # All of them from the start: of a series that begins with its first failure no increase is seen.
         self._backups = {outcome: backups.labels(outcome) for outcome in self._outcomes}
         self._backup_moved, self._backup_time = BACKUP_MOVED.register(registry), BACKUP_TIME.register(registry)
+        drills, self._drills_failing = DRILLS.register(registry), DRILLS_FAILING.register(registry)
+        self._drills = {outcome: drills.labels(outcome) for outcome in (*DRILL_OUTCOMES, *self._outcomes)}
+        self._drill_age, self._drill_interval = DRILL_AGE.register(registry), DRILL_INTERVAL.register(registry)
         self._log_behind, self._log_stored = LOG_BEHIND.register(registry), LOG_STORED.register(registry)
         self._log_gaps = LOG_GAPS.register(registry)
+        self._disk_free, self._disk_size = DISK_FREE.register(registry), DISK_SIZE.register(registry)
+        self._certificate_end = CERTIFICATE_END.register(registry)
         BUILD.register(registry).labels(version).set(1)
 
     def on_call(self, tool: str, outcome: str, seconds: float) -> None:
@@ -261,6 +318,15 @@ class Metrics:
     def on_audit_failing(self, chains: int) -> None:
         """So many chains of the audit could not be written."""
         self._audit_failing.set(chains)
+
+    def on_disk(self, disk: DiskName, free: float, size: float) -> None:
+        """Bytes free and in all of a disk; NaN where it does not say."""
+        self._disk_free.labels(disk).set(free)
+        self._disk_size.labels(disk).set(size)
+
+    def on_certificate(self, ends: float) -> None:
+        """New connections see a certificate that ends then, in seconds since 1970."""
+        self._certificate_end.set(ends)
 
     def on_lines_dropped(self, count: int) -> None:
         """Log lines that stderr could not take: for ``Sink.on_drop``."""
@@ -319,6 +385,9 @@ class Metrics:
     def on_events_lost(self, count: int) -> None:
         self._lost.inc(count)
 
+    def on_background_defect(self, task: str) -> None:
+        self._defects.get(task, self._defects[OTHER]).inc()
+
     def on_backup(self, outcome: str, seconds: float, moved: int) -> None:
         """A backup of a vault ended; ``outcome`` is ``ok`` or an error code."""
         self._backups[outcome if outcome in self._outcomes else "internal"].inc()
@@ -331,6 +400,16 @@ class Metrics:
         self._backup_age.set(age_s)
         self._backup_interval.set(interval_s)
         self._backup_size.set(size)
+
+    def on_drill(self, outcome: str) -> None:
+        """A drill ended: ``ok``, ``failed``, ``no_backup``, or the code of what kept it from being held."""
+        self._drills[outcome if outcome in self._drills else "internal"].inc()
+
+    def on_drills(self, failing: int, age_s: float, interval_s: float) -> None:
+        """Vaults whose last drill did not pass, age of the oldest last good one, and what it is held against."""
+        self._drills_failing.set(failing)
+        self._drill_age.set(age_s)
+        self._drill_interval.set(interval_s)
 
     def on_change_log(self, behind_s: float, stored: int, gaps: int) -> None:
         """How far the log is behind that is furthest; bytes stored and logs begun anew since the last time."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from server.call import Caller
 from server.consent import PersonMustBeAsked
@@ -20,7 +20,9 @@ from vaults.activity_log.sessions import Session, SessionOwner
 from vaults.context import current_call
 from vaults.domain.actors import GLOBAL
 from vaults.errors import StrongroomError
-from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.vault import Vault
 
 _MAX_ARGUMENTS = 100
 """More than any tool takes: a call with more is refused, and its arguments are not worth measuring."""

@@ -20,7 +20,15 @@ def audience_of(registry: ToolRegistry, view: View) -> Audience:
     """The audience of a view. Who is shown the tools of a toolset hears of none of ours."""
     role, preset, write_mode = view
     widest = preset if preset in TOOLSETS else PRESETS[-1]
-    return Audience(frozenset(_names(registry, view)), frozenset(_names(registry, (role, widest, write_mode))))
+    return Audience(_names_kept(registry, view), _names_kept(registry, (role, widest, write_mode)))
+
+
+def _names_kept(registry: ToolRegistry, view: View) -> frozenset[str]:
+    """From an earlier start where there was one: every call needs them, and making them takes importing every tool."""
+    role, preset, write_mode = view
+    return frozenset(
+        registry.kept.get(f"names shown {role} {preset} {write_mode}", lambda: sorted(_names(registry, view)))
+    )
 
 
 def _names(registry: ToolRegistry, view: View) -> Iterator[str]:

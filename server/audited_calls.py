@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
+import os
+import pwd
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,7 @@ from ops.audit.entries import MAX_NAME, MAX_TARGETS, AuditActor, AuditEntry
 from server import consent
 from server.call import Caller
 from server.tool_spec import UNNAMED, ToolSpec
-from vaults.context import ChangeNotes
+from vaults.change_notes import ChangeNotes
 from vaults.errors import StrongroomError
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 NAMES_TARGET = ("id", "ids", "from_id", "to_id", "path", "paths", "to", "run")
 """Arguments that hold an id or a path. No other is recorded: it may hold what people wrote."""
+
+ABOUT_OTHER_VAULTS = frozenset({"vaults"})
+"""Tools whose arguments name other vaults, which an admin of this one need not know of. What they did stands in the
+installation's chain."""
 
 SHOWN = frozenset({"id", "path"})
 """Fields of an answer that hold one."""
@@ -63,18 +68,31 @@ class AuditedCall:
         try:
             outcome = await run()
         except StrongroomError as failure:
-            await audit.try_append(chain, self.to_entry(failure.code))
+            await self._record_failed(failure.code)
             raise
         except asyncio.CancelledError:
-            audit.append_later(chain, self.to_entry("cancelled"))
+            audit.begin(self._record("cancelled"))
             raise
         except Exception:
-            await audit.try_append(chain, self.to_entry("internal"))
+            await self._record_failed("internal")
             raise
-        shown = _ids_shown(outcome.content) if audit.settings.shown_ids else ()
+        shown = _ids_shown(outcome.content, self.entry.name) if audit.settings.shown_ids else ()
         entry = self.to_entry("ok", shown)
         await (audit.append(chain, entry) if self.changes_something else audit.try_append(chain, entry))
         return outcome
+
+    async def _record_failed(self, outcome: str) -> None:
+        if self.changes.under_way:  # it ran out of time while a write of it waited: nobody waits for that now
+            self.services.audit.begin(self._record(outcome))
+        else:
+            await self._record(outcome)
+
+    async def _record(self, outcome: str) -> None:
+        """Record a call that failed or was given up, with what it changed all the same."""
+        await self.changes.settle()
+        audit = self.services.audit
+        keep = audit.append_or_owe if self.changes.count else audit.try_append
+        await keep(self.entry.vault_id, self.to_entry(outcome))
 
     @property
     def changes_something(self) -> bool:
@@ -93,7 +111,7 @@ class AuditedCall:
             actor=actor_of(self.caller, self.session),
             vault=self.entry.name,
             consent=consent.describe_consent(self.caller, self.entry.destructive, self.spec, arguments),
-            targets=_targets(arguments),
+            targets=() if self.spec.name in ABOUT_OTHER_VAULTS else _targets(arguments),
             shown=shown,
             changes=changes.first,
             changed=changes.count,
@@ -140,11 +158,11 @@ def _user_of(principal: Principal) -> str | None:
 
 @cache
 def os_user() -> str:
-    """Who runs this process."""
+    """Who runs this process, by its user id: the environment says whatever somebody wrote there."""
     try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name, as in some containers
-        return "unknown"
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user id without a name, as in some containers
+        return f"uid {os.getuid()}"
 
 
 def _targets(arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -157,12 +175,13 @@ def _targets(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _ids_shown(content: Mapping[str, Any]) -> tuple[str, ...]:
+def _ids_shown(content: Mapping[str, Any], vault: str) -> tuple[str, ...]:
+    """Ids and paths in an answer; not of what it tells from another vault."""
     found: dict[str, None] = {}
     waiting: list[Any] = [content]
     while waiting and len(found) < MAX_TARGETS:
         each = waiting.pop()
-        if isinstance(each, Mapping):
+        if isinstance(each, Mapping) and each.get("vault", vault) == vault:
             for name, value in each.items():
                 if name in SHOWN and isinstance(value, str):
                     found[value[:MAX_NAME]] = None

@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
-from auth.keys import KEYS_FOLDER, open_key_ring
 from server.services import Services
-from vaults import clock
-from vaults.db.sql import Writer
+from vaults.db.lease import Lease
 from vaults.errors import NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
 if TYPE_CHECKING:
     from ops.backup.archive_reader import Opener
-    from ops.backup.drill import DrillReport
 
 LOOK_S = 60.0
 """Seconds between two looks whether drills are due."""
 
-DRILLED_AT = "backups_drilled_at"
-"""In the table ``installation``: when drills were begun last."""
+LOCK_FILE = ".drilling"
+"""In the data folder: held by the one process that holds drills, for as long as it is alive."""
 
 log = structlog.get_logger("server.backup_drills")
 
@@ -47,66 +42,83 @@ async def keep_drilling(services: Services) -> AsyncIterator[None]:
 
 async def _run(services: Services) -> None:
     while True:
-        await asyncio.sleep(LOOK_S)
         try:
-            if await begin(services):
-                await drill_all(services)
-        except StrongroomError as failure:  # the disk is full, or the store does not answer: what it was stands there
-            log.warning("backup_drills_failed", code=failure.code)
+            await services.defects.outlive("drills", look(services))
+        except StrongroomError as failure:  # control.db cannot be read or written: that is no vault's fault
+            log.warning("backup_drills_not_looked_after", code=failure.code)
+        await asyncio.sleep(LOOK_S)
 
 
-async def begin(services: Services) -> bool:
-    """Whether drills are due, and this process is the one to hold them now."""
-    latest = datetime.now(UTC) - timedelta(seconds=services.settings.backup.drill_every_s)
-
-    def claim(tx: Writer) -> bool:
-        last = tx.value("SELECT value FROM installation WHERE key = :key", {"key": DRILLED_AT})
-        now = clock.now()
-        if last is not None and latest < datetime.fromisoformat(last) <= datetime.fromisoformat(now):
-            return False
-        tx.run(
-            "INSERT INTO installation (key, value) VALUES (:key, :now)"
-            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            {"key": DRILLED_AT, "now": now},
-        )
-        return True
-
-    return await services.control.write(claim)
-
-
-async def drill_all(services: Services) -> list[DrillReport]:
-    """Prove the newest backup of each vault, one after the other; a vault without any is passed over. Raises what is
-    wrong here rather than with a backup, such as ``StorageFull``."""
-    opener = await asyncio.to_thread(_make_opener, services)
-    reports = [await _drill(services, entry, opener) for entry in services.registry_cache.entries()]
-    return [report for report in reports if report is not None]
-
-
-async def _drill(services: Services, entry: VaultEntry, opener: Opener) -> DrillReport | None:
-    from ops.backup.drill import run_drill
-    from ops.backup.references import LATEST, KnownBackups, open_source
-
-    known = KnownBackups(services.settings.backup, services.data, opener, entry.name, entry.vault_id)
+async def look(services: Services) -> int:
+    """Hold the drills that are due, one after the other, unless another process is at it; returns how many."""
+    lease, held = Lease(services.data / LOCK_FILE), 0
+    await tell_standing(services)
+    if not lease.try_acquire():
+        return 0
     try:
-        source = await asyncio.to_thread(open_source, LATEST, known)
+        while (entry := await _claim(services)) is not None:
+            await _record(services, entry, await _drill(services, entry))
+            await tell_standing(services)
+            held += 1
+    finally:
+        lease.release()
+    return held
+
+
+async def tell_standing(services: Services) -> None:
+    """Have the metrics show how drills stand."""
+    from ops.backup import drill_records
+
+    if (metrics := services.recorders.metrics) is None:
+        return
+    ids = [each.vault_id for each in services.registry_cache.entries()]
+    records = await services.control.read(lambda tx: drill_records.read_all(tx, ids))
+    standing = drill_records.summarise(records)
+    metrics.on_drills(standing.failing, standing.age_s, services.settings.backup.drill_every_s)
+
+
+async def _claim(services: Services) -> VaultEntry | None:
+    from ops.backup import drill_records
+
+    entries = {each.vault_id: each for each in services.registry_cache.entries()}
+    every_s = services.settings.backup.drill_every_s
+    claimed = await services.control.write_uncounted(lambda tx: drill_records.claim(tx, entries, every_s))
+    return None if claimed is None else entries[claimed]
+
+
+async def _record(services: Services, entry: VaultEntry, outcome: str) -> None:
+    from ops.backup import drill_records
+
+    await services.control.write_uncounted(lambda tx: drill_records.record(tx, entry.vault_id, outcome))
+    if services.recorders.metrics is not None:
+        services.recorders.metrics.on_drill(outcome)
+
+
+async def _drill(services: Services, entry: VaultEntry) -> str:
+    """How the drill of a vault's newest backup went: ``ok``, ``failed``, ``no_backup``, or the code of what kept it
+    from being held."""
+    from ops.backup.drill import DrillGround, run_drill
+    from ops.backup.drill_records import FAILED, NO_BACKUP, PASSED
+    from ops.backup.references import LATEST, KnownBackups, open_source
+    from server.backups import make_opener
+
+    settings = services.settings
+    ground = DrillGround(services.pool, settings.storage, services.data, settings.backup.bytes_per_s)
+    try:
+        opener: Opener = await asyncio.to_thread(make_opener, settings, services.data)
+        known = KnownBackups(settings.backup, services.data, opener, entry.name, entry.vault_id)
+        report = await run_drill(await asyncio.to_thread(open_source, LATEST, known), ground)
     except NotFound:
-        return None
-    report = await run_drill(source, services.pool, services.settings.storage, services.data)
-    failed = [step.name for step in report.steps if not step.ok]
+        return NO_BACKUP
+    except StrongroomError as failure:  # the disk is full, a key cannot be read, or the store does not answer
+        log.warning("backup_drill_not_held", vault=entry.name, code=failure.code)
+        return failure.code
+    except Exception:  # a defect must not end the drills of the other vaults
+        log.exception("backup_drill_defect", vault=entry.name)
+        return "internal"
     if report.ok:
         log.info("backup_drilled", vault=entry.name, made_at=report.made_at)
-    else:
-        log.error("backup_drill_failed", vault=entry.name, made_at=report.made_at, steps=failed)
-    return report
-
-
-def _make_opener(services: Services) -> Opener:
-    from ops.backup.archive_reader import Opener
-    from ops.backup.signature import trusted_keys
-
-    file = services.settings.backup.drill_identity_file
-    lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines() if file else []
-    return Opener(
-        identities=tuple(line.strip() for line in lines if line.strip() and not line.startswith("#")),
-        trusted=trusted_keys(open_key_ring(services.data / KEYS_FOLDER)),
-    )
+        return PASSED
+    failed = [step.name for step in report.steps if not step.ok]
+    log.error("backup_drill_failed", vault=entry.name, made_at=report.made_at, steps=failed)
+    return FAILED

@@ -6,11 +6,12 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from auth.keys import KEYS_FOLDER, open_key_ring, open_secret
+from auth.kept_secrets import open_secret
+from auth.keys import KEYS_FOLDER, open_key_ring
 from server.services import Services
-from server.settings import FILE
 from server.version import version
 from vaults.registry import VaultEntry
 
@@ -26,9 +27,9 @@ NAMES_KEY = "backup-names.key"
 
 
 @asynccontextmanager
-async def keep_backups(services: Services) -> AsyncIterator[None]:
-    """Back up every vault as ``backup.every`` says, as long as the block runs. Raises ``InvalidArgument`` or
-    ``VaultUnavailable`` for settings with which no backup could ever be made."""
+async def keep_backups(services: Services, config: Path) -> AsyncIterator[None]:
+    """Back up every vault as ``backup.every`` says, as long as the block runs. ``config``: the settings file. Raises
+    ``InvalidArgument`` or ``VaultUnavailable`` for settings with which no backup could ever be made."""
     settings = services.settings.backup
     if not settings.is_scheduled:
         yield
@@ -36,7 +37,7 @@ async def keep_backups(services: Services) -> AsyncIterator[None]:
     from ops.backup.run_reports import NoBackupObserver
 
     await asyncio.to_thread(prepare_order, services)
-    schedule = make_schedule(services, services.recorders.metrics or NoBackupObserver())
+    schedule = make_schedule(services, services.recorders.metrics or NoBackupObserver(), config)
     looking = asyncio.create_task(schedule.run(), name="backups")
     try:
         yield
@@ -46,11 +47,10 @@ async def keep_backups(services: Services) -> AsyncIterator[None]:
         await schedule.close()
 
 
-def make_schedule(services: Services, observer: BackupObserver) -> BackupSchedule:
+def make_schedule(services: Services, observer: BackupObserver, config: Path) -> BackupSchedule:
     """The schedule of the settings; ``close`` it."""
     from ops.backup.schedule import BackupSchedule, ScheduledWork, SchedulePace
     from ops.backup.stores import place_of
-    from vaults.disk_reserve import MB
 
     settings = services.settings.backup
     work = ScheduledWork(
@@ -58,27 +58,29 @@ def make_schedule(services: Services, observer: BackupObserver) -> BackupSchedul
         entries=services.registry_cache.entries,
         lease=services.pool.lease,
         describe=lambda entry: _describe(services, entry),
-        installation=_installation(services) if settings.recipients else None,
+        installation=_installation(services, config) if settings.recipients else None,
         place=place_of(settings),
     )
-    pace = SchedulePace(settings.every_s, settings.bytes_per_s, services.settings.storage.reserve_mb * MB)
+    pace = SchedulePace(settings.every_s, settings.bytes_per_s)
     return BackupSchedule(work, lambda: prepare_order(services), services.data, pace, observer)
 
 
 def prepare_order(services: Services) -> SnapshotOrder:
     """How scheduled backups are made now. Blocking: reads keys and credentials."""
     from ops.backup.archive_writer import Seal
-    from ops.backup.back_up import SCRATCH_FOLDER
     from ops.backup.rotation import parse_plan
     from ops.backup.snapshot_run import SnapshotOrder
     from ops.backup.stores import open_store
+    from ops.backup.turns import SCRATCH_FOLDER
 
     settings, keys = services.settings.backup, services.data / KEYS_FOLDER
     passphrase = services.settings.auth.key_passphrase_file
     return SnapshotOrder(
         store=open_store(settings),
         seal=Seal(settings.recipients, key=open_key_ring(keys, passphrase).newest if settings.sign else None),
-        names=_names_secret(open_secret(keys, NAMES_KEY), settings.recipients) if settings.recipients else None,
+        names=_names_secret(open_secret(keys, NAMES_KEY, passphrase), settings.recipients)
+        if settings.recipients
+        else None,
         plan=parse_plan(settings.keep),
         scratch=services.data / SCRATCH_FOLDER,
     )
@@ -90,10 +92,9 @@ def _names_secret(secret: bytes, recipients: Sequence[str]) -> bytes:
     return hmac.digest(secret, "\n".join(sorted(recipients)).encode(), "sha256")
 
 
-def _installation(services: Services) -> ControlSubject:
+def _installation(services: Services, config: Path) -> ControlSubject:
     from ops.backup.control_archive import ControlSubject
 
-    config = services.data / FILE
     return ControlSubject(services.data, config, services.instance_id, version(), services.settings.storage)
 
 

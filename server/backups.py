@@ -10,6 +10,9 @@ from server.version import version
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from ops.backup.archive_reader import Opener
     from ops.backup.back_up import ArchiveOrder, Installation
     from ops.settings import BackupSettings
     from server.settings import Settings
@@ -46,6 +49,29 @@ def make_order(
     seal = Seal(recipients or (settings.recipients if passphrase is None else ()), passphrase, key)
     seal.check()
     return ArchiveOrder(to or _configured_folder(settings, data), seal, settings.bytes_per_s)
+
+
+def make_opener(settings: Settings, data: Path) -> Opener:
+    """What opens backups in a server, which nobody gives a key by hand: that of its drills, and for signatures the keys
+    that sign here or did before. Blocking. Raises ``InvalidArgument`` for a file that cannot be read."""
+    from ops.backup.archive_reader import Opener
+
+    file = settings.backup.drill_identity_file
+    try:
+        lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines() if file else []
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        raise InvalidArgument("backup.drill_identity_file", "cannot be read") from None
+    return Opener(
+        identities=tuple(line.strip() for line in lines if line.strip() and not line.startswith("#")),
+        trusted=trusted_here(data, settings.auth.key_passphrase_file),
+    )
+
+
+def trusted_here(data: Path, key_passphrase_file: str | None) -> dict[str, Ed25519PublicKey]:
+    """The keys that backups of this installation may be signed with. Blocking."""
+    from ops.backup.signature import trusted_keys
+
+    return trusted_keys(open_key_ring(data / KEYS_FOLDER, key_passphrase_file))
 
 
 def read_passphrase(path: Path) -> str:

@@ -12,11 +12,11 @@ from auth.principal import Principal
 from auth.roles import Role
 from vaults.activity_log.sessions import Session
 from vaults.domain.actors import Actor, workspace_key
-from vaults.domain.continuity.handoffs import HandoffRecipient
-from vaults.vault import Vault
 
 if TYPE_CHECKING:
     from server.services import Services
+    from vaults.domain.continuity.handoffs import HandoffRecipient
+    from vaults.vault import Vault
 
 PersonState = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as the request shows: cannot be asked, can be asked, agreed, did not agree."""
@@ -85,6 +85,8 @@ class Call:
     @property
     def recipient(self) -> HandoffRecipient:
         """The caller as handoffs address it."""
+        from vaults.domain.continuity.handoffs import HandoffRecipient
+
         actor = self.actor
         return HandoffRecipient(
             actor.identity, actor.name, addresses_of(self.caller.principal, self.role), actor.workspace

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 from server.version import version
 from vaults import registry
 from vaults.db.connection import Database
-from vaults.db.migration import migrate
+from vaults.db.migration import migrate, refuse_newer
 from vaults.errors import ReadOnly, StorageFull, VaultQuarantined, VaultUnavailable
+from vaults.settings import StorageSettings
+
+CONTROL_DB = "control.db"
 
 
-async def migrate_control(control: Database) -> None:
-    """Bring control.db up to date and note this version in it. Raises ``VaultQuarantined`` before anything is written
-    if a newer one wrote it."""
+async def migrate_control(control: Database, storage: StorageSettings) -> None:
+    """Bring control.db up to date, with a copy of it before, and note this version in it. Raises ``VaultQuarantined``
+    before anything is written if a newer one wrote it, or the audit beside it."""
     try:
-        await migrate(control, "control")
+        await asyncio.to_thread(_refuse_newer_audit, control.path.parent, storage)
+        await migrate(control, "control", before=partial(_keep_copy, control, storage))
     except VaultQuarantined as refused:
         if refused.details.get("reason") != "future":
             raise
@@ -28,3 +35,17 @@ async def migrate_control(control: Database) -> None:
     if await control.read(registry.written_by) != version():
         with suppress(ReadOnly, StorageFull, VaultUnavailable):  # it only tells people; the next process notes it
             await control.write(lambda tx: registry.note_version(tx, version()))
+
+
+def _refuse_newer_audit(data: Path, storage: StorageSettings) -> None:
+    """What is done must be recorded: with an audit that this version cannot write, nothing could be changed."""
+    from ops.audit.chain import MIGRATIONS, file_of
+    from ops.audit.links import INSTALLATION
+
+    refuse_newer(file_of(data, INSTALLATION), MIGRATIONS, storage)
+
+
+async def _keep_copy(control: Database, storage: StorageSettings, schema: int) -> None:
+    from ops.vault_life import before_upgrade
+
+    await before_upgrade.keep_copy(control, schema, storage)

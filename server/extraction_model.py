@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vaults.endpoint_client import check_key, read_key
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -40,13 +41,10 @@ def _to_model(settings: ExtractionSettings, folder: Path) -> LanguageModel:
 
 
 def _read_key(settings: ExtractionSettings) -> str | None:
-    name, key = "extraction.api_key", settings.api_key
-    if settings.api_key_file:
-        name = "extraction.api_key_file"
-        try:
-            key = Path(settings.api_key_file).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, RuntimeError, UnicodeDecodeError):
-            raise InvalidArgument(name, "cannot be read") from None
-    if key is not None and not (key and key.isascii() and key.isprintable()):
-        raise InvalidArgument(name, "holds no key: it must be one line of printable ASCII")
-    return key
+    name = "extraction.api_key_file" if settings.api_key_file else "extraction.api_key"
+    try:
+        if settings.api_key_file:
+            return read_key(settings.api_key_file)
+        return None if settings.api_key is None else check_key(settings.api_key)
+    except ValueError as wrong:
+        raise InvalidArgument(name, str(wrong)) from None

@@ -37,17 +37,26 @@ async def search_vaults(call: Call, request: SearchRequest, named: Sequence[str]
     shown = [each for each in shown if each.hit.score >= request.min_score][: request.limit]
     mode = request.mode if all(answer.mode_used == request.mode for answer in found) else "keyword"
     terms = tuple(dict.fromkeys(term for answer in found for term in answer.terms))
-    return SearchAnswer(shown, sum(answer.total for answer in found), mode, {}, warnings, terms=terms)
+    return SearchAnswer(shown, sum(answer.total for answer in found), mode, {}, warnings=warnings, terms=terms)
 
 
 def merge_answers(answers: Sequence[SearchAnswer], weight: float) -> list[RankedHit]:
     """Hits of several vaults in one order. Each vault scaled its scores by itself; here the raw signals, bm25 and
-    cosine, are scaled over all vaults together, and each hit's boosts are added again."""
-    spans = {channel: _joint_span([answer.spans[channel] for answer in answers]) for channel in ("keyword", "semantic")}
+    cosine, are scaled over all vaults together, cosines over those with the same model, and each hit's boosts are added
+    again."""
+    keyword = _joint_span([answer.spans["keyword"] for answer in answers])
+    semantic = {
+        model: _joint_span([answer.spans["semantic"] for answer in answers if answer.model == model])
+        for model in {answer.model for answer in answers}
+    }
     weights = {"keyword": 1 - weight, "semantic": weight}
-    if spans["keyword"] is None or spans["semantic"] is None:
+    if keyword is None or not any(semantic.values()):
         weights = dict.fromkeys(weights, 1.0)
-    scored = [(_score(each, spans, weights), each) for answer in answers for each in answer.shown]
+    scored = [
+        (_score(each, {"keyword": keyword, "semantic": semantic[answer.model]}, weights), each)
+        for answer in answers
+        for each in answer.shown
+    ]
     scored.sort(key=lambda pair: (-pair[0], pair[1].hit.vault, pair[1].hit.id))
     top = max(1.0, scored[0][0]) if scored else 1.0
     return [replace(each, hit=replace(each.hit, score=round(max(0.0, score / top), 4))) for score, each in scored]

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from vaults.domain.packs import rendering
+from server.hook_dialects import CLAUDE_CODE, DIALECTS, HookDialect
+from vaults.domain.packs.no_content import has_content
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from vaults.transcripts.handed_file import HandedFile
 
 INPUT_BYTES = 8 * 1024 * 1024
-CLIENT = "claude-code"
 TOOL_MODULES = ("server.tools.context", "server.tools.sessions")
 """Modules of the tools that hooks call."""
 
@@ -47,10 +47,11 @@ CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 class HookInput(BaseModel):
-    """The input of a hook; other fields are ignored."""
+    """The input of a hook, as its program's dialect has it; other fields are ignored. ``client``: the program."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    client: str = CLAUDE_CODE
     session_id: str = ""
     cwd: str = ""
     prompt: str = ""
@@ -60,7 +61,12 @@ class HookInput(BaseModel):
     @property
     def session(self) -> str | None:
         """The vault's name for the conversation."""
-        return f"claude-{self.session_id}" if _SESSION.fullmatch(self.session_id) else None
+        return f"{self.dialect.session}{self.session_id}" if _SESSION.fullmatch(self.session_id) else None
+
+    @property
+    def dialect(self) -> HookDialect:
+        """How the program speaks to hooks."""
+        return DIALECTS[self.client]
 
     @property
     def folder(self) -> Path:
@@ -69,12 +75,15 @@ class HookInput(BaseModel):
         return named if self.cwd and named.is_dir() else Path.cwd()
 
 
-def parse_input(raw: bytes) -> HookInput:
-    """Parse raw input. Raises ``InvalidArgument``, which repeats nothing of it."""
+def parse_input(raw: bytes, client: str = CLAUDE_CODE) -> HookInput:
+    """Parse raw input of a client's hook. Raises ``InvalidArgument``, which repeats nothing of it."""
     if len(raw) > INPUT_BYTES:
         raise InvalidArgument("stdin", f"must be at most {INPUT_BYTES} bytes")
     try:
-        return HookInput.model_validate(json.loads(raw))
+        given = json.loads(raw)
+        if not isinstance(given, dict):
+            raise ValueError  # noqa: TRY004  it is the text that is wrong
+        return HookInput.model_validate({**DIALECTS[client].read(given), "client": client})
     except (ValueError, RecursionError, ValidationError):
         raise InvalidArgument("stdin", "is not the JSON of a hook") from None
 
@@ -103,7 +112,7 @@ class HookRun:
     async def start(self) -> str | None:
         """The brief of a session that begins."""
         pack = await self.ask("context", {"format": "prompt", "budget_tokens": START_TOKENS - _NAME_TOKENS})
-        return self._answer("SessionStart", pack)
+        return self._answer("session-start", pack)
 
     async def prompt(self) -> str | None:
         """What is known about the person's prompt; None if that is nothing, or the prompt is too short."""
@@ -111,7 +120,7 @@ class HookRun:
         if query.startswith("/") or len("".join(query.split())) < _MIN_PROMPT:
             return None
         arguments = {"query": query, "format": "prompt", "budget_tokens": PROMPT_TOKENS - _NAME_TOKENS}
-        return self._answer("UserPromptSubmit", await self.ask("context", arguments))
+        return self._answer("prompt", await self.ask("context", arguments))
 
     async def stop(self) -> str | None:
         """Save where the session was left off, and keep the conversation. Raises ``InvalidArgument`` for a path that is
@@ -135,21 +144,20 @@ class HookRun:
         """Save where the session was left off, unless it did so itself. The end of a turn is not the end of the
         session: what it claimed stays claimed, so a session with claims is left alone until it ends."""
         session = (await self.ask("session_resume", {"limit": 1}))["session"]
-        turn = self.said.hook_event_name == "Stop"
-        if turn and (session.get("summary") or session.get("claims")):
+        goes_on = self.said.hook_event_name in self.said.dialect.goes_on
+        if goes_on and (session.get("summary") or session.get("claims")):
             return
         words = "" if session.get("summary") else "; ".join(work)[:_LEFT_OFF_CHARACTERS]
         left = {"where_left_off": words} if words else {}
-        if left or not turn:
+        if left or not goes_on:
             await self.ask("session_save", {"status": "paused", **left})
 
     def _answer(self, event: str, pack: Mapping[str, Any]) -> str | None:
         brief = str(pack.get("prompt", ""))
-        if not rendering.has_content(brief):
+        if not has_content(brief):
             return None
         name = f"strongroom session: {self.said.session}\n" if self.shared and self.said.session else ""
-        found = {"hookEventName": event, "additionalContext": name + brief}
-        return json.dumps({"hookSpecificOutput": found, "suppressOutput": True})
+        return json.dumps(self.said.dialect.answer(event, name + brief))
 
 
 EVENTS: Mapping[str, Callable[[HookRun], Awaitable[str | None]]] = {

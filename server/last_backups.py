@@ -12,11 +12,11 @@ from vaults.registry import VaultEntry
 
 
 async def back_up_last(control: Database, data: Path, settings: Settings, entry: VaultEntry) -> Path:
-    """Back a vault up as ``strongroom backup`` does, and say where. Raises what keeps it from being backed up: then it
-    is not deleted."""
-    from ops.backup.back_up import back_up_vault
+    """Back a vault up whose folder the caller has alone, as ``strongroom backup`` does, and say where. Raises what
+    keeps it from being backed up: then it is not deleted."""
+    from ops.backup.back_up import back_up_held_vault
 
     passphrase_file = settings.auth.key_passphrase_file
     order = await asyncio.to_thread(backups.make_order, settings.backup, data, key_passphrase_file=passphrase_file)
     home = backups.describe_installation(control, data, data / FILE, settings)
-    return Path((await back_up_vault(home, entry, order)).target)
+    return Path((await back_up_held_vault(home, entry, order)).run.target)

@@ -18,15 +18,14 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.internal_calls import InternalCallRefused, call_internally
 from server.services import Services
-from vaults.domain.documents.reading import SCHEMES
-from vaults.domain.graph.svg import pictures
+from vaults.domain.documents import SCHEMES
+from vaults.domain.graph.svg import RESOURCE as GRAPH
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.files.paths import NOTE_SCHEME, collision_key, is_note, to_address, to_note_path
 
 STATUS = "vault://status"
 SESSION = "session://latest"
 HANDOFF = "handoff://latest"
-GRAPH = pictures.RESOURCE
 FIXED_RESOURCES = {
     STATUS: "How this vault is, as JSON",
     GRAPH: "The most central notes of this vault and how they are linked, as a picture",

@@ -21,9 +21,11 @@ from pydantic import Field, ValidationError
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import AuditSettings, BackupSettings, OpsSettings
+from server.local_socket import PLACES, PREFIX
 from server.reasons import reword_message
 from vaults import storage_limits
 from vaults.errors import InvalidArgument
+from vaults.files.permissions import deny_reason
 from vaults.settings import (
     CodeSettings,
     CollectionSettings,
@@ -47,11 +49,7 @@ from vaults.transcripts.extraction.extracted_memory import ExtractionKind
 from vaults.transcripts.extraction.kinds import DEFAULT_KINDS, KINDS
 from vaults.transcripts.model_extraction.model_kinds import MODEL_KINDS, ModelKind
 
-PREFIX = "STRONGROOM_"
 FILE = "strongroom.toml"
-UNSECTIONED = {"DATA", "CONFIG", "URL", "TOKEN_FILE", "HOOK_WITHIN"}
-"""Variables without a section: where to look, and the server that ``hook`` and ``stdio`` call."""
-
 
 MOLTBOOK_URL = "social.moltbook.url"
 """The setting by which an operator has agents speak to Moltbook."""
@@ -196,6 +194,7 @@ def load(
     the first key that is unknown or does not fit; limits of storage that are none are left out and warned of."""
     env = os.environ if environment is None else environment
     folder = (data or _path(env.get(f"{PREFIX}DATA")) or default_data()).expanduser().resolve()
+    _check_folder(folder)
     file = config or _path(env.get(f"{PREFIX}CONFIG")) or folder / FILE
     values: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
@@ -224,6 +223,12 @@ def load(
     return LoadedSettings(
         settings, folder, {name: each for name, each in sources.items() if name not in dropped}, warnings, file
     )
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and (reason := deny_reason(folder, os.R_OK | os.X_OK)) is not None:
+        hint = "start as that user, or give the folder to this one"
+        raise InvalidArgument("data", f"{folder} cannot be entered: {reason}", hint=hint)
 
 
 def _check_plans(settings: Settings, sources: Mapping[str, str]) -> None:
@@ -284,7 +289,7 @@ def _file_values(file: Path, *, must_exist: bool) -> dict[str, Any]:
 def _env_values(env: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for variable, text in env.items():
-        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in UNSECTIONED:
+        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in PLACES:
             continue
         name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
         if name.partition(".")[0] in GROUPED:

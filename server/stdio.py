@@ -34,6 +34,7 @@ from server.caller_views import first_preset, strictest_mode
 from server.mcp_bridge.pending_requests import Message, PendingRequests, not_unicode_error, parse_message
 from server.protocol import Context, make_protocol
 from server.services import Services
+from server.tool_registry import load_gradually
 from vaults.errors import NotFound, StrongroomError
 
 PARENT_POLL_S = 1.0
@@ -273,12 +274,16 @@ async def _keep_session(identity: _CallerIdentity) -> None:
     """Open a session at the start, and show from time to time that this process is alive."""
     services = identity.services
     await asyncio.sleep(_ARRIVE_S)
-    while True:
-        with suppress(StrongroomError):  # the vault is gone or closed: calls report it, and it may come back
-            caller = identity.caller("")
-            async with services.pool.lease(services.registry_cache.entry(caller.vault)) as vault:
-                await resolve_session(vault, caller, {})
-        await asyncio.sleep(services.settings.sessions.heartbeat_s)
+    loading = asyncio.create_task(load_gradually(services.registry), name="tools")
+    try:
+        while True:
+            with suppress(StrongroomError):  # the vault is gone or closed: calls report it, and it may come back
+                caller = identity.caller("")
+                async with services.pool.lease(services.registry_cache.entry(caller.vault)) as vault:
+                    await resolve_session(vault, caller, {})
+            await asyncio.sleep(services.settings.sessions.heartbeat_s)
+    finally:
+        loading.cancel()
 
 
 async def _watch_parent(parent: int, stop: Callable[[], None]) -> None:

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 from auth.access import EVERY_VAULT
 from auth.principal import Principal
 from auth.roles import Role
-from ops.vault_life import copies, deletion, folder_moves, renames
-from ops.vault_life.copies import CopySettings
-from ops.vault_life.deletion import DeletedVault
-from server.last_backups import back_up_last
+from ops.vault_life import folder_moves
 from server.version import version
 from vaults import registry
 from vaults.db.connection import Database
@@ -22,9 +19,9 @@ from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.files.atomic import write_atomic
 from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
 from vaults.settings import StorageSettings
-from vaults.vault import create_files
 
 if TYPE_CHECKING:
+    from ops.vault_life.deletion import DeletedVault
     from server.services import Services
 
 
@@ -54,19 +51,21 @@ async def register(
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
     await folder_moves.finish_all(control, data)
-    await control.read(lambda tx: folder_moves.refuse_if_moving(tx, name))
+    await control.read(lambda tx: folder_moves.refuse_if_moving(tx, name, path))
     entries = await control.read(registry.list_vaults)
     if any(entry.name == name for entry in entries):
         raise AlreadyExists(f"vault {name} exists already")
     if path is not None:
         _check_place(path.resolve(), data.resolve(), entries)
+    from vaults.vault import create_files
+
     folder = folder_of(data, name, path)
     vault_id = await create_files(folder, storage)
     if path is not None:
         keep_out_of_git(folder)
 
     def write(tx: Writer) -> VaultEntry:
-        folder_moves.refuse_if_moving(tx, name)
+        folder_moves.refuse_if_moving(tx, name, path)
         entry = registry.create(tx, name, path, vault_id)
         if also is not None:
             also(tx)
@@ -115,6 +114,8 @@ async def unarchive(services: Services, name: str) -> VaultEntry:
 
 async def rename(services: Services, old: str, new: str) -> VaultEntry:
     """As ``renames.rename``, seen at once in this process."""
+    from ops.vault_life import renames
+
     entry = await renames.rename(services.control, services.data, old, new)
     await _refresh(services)
     return entry
@@ -122,7 +123,9 @@ async def rename(services: Services, old: str, new: str) -> VaultEntry:
 
 async def copy(services: Services, name: str, new: str) -> VaultEntry:
     """As ``copies.copy``, seen at once in this process."""
-    settings = CopySettings(version(), services.settings.storage, services.settings.notes)
+    from ops.vault_life import copies
+
+    settings = copies.CopySettings(version(), services.settings.storage, services.settings.notes)
     entry = await copies.copy(services.control, services.data, name, new, settings)
     await _refresh(services)
     return entry
@@ -130,6 +133,9 @@ async def copy(services: Services, name: str, new: str) -> VaultEntry:
 
 async def delete(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``deletion.delete`` with a last backup, seen at once in this process."""
+    from ops.vault_life import deletion
+    from server.last_backups import back_up_last
+
     last = partial(back_up_last, services.control, services.data, services.settings)
     gone = await deletion.delete(services.control, services.data, name, confirm=confirm, last_backup=last)
     await _refresh(services)

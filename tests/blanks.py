@@ -1,23 +1,32 @@
-"""Databases with every table and nothing in them, made once per process: to make one takes as long as half a test."""
+"""Data folders with nothing in them, made once per process: to make one takes as long as half a test."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
+
+from uuid_utils import uuid7
 
 from ops.audit.chain import file_of
+from server import vault_admin
+from server.services import open_services
+from server.settings import load
+from tests.tool_list import registry_with
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Writer
-from vaults.registry import folder_of
+from vaults.registry import DATABASE_FILE, folder_of
 from vaults.settings import StorageSettings
-from vaults.vault import DATABASE_FILE
+
+T = TypeVar("T")
 
 CONTROL = "control.db"
 
@@ -27,6 +36,69 @@ def lay_out(data: Path, vaults: Iterable[str]) -> None:
     _place(data / CONTROL, "control")
     for name in vaults:
         _place(folder_of(data, name, None) / DATABASE_FILE, "vault")
+
+
+def lay_out_used(data: Path, vaults: tuple[str, ...]) -> None:
+    """What a server leaves that made these vaults, opened each and was asked nothing; with ids of its own. Where there
+    are databases already, as ``lay_out``."""
+    if (data / CONTROL).exists() or any(folder_of(data, name, None).exists() for name in vaults):
+        lay_out(data, vaults)
+        return
+    used = _used(vaults)
+    fresh = [str(uuid7()).encode() for _ in used.ids]  # made one after another, as those were: indexes stay in order
+    for folder in ("", *used.folders):
+        (data / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, content in used.files.items():
+        stamped = bytearray(content)
+        for number, at in used.places[path]:
+            stamped[at : at + ID_BYTES] = fresh[number]
+        (data / path).write_bytes(stamped)
+        (data / path).chmod(0o600)
+
+
+ID_BYTES = 36
+
+
+@dataclass(frozen=True)
+class _UsedFolder:
+    """``places`` of each file: which of the ids stands where in it."""
+
+    folders: list[str]
+    files: dict[str, bytes]
+    ids: list[bytes]
+    places: dict[str, list[tuple[int, int]]]
+
+
+@cache
+def _used(vaults: tuple[str, ...]) -> _UsedFolder:
+    data = Path(tempfile.mkdtemp())
+    lay_out(data, vaults)
+
+    async def use() -> list[bytes]:
+        loaded = load(data, flags={"storage.reserve_mb": 0, "embedding.engine": "off"}, environment={})
+        async with open_services(loaded.settings, data, registry_with()) as services:
+            entries = [await vault_admin.create(services, name) for name in vaults]
+            for entry in entries:
+                async with services.pool.lease(entry) as vault:
+                    await vault.notes.wait_for_index(60)
+            return [each.encode() for each in (services.instance_id, *(entry.vault_id for entry in entries))]
+
+    try:
+        ids = _run_apart(use)
+        found = [path for path in sorted(data.rglob("*")) if not path.name.startswith(".")]
+        files = {str(path.relative_to(data)): path.read_bytes() for path in found if path.is_file()}
+        places = {path: [*_places_in(content, ids)] for path, content in files.items()}
+        return _UsedFolder([str(path.relative_to(data)) for path in found if path.is_dir()], files, ids, places)
+    finally:
+        shutil.rmtree(data)
+
+
+def _places_in(content: bytes, ids: list[bytes]) -> Iterable[tuple[int, int]]:
+    for number, each in enumerate(ids):
+        at = content.find(each)
+        while at >= 0:
+            yield number, at
+            at = content.find(each, at + ID_BYTES)
 
 
 def lay_out_audit(data: Path, chains: Iterable[str]) -> None:
@@ -51,13 +123,16 @@ def blank_database(kind: str) -> bytes:
         await database.close()
 
     try:
-        # A loop of its own, on a thread of its own: the test's is running.
-        maker = threading.Thread(target=lambda: asyncio.run(make()))
-        maker.start()
-        maker.join()
+        _run_apart(make)
         return (folder / "blank.db").read_bytes()
     finally:
         shutil.rmtree(folder)
+
+
+def _run_apart(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """In a loop of its own, on a thread of its own: the test's is running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(work())).result()
 
 
 def empty_tables() -> Writer:

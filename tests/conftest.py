@@ -24,7 +24,7 @@ from server.settings import configured_endpoints, load
 from server.tool_json_schema import to_listed_output
 from server.tool_spec import ToolSpec
 from server.tools import discover
-from tests.blanks import lay_out, lay_out_audit
+from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
 from vaults.embed.backend import Embedder
 
@@ -41,6 +41,13 @@ WHOLE_MODULES = (
 )
 """Where tests start clients and servers as programs of their own, each of which takes a second or more to load."""
 
+LOAD_TORCH = (
+    "server/test_reranked_recall.py",
+    "vaults/embed/test_cross_encoder.py",
+    "vaults/embed/test_engines.py",
+)
+"""What takes five seconds to load before the first test: they come first and together, so that one worker loads it."""
+
 OPT_IN = ("crash", "load", "conformance")
 """Marks of what takes minutes and has a target of its own."""
 
@@ -52,10 +59,15 @@ property_settings.load_profile("any machine")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
     for item in items:
-        path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
-        whole = item.path.parent.name in WHOLE_FOLDERS or path in WHOLE_MODULES
+        whole = item.path.parent.name in WHOLE_FOLDERS or _path_of(item.path) in WHOLE_MODULES
         if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
+    items.sort(key=lambda item: _path_of(item.path) not in LOAD_TORCH)
+
+
+@cache
+def _path_of(module: Path) -> str:
+    return module.relative_to(TESTS).as_posix() if module.is_relative_to(TESTS) else ""
 
 
 def pytest_collection() -> None:
@@ -86,7 +98,7 @@ async def open_at(
 ) -> AsyncIterator[Services]:
     """A server's services over ``data``, with those vaults."""
     loaded = load(data, flags={**QUIET, **(flags or {})}, environment={})
-    lay_out(data, vaults)
+    lay_out_used(data, vaults)
     tools = the_tools(configured_endpoints(loaded.settings))
     async with open_services(loaded.settings, loaded.data, tools, load_model=load_model) as services:
         for name in vaults:
@@ -115,6 +127,12 @@ def opening(tmp_path: Path) -> Opening:
 async def services(opening: Opening) -> AsyncIterator[Services]:
     async with opening() as opened:
         yield opened
+
+
+@pytest.fixture
+def cheap_passphrases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a passphrase closes costs a two-thousandth of what it should."""
+    monkeypatch.setattr("ops.backup.age_passphrase.COST", 6)
 
 
 Asking = Callable[..., Awaitable[CallOutcome]]

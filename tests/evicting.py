@@ -23,7 +23,7 @@ OWNER = Actor("local|owner", "owner")
 DAY = 86_400
 
 
-IDLE = BackgroundJob(lambda _: False, eviction.run_in_background)
+IDLE = BackgroundJob("evict", lambda _: False, eviction.run_in_background)
 
 
 @asynccontextmanager

@@ -150,6 +150,19 @@ class Bench:
         return next(at for at in found if at in ours)
 
 
+HARMED = b"memory 42 of the harbour"
+
+
+def zero_pages(path: Path, text: bytes = HARMED) -> bytes:
+    """Every page with this text holds nothing now; what the file is then."""
+    data = bytearray(path.read_bytes())
+    for page in range(0, len(data), PAGE):
+        if text in data[page : page + PAGE]:
+            data[page : page + PAGE] = bytes(PAGE)
+    path.write_bytes(data)
+    return bytes(data)
+
+
 def noise_on(pages: int, seed: int) -> Harm:
     """That many pages hold noise."""
 

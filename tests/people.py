@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from auth.grants import set_grant
 from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 
 
+async def give_role(services: Services, subject: str, role: Role = Role.WRITER, *, vault: str = "main") -> None:
+    """Let ``subject`` into a vault."""
+    await services.access_cache.write(lambda tx: set_grant(tx, subject, "local", vault, role))
+
+
 async def person(
     services: Services, subject: str, role: Role = Role.WRITER, *, vault: str = "main", **more: Any
 ) -> Asking:
     """Calls tools as ``subject``, who has ``role`` in ``vault``. ``more`` of ``Caller``: session, client, workspace."""
-    row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
-    )
+    await give_role(services, subject, role, vault=vault)
     return asker(services, Caller(local(subject), vault, Role.ADMIN, "http", **more))
 
 

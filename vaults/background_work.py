@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from vaults.background_defects import BackgroundDefects, TaskName
+from vaults.context import begin_apart
 from vaults.db.lease import Lease
 from vaults.errors import StrongroomError
 
@@ -24,6 +27,7 @@ class LastingTask:
     """Work that lasts as long as the vault is open. It may return for want of anything to do; ``is_wanted``, which may
     not wait, then says whether it is to begin again."""
 
+    name: TaskName
     run: BoundTask
     is_wanted: Callable[[], bool] = has_no_more_to_do
 
@@ -32,9 +36,12 @@ class BackgroundWork:
     """``run_due`` does all that is due and ends; those of ``run_while_open`` last, each in a task of its own. They run
     only in the process that holds the lease; the follow-up of a call runs in any."""
 
-    def __init__(self, lease: Lease, run_due: BoundTask, run_while_open: Sequence[LastingTask] = ()) -> None:
+    def __init__(
+        self, lease: Lease, run_due: BoundTask, defects: BackgroundDefects, run_while_open: Sequence[LastingTask] = ()
+    ) -> None:
         self._lease = lease
         self._run_due = run_due
+        self.defects = defects
         self._run_while_open = tuple(run_while_open)
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -60,7 +67,7 @@ class BackgroundWork:
         """Do what is due, if this process has or gets the lease."""
         self._is_due = True
         if not self.is_busy and self._lease.try_acquire():
-            self.due_work = asyncio.create_task(self._run_until_done(), name="vault-due-work")
+            self.due_work = begin_apart(self._run_until_done(), "vault-due-work")
 
     def start_later(self, seconds: float) -> None:
         """Call ``start`` after ``seconds``; a later call replaces an earlier one."""
@@ -75,12 +82,12 @@ class BackgroundWork:
             known = self.lasting_tasks.get(number)
             idle = known is None or (known.done() and (_has_failed(known) or task.is_wanted()))
             if idle and self._lease.try_acquire():
-                self.lasting_tasks[number] = asyncio.create_task(task.run(), name="vault-lasting-task")
+                self.lasting_tasks[number] = begin_apart(self._run_lasting(task), "vault-lasting-task")
 
     def run_follow_up(self, work: BoundTask) -> None:
         """Finish something soon after a call; dropped while other such work runs."""
         if not _is_running(self.follow_up):
-            self.follow_up = asyncio.create_task(work(), name="vault-follow-up")
+            self.follow_up = begin_apart(self._run_follow_up(work), "vault-follow-up")
 
     async def wait(self, seconds: float | None = None) -> None:
         """Wait until the due work that is under way has ended, or for ``seconds`` at most."""
@@ -96,6 +103,14 @@ class BackgroundWork:
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    async def _run_lasting(self, task: LastingTask) -> None:
+        with self.defects.noting(task.name):
+            await task.run()
+
+    async def _run_follow_up(self, work: BoundTask) -> None:
+        with suppress(StrongroomError):  # the call was answered; what is left over falls due
+            await self.defects.outlive("follow_up", work())
 
     async def _run_until_done(self) -> None:
         try:

@@ -9,53 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import hashlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+from vaults.change_notes import ChangeNotes
+
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeNote:
-    """One thing that was changed: hashes of what it held ``before`` and ``after``; None: there was none, or is none."""
-
-    kind: str
-    id: str
-    before: str | None
-    after: str | None
-
-
-MAX_CHANGE_NOTES = 50
-"""Changes of one call that are kept one by one; of the rest, their number and a hash of all."""
-
-
-class ChangeNotes:
-    """What one call changed, as its audit records it."""
-
-    __slots__ = ("_digest", "count", "first")
-
-    def __init__(self) -> None:
-        self.first: list[ChangeNote] = []
-        self.count = 0
-        self._digest = hashlib.sha256()
-
-    def add(self, changes: Iterable[ChangeNote]) -> None:
-        """Keep what was changed, in order."""
-        for each in changes:
-            self.count += 1
-            self._digest.update(f"{each.kind}\0{each.id}\0{each.before}\0{each.after}\n".encode())
-            if len(self.first) < MAX_CHANGE_NOTES:
-                self.first.append(each)
-
-    @property
-    def digest(self) -> str:
-        """A hash of all of them, in order."""
-        return self._digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +51,10 @@ def note_whole_sizes(sizes: Mapping[str, int]) -> None:
         known.update(sizes)
 
 
-def note_changes(changes: Sequence[ChangeNote]) -> None:
-    """Say what was changed, once it is committed; outside of a call nobody asks."""
+def changes_of_call() -> ChangeNotes | None:
+    """Where the call being served says what it changes; None where nobody asks."""
     call = _call.get(None)
-    if call is not None and call.changes is not None:
-        call.changes.add(changes)
+    return None if call is None else call.changes
 
 
 @contextmanager
@@ -112,6 +74,11 @@ async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwa
     """
     work = functools.partial(contextvars.copy_context().run, functools.partial(fn, *args, **kwargs))
     return await asyncio.get_running_loop().run_in_executor(executor, work)
+
+
+def begin_apart(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+    """Begin work that outlives the call that caused it: nothing it does counts as that call's."""
+    return asyncio.create_task(work, name=name, context=contextvars.Context())
 
 
 async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:

@@ -13,6 +13,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vaults.context import run_in
 from vaults.database_checks import DAMAGE_MARKER
@@ -21,7 +22,9 @@ from vaults.db.failures import damaged_error
 from vaults.errors import ReadOnly, StorageFull
 from vaults.files.atomic import write_atomic
 from vaults.settings import StorageSettings
-from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.vault import Vault
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from vaults.errors import StorageFull
 from vaults.settings import StorageSettings
 
 _log = logging.getLogger(__name__)
@@ -78,6 +79,19 @@ def free_bytes(folder: Path) -> int | None:
         _say_unknown()
         return None
     return disk.f_bavail * disk.f_frsize
+
+
+def require_room(folder: Path, size: int, settings: StorageSettings, what: str) -> None:
+    """Raise ``StorageFull``, which says how many bytes are needed and free, unless the disk of ``folder`` has room for
+    ``size`` bytes besides those that stay free."""
+    free, needed = free_bytes(folder), size + settings.reserve_mb * MB
+    if free is not None and free < needed:
+        raise StorageFull(
+            f"{what} needs {needed:,} bytes of free disk; {free:,} are free",
+            hint="free space on that disk; nothing was changed",
+            needed_bytes=needed,
+            free_bytes=free,
+        )
 
 
 @cache

@@ -54,6 +54,9 @@ class Observer(Protocol):
     def on_events_lost(self, count: int) -> None:
         """``count`` calls could not be written to the activity log; the calls themselves were served."""
 
+    def on_background_defect(self, task: str) -> None:
+        """A task that runs unasked failed with an exception nobody expected."""
+
 
 class NullObserver:
     """Ignores every report: for tests and one-off commands."""
@@ -73,3 +76,4 @@ class NullObserver:
     def on_snapshot_refused(self, reason: str) -> None: ...
     def on_evicted(self, kind: str, count: int) -> None: ...
     def on_events_lost(self, count: int) -> None: ...
+    def on_background_defect(self, task: str) -> None: ...

@@ -5,25 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vaults import database_checks, heap
+from vaults.background_defects import BackgroundDefects, TaskName
 from vaults.context import run_in
 from vaults.damage_inspection import DamageInspector
 from vaults.db.failures import damaged_error
 from vaults.disk_reserve import DiskReserve
-from vaults.domain.continuity import live_status
-from vaults.domain.continuity.live_status import VaultFigures
-from vaults.domain.maintenance import integrity_round
-from vaults.domain.maintenance.integrity_round import IntegrityFigures
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
-from vaults.index import embeddings
-from vaults.registry import VaultEntry, folder_of
-from vaults.vault import DATABASE_FILE, SharedResources, Vault, keep_no_log
+from vaults.observer import Observer
+from vaults.registry import DATABASE_FILE, VaultEntry, folder_of
+from vaults.settings import StorageSettings
 from vaults.vault_gate import VaultGate
+
+if TYPE_CHECKING:  # what vaults are made of is most of this program, and a start opens none
+    from vaults.domain.continuity.live_status import VaultFigures
+    from vaults.domain.maintenance.integrity_round import IntegrityFigures
+    from vaults.embed.model_watch import ModelWatch
+    from vaults.embed.service import EmbeddingService
+    from vaults.vault import SharedResources, Vault
 
 QUARANTINE_S = 15.0
 """Seconds after which a quarantined vault is tried again, so that a repair needs no restart."""
@@ -40,6 +45,9 @@ REST_S = 10.0
 
 ROUND_S = 5.0
 """Seconds between the pool's rounds: idle closes, memory budget, missing vectors."""
+
+GO_ON_S = 30.0
+"""Seconds after which a vault that rests or is closed before its change of model is done is looked into."""
 
 ROOM_WAIT_S = 1.0
 """Seconds a call waits for a free slot when every open vault is in use."""
@@ -77,9 +85,9 @@ class _Slot:
     used: float = field(default_factory=time.monotonic)
     is_resting: bool = False
     inspected: float | None = None
-    figures: VaultFigures = field(default_factory=VaultFigures)
+    figures: VaultFigures | None = None
     """As last counted: a resting vault is not woken for it."""
-    integrity: IntegrityFigures = field(default_factory=IntegrityFigures)
+    integrity: IntegrityFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +98,56 @@ class _Quarantine:
 
 
 class VaultPool:
-    """Opens, shares and closes vaults; nothing else makes a ``Vault``. ``vaults_in`` lists the registered ones, for the
-    sweep after a start."""
+    """Opens, shares and closes vaults; nothing else makes a ``Vault``. ``share`` returns what they share, always the
+    same, and is first called when a vault is opened; ``vaults_in`` lists the registered ones, for the sweep after a
+    start, and ``work_in`` says when a command last left work in one, by vault id."""
 
     def __init__(
-        self, data: Path, shared: SharedResources, vaults_in: Callable[[], Sequence[VaultEntry]] = tuple
+        self,
+        data: Path,
+        storage: StorageSettings,
+        observer: Observer,
+        share: Callable[[], SharedResources],
+        vaults_in: Callable[[], Sequence[VaultEntry]] = tuple,
+        work_in: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._data = data
-        self._shared = shared
+        self._storage = storage
+        self._observer = observer
+        self._share = share
+        self.defects = BackgroundDefects(observer)
         self._vaults_in = vaults_in
+        self._work_in = work_in
+        self._known_work: dict[str, str] = {}
         # By vault id: a name may have been another vault's a moment ago.
         self._slots: dict[str, _Slot] = {}
         self._quarantine: dict[str, _Quarantine] = {}
-        self._reserves = {data: DiskReserve(data, shared.storage)}
-        self._inspector = DamageInspector(shared.storage)
+        self._reserves = {data: DiskReserve(data, storage)}
+        self._inspector = DamageInspector(storage)
         self._background: tuple[asyncio.Task[None], ...] = ()
         self._gate_watch: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.beside = max(1, min(MAX_ADDITIONAL_LEASES, shared.storage.open_vaults // 4))
+        self._watches: dict[EmbeddingService, ModelWatch] = {}
+        self._changing: dict[str, float] = {}  # vaults by id, and since when, the longest first
+        self.beside = max(1, min(MAX_ADDITIONAL_LEASES, storage.open_vaults // 4))
         self._beside = asyncio.Semaphore(self.beside)
         self._arrivals = asyncio.Lock()  # its holder gets the next free slot; the others queue behind
         self._freed = asyncio.Event()
 
     def without_background_work(self) -> VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
-        return VaultPool(self._data, _quiet(self._shared))
+        return VaultPool(self._data, self._storage, self._observer, lambda: _quiet(self._share()))
 
     @asynccontextmanager
     async def open_apart(self, entry: VaultEntry, folder: Path) -> AsyncIterator[Vault]:
         """Open the files in ``folder`` as this vault's, though nobody is served from there: one that is being restored
-        is looked at. No background work runs in it. The caller has the folder alone. Raises as ``lease``."""
-        vault = Vault(entry, folder, _quiet(self._shared), self._reserve_of(entry))
+        is looked at. No background work runs in it, and no copy is kept of an older version: there is the backup. The
+        caller has the folder alone. Raises as ``lease``."""
+        from vaults.vault import Vault
+
+        shared = replace(_quiet(self._share()), before_migration=None)
+        vault = Vault(entry, folder, shared, self._reserve_of(entry))
         await vault.open()
         try:
             yield vault
@@ -134,7 +160,7 @@ class VaultPool:
 
     def _reserve_of(self, entry: VaultEntry) -> DiskReserve:
         folder = self.folder_of(entry) if entry.path else self._data
-        return self._reserves.setdefault(folder, DiskReserve(folder, self._shared.storage))
+        return self._reserves.setdefault(folder, DiskReserve(folder, self._storage))
 
     @property
     def open_count(self) -> int:
@@ -180,9 +206,7 @@ class VaultPool:
 
     def has_room(self, entry: VaultEntry) -> bool:
         """Whether a lease would get a slot now without waiting."""
-        return (
-            entry.vault_id in self._slots or len(self._slots) < self._shared.storage.open_vaults or bool(self._idle())
-        )
+        return entry.vault_id in self._slots or len(self._slots) < self._storage.open_vaults or bool(self._idle())
 
     def _quarantine_vault(self, entry: VaultEntry, failure: VaultQuarantined) -> None:
         """Refuse a vault for ``QUARANTINE_S``: damage was met at opening or during a call. The others are served."""
@@ -205,7 +229,8 @@ class VaultPool:
     async def close_vault(self, name: str) -> None:
         """Close one vault now (it is archived, restored or moved); calls in flight are told so."""
         for vault_id in [vault_id for vault_id, slot in self._slots.items() if slot.name == name]:
-            await asyncio.shield(self._close_in_background(self._slots.pop(vault_id)))
+            if slot := self._slots.pop(vault_id, None):
+                await asyncio.shield(self._close_in_background(slot))
         for vault_id in [vault_id for vault_id, each in self._quarantine.items() if each.name == name]:
             del self._quarantine[vault_id]
 
@@ -247,18 +272,20 @@ class VaultPool:
             gate = VaultGate(self.folder_of(entry))
             slot = _Slot(entry.name, asyncio.create_task(self._open(entry, gate)), gate)
             self._slots[entry.vault_id] = slot
-            self._shared.observer.on_open_vaults(len(self._slots))
+            self._observer.on_open_vaults(len(self._slots))
             if self._gate_watch is None or self._gate_watch.done():
                 self._gate_watch = asyncio.create_task(self._watch_gates(), name="vault-gates")
         return slot
 
     async def _open(self, entry: VaultEntry, gate: VaultGate) -> Vault:
-        folder, find = self.folder_of(entry), self._shared.find_folder
+        from vaults.vault import Vault
+
+        folder, shared = self.folder_of(entry), self._share()
         try:
-            if find is not None and not folder.is_dir():
-                await find(entry)
+            if shared.find_folder is not None and not folder.is_dir():
+                await shared.find_folder(entry)
             gate.enter()
-            vault = Vault(entry, folder, self._shared, self._reserve_of(entry))
+            vault = Vault(entry, folder, shared, self._reserve_of(entry))
             await vault.open()
         except BaseException as failure:
             gate.leave()
@@ -279,7 +306,7 @@ class VaultPool:
         before it awaits anything else."""
         try:
             async with asyncio.timeout(ROOM_WAIT_S), self._arrivals:
-                while vault_id not in self._slots and len(self._slots) >= self._shared.storage.open_vaults:
+                while vault_id not in self._slots and len(self._slots) >= self._storage.open_vaults:
                     if idle := self._idle():
                         await self._evict(idle[0])
                     else:
@@ -294,17 +321,29 @@ class VaultPool:
         return [vault_id for _, vault_id in sorted(idle)]
 
     async def _evict(self, vault_id: str) -> None:
-        await asyncio.shield(self._close_in_background(self._slots.pop(vault_id)))
+        await asyncio.shield(self._see_to_the_end(self._note_and_close(self._slots.pop(vault_id))))
         self._report()
+
+    async def _note_and_close(self, slot: _Slot) -> None:
+        await self._note_change(slot)
+        await _close_slot(slot)
 
     async def _run_rounds(self) -> None:
         await asyncio.sleep(SWEEP_AFTER_S)
-        await self.keep_reserves()
-        await self._sweep()
+        await self._outlive("vault_rounds", self._first_round())
         while not self._closed:
             await asyncio.sleep(ROUND_S)
-            with contextlib.suppress(StrongroomError):  # that vault's callers get the error; the next round comes
-                await self._round()
+            await self._outlive("vault_rounds", self._round())
+
+    async def _outlive(self, task: TaskName, run: Coroutine[None, None, None]) -> None:
+        with contextlib.suppress(StrongroomError):  # that vault's callers get the error; the next round comes
+            await self.defects.outlive(task, run)
+
+    async def _first_round(self) -> None:
+        await self.keep_reserves()
+        self._watch_models()
+        self._known_work = dict(self._work_in())
+        await self._sweep()
 
     async def _run_inspections(self) -> None:
         await asyncio.sleep(INSPECT_S)
@@ -312,8 +351,8 @@ class VaultPool:
         while not self._closed:
             if looked is None or time.monotonic() > looked + INSPECT_ALL_S:
                 looked = time.monotonic()
-                await self._inspect_closed()
-            await self.inspect()
+                await self._outlive("inspect_databases", self._inspect_closed())
+            await self._outlive("inspect_databases", self.inspect())
             await asyncio.sleep(INSPECT_S)
 
     async def _inspect_closed(self) -> None:
@@ -345,12 +384,21 @@ class VaultPool:
     async def keep_reserves(self) -> None:
         """Keep the disk space that deleting needs, and take it again after it was given up."""
         for reserve in list(self._reserves.values()):
-            await run_in(self._shared.pool, reserve.keep)
+            await run_in(self._share().pool, reserve.keep)
+
+    def _forget_gone(self) -> None:
+        """A vault that was shut out and then deleted or archived, by whatever process, is nobody's trouble any more."""
+        known = {entry.vault_id for entry in self._vaults_in()}
+        for vault_id in self._quarantine.keys() - known:
+            del self._quarantine[vault_id]
+        self._report()
 
     async def _round(self) -> None:
+        self._forget_gone()
         await self.keep_reserves()
+        await self._go_on_changing()
         rested = False
-        cutoff = time.monotonic() - self._shared.storage.idle_close_s
+        cutoff = time.monotonic() - self._storage.idle_close_s
         for vault_id in self._idle():
             slot = self._slots.get(vault_id)
             if slot is None:  # closed meanwhile
@@ -358,16 +406,56 @@ class VaultPool:
             if slot.used < cutoff and not slot.opening.result().background.is_busy:
                 await self._evict(vault_id)
             elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
+                await self._note_change(slot)
+                if slot.leases:  # by now
+                    continue
                 slot.is_resting = rested = True
                 await slot.opening.result().rest()
         if rested:
-            await run_in(self._shared.pool, heap.trim)
+            await run_in(self._share().pool, heap.trim)
         await self._keep_budget()
+        await self._look_into_announced()
         await self._resume_work()
+        await self._catch_up_after_outage()
         self._tell_figures()
+
+    async def _look_into_announced(self) -> None:
+        """Open vaults that rest or are closed, and in which a command left work."""
+        before, self._known_work = self._known_work, dict(self._work_in())
+        for entry in self._vaults_in():
+            if self._known_work.get(entry.vault_id) != before.get(entry.vault_id):
+                with contextlib.suppress(StrongroomError):  # that vault's callers get the error
+                    async with self.lease(entry) as vault:
+                        await _resume_background_work(vault)
+
+    async def _note_change(self, slot: _Slot) -> None:
+        """Remember a vault that is put to rest or closed before its change to another model is done."""
+        from vaults.index import model_choice
+
+        with contextlib.suppress(StrongroomError):
+            vault = await slot.opening
+            if not (await vault.db.read(model_choice.read_choice)).is_settled:
+                self._changing[vault.entry.vault_id] = time.monotonic()
+
+    async def _go_on_changing(self) -> None:
+        """Look into one of those, the one that waits longest: its model may be back, or there may be room."""
+        vault_id = next(iter(self._changing), None)
+        if vault_id is None or self._changing[vault_id] > time.monotonic() - GO_ON_S:
+            return
+        del self._changing[vault_id]
+        for entry in self._vaults_in():
+            if entry.vault_id == vault_id:
+                try:
+                    async with self.lease(entry) as vault:
+                        await _resume_background_work(vault)
+                except StrongroomError:  # every vault is in use, or this one cannot be opened
+                    self._changing[vault_id] = time.monotonic()
 
     async def _resume_work(self) -> None:
         """Have open vaults go on with what they do for themselves, and put aside one that was found damaged."""
+        from vaults.domain.continuity import live_status
+        from vaults.domain.maintenance import integrity_round
+
         pending = 0
         for slot in list(self._slots.values()):
             if _is_open(slot) and database_checks.is_marked_damaged(slot.opening.result().db.path):
@@ -381,21 +469,37 @@ class VaultPool:
                 with contextlib.suppress(StrongroomError):
                     slot.figures = await live_status.read_figures(slot.opening.result())
                     slot.integrity = await slot.opening.result().db.read(integrity_round.read_figures)
-        self._shared.observer.on_missing_vectors(pending)
+        self._observer.on_missing_vectors(pending)
+
+    async def _catch_up_after_outage(self) -> None:
+        """Once a model that was away is back, have all vaults compute the vectors they lack, also those that rest or
+        were closed meanwhile. In a short outage none was, but where another model is back, all are to be embedded."""
+        if any([await watch.is_catching_up_due(REST_S) for watch in self._watch_models()]):
+            await self._sweep()
+
+    def _watch_models(self) -> list[ModelWatch]:
+        from vaults.embed.model_watch import ModelWatch
+
+        for embedder in self._share().models.services:
+            if embedder not in self._watches:
+                self._watches[embedder] = ModelWatch(embedder)
+        return list(self._watches.values())
 
     def _tell_figures(self) -> None:
-        figures = live_status.combine_figures([slot.figures for slot in self._slots.values()])
-        observer = self._shared.observer
+        from vaults.domain.continuity import live_status
+
+        figures = live_status.combine_figures([slot.figures for slot in self._slots.values() if slot.figures])
+        observer = self._observer
         observer.on_activity(figures.sessions, figures.claims)
         observer.on_stored(figures.memories, figures.size)
         observer.on_filled(figures.limit, figures.filled)
-        looked = [slot.integrity for slot in self._slots.values()]
+        looked = [slot.integrity for slot in self._slots.values() if slot.integrity]
         problems = sum(each.problems for each in looked)
         observer.on_integrity(problems, max((each.age_s for each in looked), default=0.0))
         observer.on_health(1.0 if figures.health is None else figures.health)
 
     async def _keep_budget(self) -> None:
-        budget = self._shared.storage.memory_budget_mb * 1024 * 1024
+        budget = self._storage.memory_budget_mb * 1024 * 1024
         for vault_id in self._idle():
             used = sum(s.opening.result().vector_bytes for s in self._slots.values() if _is_open(s))
             if used <= budget:
@@ -410,22 +514,25 @@ class VaultPool:
         """After a start: index what changed meanwhile and compute missing vectors, one vault at a time."""
         for entry in self._vaults_in():
             if (self.folder_of(entry) / DATABASE_FILE).is_file():
+                was_open = entry.vault_id in self._slots
                 try:
                     async with self.lease(entry) as vault:
                         if vault.lease.held:  # an interrupted look at its files would start over
                             await vault.notes.wait_for_index(SETTLE_S)
                         missing = await _resume_background_work(vault)
-                    if not missing and entry.vault_id in self._idle():
+                    if not missing and not was_open and entry.vault_id in self._idle():
                         await self._evict(entry.vault_id)
                 except StrongroomError:
                     continue  # a vault that cannot be opened tells the next caller so
 
     def _report(self) -> None:
-        self._shared.observer.on_open_vaults(len(self._slots))
-        self._shared.observer.on_quarantined_vaults(len(self._quarantine))
+        self._observer.on_open_vaults(len(self._slots))
+        self._observer.on_quarantined_vaults(len(self._quarantine))
 
 
 def _quiet(shared: SharedResources) -> SharedResources:
+    from vaults.vault import keep_no_log
+
     return replace(
         shared,
         background_jobs=(),
@@ -440,7 +547,11 @@ def _quiet(shared: SharedResources) -> SharedResources:
 async def _resume_background_work(vault: Vault) -> int:
     """Start computing missing vectors and running due jobs, also those another process left; returns how many vectors
     are missing."""
+    from vaults.index import embeddings
+
     try:
+        await vault.refresh_model()
+        await vault.adopt_model()
         missing = await vault.db.read(embeddings.count_missing)
         jobs_due = await vault.db.read(vault.has_due_jobs)
     except StrongroomError:
@@ -474,9 +585,9 @@ async def _close_slot(slot: _Slot) -> None:
 async def _hand_over(slot: _Slot) -> None:
     """Close a vault whose folder somebody wants, and hold its gate until the calls in flight have ended."""
     slot.unused = asyncio.Event()
-    with contextlib.suppress(StrongroomError):
-        await (await slot.opening).close()
     try:
+        with contextlib.suppress(StrongroomError):
+            await (await slot.opening).close()
         if slot.leases:
             async with asyncio.timeout(CALLS_END_S):
                 await slot.unused.wait()

@@ -14,6 +14,9 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 
+DATABASE_FILE = "vault.db"
+"""In the folder of a vault."""
+
 STATE_FOLDER = ".strongroom"
 """What a folder with a vault of its own holds."""
 
@@ -155,6 +158,7 @@ def remove(tx: Writer, name: str) -> VaultEntry:
     """Forget a vault; its files are the caller's. Raises ``NotFound``."""
     entry = get(tx, name)
     tx.run("DELETE FROM vaults WHERE name = :name", {"name": name})
+    tx.run("DELETE FROM installation WHERE key = :key", {"key": _WORK + entry.vault_id})
     return entry
 
 
@@ -169,6 +173,24 @@ def get(tx: Reader, name: str) -> VaultEntry:
 def list_vaults(tx: Reader) -> list[VaultEntry]:
     """Every entry, by name."""
     return [_entry(row) for row in tx.all(f"SELECT {_COLUMNS} FROM vaults ORDER BY name")]
+
+
+_WORK = "work:"
+
+
+def announce_work(tx: Writer, vault_id: str) -> None:
+    """Have running servers look into a vault soon, though nobody asks for it: a command left work there."""
+    tx.run(
+        "INSERT INTO installation (key, value) VALUES (:key, :now)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        {"key": _WORK + vault_id, "now": clock.now()},
+    )
+
+
+def list_announced_work(tx: Reader) -> dict[str, str]:
+    """When work was last announced, by vault id."""
+    rows = tx.all("SELECT key, value FROM installation WHERE key >= 'work:' AND key < 'work;'")
+    return {key.removeprefix(_WORK): value for key, value in rows}
 
 
 async def instance_id(control: Database) -> str:

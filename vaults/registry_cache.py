@@ -22,6 +22,8 @@ class RegistryCache:
         self._entries: dict[str, VaultEntry] = {}
         self.archived: frozenset[str] = frozenset()
         """Names of vaults that are kept, but served to nobody."""
+        self.announced_work: dict[str, str] = {}
+        """When commands last left work in a vault, by vault id."""
         self._task: asyncio.Task[None] | None = None
         # One reading at a time: of two, the older could end last, and hide what the newer found until the next poll.
         self._reading = asyncio.Lock()
@@ -49,7 +51,9 @@ class RegistryCache:
     async def refresh(self) -> None:
         """Read the registry again."""
         async with self._reading:
-            entries = await self._control.read(registry.list_vaults)
+            entries, self.announced_work = await self._control.read(
+                lambda tx: (registry.list_vaults(tx), registry.list_announced_work(tx))
+            )
             self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
             self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
 

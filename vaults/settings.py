@@ -6,6 +6,7 @@ table of ``docs/settings.md`` and the validation at start.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -122,21 +123,55 @@ class StorageSettings(SettingsSection):
     ] = {}
 
 
-EmbeddingEngine = Literal["onnx", "sentence-transformers", "off"]
+EmbeddingEngine = Literal["onnx", "sentence-transformers", "endpoint", "off"]
 """Engines by name; ``vaults.embed.engines`` loads each."""
+
+EmbeddingProtocol = Literal["ollama", "openai", "tei"]
+
+EMBEDDING_PATHS: Mapping[str, EmbeddingProtocol] = {"/api/embed": "ollama", "/embeddings": "openai", "/embed": "tei"}
+"""How the path of an embedding endpoint ends, and what is spoken there; the first that fits counts."""
+
+
+def find_embedding_protocol(url: str) -> EmbeddingProtocol | None:
+    """What an embedding endpoint speaks, by its address; None where that does not tell."""
+    path = urlsplit(url).path
+    return next((spoken for ending, spoken in EMBEDDING_PATHS.items() if path.endswith(ending)), None)
 
 
 class EmbeddingSettings(SettingsSection):
     engine: Annotated[
         Literal["auto", EmbeddingEngine],
         Field(
-            description="auto: the prepared ONNX copy if there is one, else sentence-transformers; off: keyword only"
+            description="auto: onnx for the bundled and prepared models, else sentence-transformers; endpoint: the "
+            "server at embedding.endpoint; off: keyword only"
         ),
     ] = "auto"
-    model: Annotated[str, Field(description="bundled all-MiniLM-L6-v2, or a sentence-transformers name or folder")] = (
-        "all-MiniLM-L6-v2"
-    )
-    device: Annotated[str, Field(description="torch device for sentence-transformers")] = "cpu"
+    model: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="bundled all-MiniLM-L6-v2, a sentence-transformers name or folder, or its name at the endpoint",
+        ),
+    ] = "all-MiniLM-L6-v2"
+    endpoint: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@#]+$",
+            description="with engine endpoint, or for vaults that name a model there: Ollama's /api/embed, an "
+            "OpenAI-compatible /v1/embeddings, TEI's /embed; what is stored and searched for goes there",
+        ),
+    ] = None
+    api_key_file: Annotated[str | None, Field(description="file that holds the endpoint's key")] = None
+    query_prefix: Annotated[
+        str | None,
+        Field(description="put before what is searched for, at an endpoint; default: what the model was trained with"),
+    ] = None
+    document_prefix: Annotated[
+        str | None, Field(description="put before what is stored, at an endpoint; default: likewise")
+    ] = None
+    device: Annotated[
+        str, Field(description="cpu, cuda, cuda:1 or mps; all but cpu by sentence-transformers, unless engine is onnx")
+    ] = "cpu"
     threads: Annotated[int, Field(ge=1, le=64, description="threads inside the model")] = 1
     models_dir: Annotated[str | None, Field(description="prepared models; default: inside the environment")] = None
     timeout_s: Annotated[float, Field(gt=0, description="seconds of silence until the model counts as hung")] = 30.0
@@ -146,6 +181,33 @@ class EmbeddingSettings(SettingsSection):
     batch: Annotated[int, Field(ge=1, le=512, description="texts per model call")] = 64
     queue: Annotated[int, Field(ge=1, description="texts waiting for the model before overloaded")] = 4096
     query_cache: Annotated[int, Field(ge=0, description="query vectors kept")] = 2048
+
+    @property
+    def is_endpoint_private(self) -> bool:
+        """Whether nobody between here and the endpoint can read what goes there."""
+        return is_safe_for_keys(self.endpoint or "")
+
+    @property
+    def endpoint_place(self) -> str | None:
+        """The endpoint's address without its query, which may hold a secret."""
+        return self.endpoint.partition("?")[0] if self.endpoint else None
+
+    @model_validator(mode="after")
+    def _check_endpoint(self) -> EmbeddingSettings:
+        if self.endpoint and find_embedding_protocol(self.endpoint) is None:
+            raise ValueError(
+                "must have an embedding.endpoint that ends in /api/embed (Ollama), /embeddings (OpenAI-compatible) or"
+                " /embed (text-embeddings-inference)"
+            )
+        if self.engine == "endpoint" and not self.endpoint:
+            raise ValueError("must have embedding.endpoint where embedding.engine is endpoint")
+        if self.engine == "endpoint" and "model" not in self.model_fields_set:
+            raise ValueError("must have embedding.model, as the endpoint names it, where embedding.engine is endpoint")
+        if self.api_key_file and not self.endpoint:
+            raise ValueError("may have embedding.api_key_file only with embedding.endpoint")
+        if self.api_key_file and not self.is_endpoint_private:
+            raise ValueError("with a key must have an embedding.endpoint that is https, or http on a loopback address")
+        return self
 
 
 class IndexSettings(SettingsSection):

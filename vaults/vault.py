@@ -7,7 +7,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from vaults import clock, database_checks
 from vaults.activity_log import access_counts
 from vaults.activity_log.log_writer import ActivityLog
 from vaults.activity_log.shown_texts import ShownTexts
+from vaults.background_defects import BackgroundDefects, TaskName
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.context import run_in
 from vaults.db.commit_log import CommitLog, NoCommitLog
@@ -25,7 +26,9 @@ from vaults.db.lease import Lease
 from vaults.db.migration import migrate
 from vaults.db.sql import Reader, Writer
 from vaults.disk_reserve import DiskReserve
+from vaults.embed.backend import ModelIdentity
 from vaults.embed.cross_encoder import CrossEncoderService
+from vaults.embed.served_models import ServedModels
 from vaults.embed.service import EmbeddingService
 from vaults.errors import (
     EmbeddingUnavailable,
@@ -41,12 +44,12 @@ from vaults.files.permissions import FOLDER_MODE, make_private_folder, tighten_p
 from vaults.graph.graph_cache import GraphCache
 from vaults.history.ancestry import WorkRepository
 from vaults.history.vault_history import VaultHistory
-from vaults.index import backfill, embeddings
+from vaults.index import backfill, embeddings, model_choice
 from vaults.index.projection import Projection
 from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
 from vaults.parsing.parser_pool import ParserPool
-from vaults.registry import VaultEntry
+from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.ranking_cache import RankingCache
 from vaults.search.search_run import SearchEngines
@@ -71,8 +74,6 @@ from vaults.storage_limits import StorageLimits, limits_of
 from vaults.vault_disk import VaultDisk
 from vaults.web.page_fetch import PageFetcher
 
-DATABASE_FILE = "vault.db"
-
 NOTES_FOLDER = "notes"
 """Notes folder of a vault that is not served in place."""
 
@@ -91,8 +92,22 @@ VaultTask: TypeAlias = "Callable[[Vault], Coroutine[Any, Any, object]]"
 class BackgroundJob:
     """Work a vault does for itself, in the process that holds its lease, whenever ``is_due`` says so."""
 
+    name: TaskName
     is_due: Callable[[Reader], bool]
     run: VaultTask
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """Vectors of texts, and their model. ``vectors`` None: they would take too long, or there are no texts."""
+
+    model: ModelIdentity | None
+    vectors: list[bytes] | None
+
+    @property
+    def key(self) -> str | None:
+        """The model's key."""
+        return self.model.key if self.model else None
 
 
 NotesChangedListener = Callable[[str, Sequence[str]], None]
@@ -110,7 +125,7 @@ def ignore_changes(vault: str, paths: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """What all vaults of a process share: settings, one model of each kind, one pool of search threads, hooks."""
+    """What all vaults of a process share: settings, models, one pool of search threads, hooks."""
 
     storage: StorageSettings
     embedding: EmbeddingSettings
@@ -119,7 +134,7 @@ class SharedResources:
     rerank: RerankSettings
     expansion: ExpansionSettings
     notes: NotesSettings
-    embedder: EmbeddingService
+    models: ServedModels
     cross: CrossEncoderService
     expander: QueryExpander
     pool: Executor
@@ -188,7 +203,8 @@ class Vault:
             documents=self.document_projection,
             vocabulary=self.vocabulary,
             rankings=self.rankings,
-            embedder=shared.embedder,
+            embedder=shared.models.own,
+            model_name=None,
             cross=shared.cross,
             expander=shared.expander,
             observer=shared.observer,
@@ -197,13 +213,21 @@ class Vault:
             expansion=shared.expansion,
         )
         lasting = [make(self) for make in shared.run_while_open]
-        self.background = BackgroundWork(self.lease, self._run_due_work, lasting)
+        self.background = BackgroundWork(
+            self.lease, self._run_due_work, BackgroundDefects(shared.observer, of=entry.name), lasting
+        )
         self._jobs = (*shared.background_jobs, *(make(self) for make in shared.jobs_of_vault))
         self._model: str | None = None
 
     @property
     def name(self) -> str:
         return self.entry.name
+
+    @property
+    def embedder(self) -> EmbeddingService:
+        """The model that serves the vault now: its own or the server's. Hold on to it where a vector and the identity
+        of its model must belong together."""
+        return self.engines.embedder
 
     async def open(self) -> None:
         """Check and migrate the database, then start background work. Raises ``VaultQuarantined`` (reason missing,
@@ -220,6 +244,7 @@ class Vault:
             if unclean:
                 await self.db.run_on_writer(database_checks.quick_check)
             recorded = await self.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'"))
+            await self.refresh_model()
             if recorded != self.entry.vault_id:
                 raise VaultQuarantined(f"the files of vault {self.name} belong to another vault", reason="foreign")
             await self._ensure_notes_folder()
@@ -329,25 +354,37 @@ class Vault:
         for each in self.projections:
             await each.erase_removed()
 
-    async def embed_now(self, texts: Sequence[str]) -> list[bytes] | None:
-        """Vectors for a live write, or None when they would take too long: then the write queues them."""
-        if len(texts) > MAX_AWAITED_PASSAGES or self.shared.embedder.state().status in ("off", "failed", "hung"):
-            return None
-        try:
-            async with asyncio.timeout(self.shared.embedding.write_wait_s):
-                vectors = await self.shared.embedder.texts(texts, urgent=True)
-        except (TimeoutError, EmbeddingUnavailable, Overloaded):
-            return None
-        return [vector.tobytes() for vector in vectors]
+    async def embed_now(self, texts: Sequence[str]) -> EmbeddedTexts:
+        """Vectors for a live write, or none when they would take too long: then the write queues them."""
+        embedder, vectors = self.embedder, None
+        is_away = embedder.state().status in ("off", "failed", "hung")
+        if texts and len(texts) <= MAX_AWAITED_PASSAGES and not is_away:
+            with contextlib.suppress(TimeoutError, EmbeddingUnavailable, Overloaded):
+                async with asyncio.timeout(self.shared.embedding.write_wait_s):
+                    vectors = [vector.tobytes() for vector in await embedder.texts(texts, urgent=True)]
+        return EmbeddedTexts(embedder.identity, vectors)
+
+    async def refresh_model(self) -> None:
+        """Have the model answer whose vectors the vault holds: another process may have changed it."""
+        self.use_model(await self.db.read(model_choice.read_serving))
+
+    def use_model(self, name: str | None) -> None:
+        """Have the model of this name answer from now on; what is under way ends with the one it began with."""
+        if name != self.engines.model_name:
+            self.engines = replace(self.engines, embedder=self.shared.models.of(name), model_name=name)
+            self._model = None
 
     async def adopt_model(self) -> None:
         """Adopt a changed model, once it is known which one serves. Cheap when nothing changed."""
-        model = self.shared.embedder.identity
+        model = self.embedder.identity
         if model is not None and self._model != model.key:
             try:
-                missing = await backfill.adopt_model(self.db, model)
+                missing = await backfill.adopt_model(self.db, model, self.engines.model_name)
             except (ReadOnly, StorageFull):
                 return  # searches use the vectors the vault has; tried again once it can be written
+            if missing is None:
+                await self.refresh_model()
+                return
             if missing:
                 self.background.start()
             self._model = model.key
@@ -357,12 +394,17 @@ class Vault:
         return any(job.is_due(tx) for job in self._jobs)
 
     async def _run_due_work(self) -> None:
-        for job in self._jobs:
+        defects = self.background.defects
+        for job in self._jobs:  # a defect of one must not keep the others from being done
             if await self.db.read(job.is_due):
-                await job.run(self)
-        await backfill.run_backfill(self.db, self.shared.embedder, self.disk.has_room_in_bulk)
+                await defects.outlive(job.name, job.run(self))
+        await defects.outlive("backfill_vectors", self._fill_in_vectors())
+
+    async def _fill_in_vectors(self) -> None:
+        await self.refresh_model()
+        await backfill.run_backfill(self.db, self.embedder, self.disk.has_room_in_bulk)
         await self.adopt_model()
-        await backfill.run_backfill(self.db, self.shared.embedder, self.disk.has_room_in_bulk)
+        await backfill.run_backfill(self.db, self.embedder, self.disk.has_room_in_bulk)
 
     def start_background_work(self) -> None:
         """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""

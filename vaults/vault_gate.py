@@ -12,8 +12,8 @@ import asyncio
 import fcntl
 import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from vaults.errors import ReadOnly, VaultUnavailable
@@ -90,8 +90,12 @@ async def hold_exclusively(folder: Path, wait_s: float) -> AsyncIterator[None]:
         while True:
             try:
                 place = os.open(folder, _FOLDER)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 raise _not_there() from None
+            except OSError as failure:
+                raise ReadOnly("the vault's folder cannot be opened", hint="the operator must check its mode") from (
+                    failure
+                )
             held.callback(os.close, place)
             held.callback(_unlock, await _lock(place, INTENT_FILE, until))
             held.callback(_remove_intent, place)
@@ -100,6 +104,23 @@ async def hold_exclusively(folder: Path, wait_s: float) -> AsyncIterator[None]:
                 break
             await held.aclose()  # what was locked was moved away by whoever had it before
         yield
+
+
+@contextmanager
+def hold_if_free(folder: Path) -> Iterator[bool]:
+    """Have an existing folder alone for the length of the block, where nobody has it open now; False, and it is
+    theirs, where somebody has. Blocking, but waits for nobody."""
+    descriptor = os.open(folder / GATE_FILE, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        _unlock(descriptor)
 
 
 async def _lock(place: int, name: str, until: float) -> int:

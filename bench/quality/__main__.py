@@ -8,13 +8,16 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import code, evidence, extraction, linking, notes, queries, runs, scores, sets, table
-from bench.quality.runs import SetResults
+from bench.quality import by_language, code, evidence, extraction, linking, notes, queries, runs, scores, sets, table
+from bench.quality.own_scores import OwnScorer
+from bench.quality.runs import Scorer, SetResults
 from bench.quality.scores import ScoreScript
+from bench.quality.sets import JudgedSet, JudgedTask
 from bench.quality.stored_sets import StoredSets
 from bench.run import OUT, ROOT
 
@@ -37,21 +40,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     lost = _judge_own(given)
     if given.only is not None and set(given.only) <= OWN.keys():
         return lost
-    data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
-    if (why := _cannot(data)) is not None:
-        print(f"skipped: {why}")
-        return lost
     from server.settings import export_environment
 
     export_environment()
     began = time.monotonic()
     chosen = sets.add_beside([sets.BY_NAME[name] for name in given.only or sets.BY_NAME if name not in OWN])
-    for task in chosen:
-        if not sets.is_present(data, task):
-            print(f"skipped: {task.title}: its files are not in {data / task.folder}")
-    judged = [sets.read_set(data, task, quick=given.quick) for task in chosen if sets.is_present(data, task)]
-    shelf, scorer = StoredSets(given.out / "stored", given.fresh), ScoreScript(data / scores.SCORER, given.out / "runs")
-    blocks = list(runs.measure(judged, shelf, scorer, ablate=given.ablate))
+    shelf, flags = StoredSets(given.out / "stored", given.fresh), _flags(given)
+    blocks = [
+        block
+        for judged, scorer in (_read_data(given, chosen), _read_manual(given, chosen))
+        for block in runs.measure(judged, shelf, scorer, ablate=given.ablate, flags=flags)
+    ]
+    if not blocks:
+        return lost
     about = _about(given, time.monotonic() - began)
     table.write_json(given.out / "quality.json", blocks, about)
     if given.misses:
@@ -62,9 +63,48 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _judge_own(args: argparse.Namespace) -> int:
     """Where everything is measured, or what is named; 1 when a floor does not hold."""
-    everything = args.only is None and args.data is None and not args.quick
+    everything = args.only is None and args.data is None and not args.quick and args.model is None
     chosen = [name for name in OWN if everything or name in (args.only or ())]
     return max([OWN[name](args.out) for name in chosen], default=0)
+
+
+def _read_data(given: argparse.Namespace, chosen: Sequence[JudgedTask]) -> tuple[list[JudgedSet], Scorer]:
+    """What lies in the folder of the sets."""
+    data = given.data or next((place for place in PLACES if place.is_dir()), PLACES[0])
+    scorer = ScoreScript(data / scores.SCORER, given.out / "runs")
+    wanted = [task for task in chosen if task.languages is None]
+    if wanted and (why := _cannot(data)) is not None:
+        print(f"skipped: {why}")
+        return [], scorer
+    for task in wanted:
+        if not sets.is_present(data, task):
+            print(f"skipped: {task.title}: its files are not in {data / task.folder}")
+    return [_read(data, task, given) for task in wanted if sets.is_present(data, task)], scorer
+
+
+def _read_manual(given: argparse.Namespace, chosen: Sequence[JudgedTask]) -> tuple[list[JudgedSet], Scorer]:
+    """What is made of the manual, which is fetched where it is not there."""
+    data = given.out / "manual"
+    named = given.only is not None or given.data is None
+    wanted = [task for task in chosen if task.languages is not None and named]
+    missing = by_language.make_sets(data, wanted)
+    for language, why in missing.items():
+        print(f"skipped: manual in {sets.LANGUAGES[language][0]}: {why}")
+    made = [task for task in wanted if task.languages is not None and task.languages[1] not in missing]
+    return [_read(data, task, given) for task in made], OwnScorer()
+
+
+def _read(data: Path, task: JudgedTask, given: argparse.Namespace) -> JudgedSet:
+    """The set; its floors are those of the bundled model, and count for no other."""
+    judged = sets.read_set(data, task, quick=given.quick)
+    return replace(judged, task=replace(task, goals=())) if given.model else judged
+
+
+def _flags(given: argparse.Namespace) -> Mapping[str, str]:
+    """Settings of the servers, for a model that was named."""
+    flags = {"embedding.model": given.model, "embedding.endpoint": given.endpoint}
+    flags["embedding.engine"] = "endpoint" if given.endpoint else None
+    return {name: value for name, value in flags.items() if value is not None} | dict(given.set)
 
 
 def _cannot(data: Path) -> str | None:
@@ -80,7 +120,7 @@ def _about(args: argparse.Namespace, seconds: float) -> dict[str, Any]:
     model = find_prepared(EmbeddingSettings())
     return {
         "machine": machine.describe_machine(),
-        "model": model.identity.name if model else EmbeddingSettings().model,
+        "model": args.model or (model.identity.name if model else EmbeddingSettings().model),
         "tool": queries.TOOL,
         "depth": queries.DEPTH,
         "seconds": seconds,
@@ -96,6 +136,13 @@ def _write_misses(path: Path, blocks: Sequence[SetResults]) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
+def _setting(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=VALUE")
+    return name, value
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     names = [*sets.BY_NAME, *OWN]
@@ -105,9 +152,24 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="store the sets again, whatever was kept")
     parser.add_argument("--markdown", action="store_true", help="print the table as docs/quality.md has it")
     parser.add_argument("--misses", type=Path, metavar="FILE", help="write down what the default did not find")
+    parser.add_argument(
+        "--model", metavar="NAME", help="embed with another model, by its name or folder; no floor counts"
+    )
+    parser.add_argument("--endpoint", metavar="URL", help="where that model is served (embedding.endpoint)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a setting of the servers, such as embedding.timeout_s=300",
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets and of score.py")
     parser.add_argument("--out", type=Path, default=OUT / "quality", metavar="DIR", help="where everything goes")
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if given.endpoint and not given.model:
+        parser.error("--endpoint needs --model, the model's name as the server has it")
+    return given
 
 
 if __name__ == "__main__":

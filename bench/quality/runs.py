@@ -9,6 +9,7 @@ from typing import Any
 
 from bench import data_folders, servers
 from bench.quality import baselines, queries, stored_sets
+from bench.quality.own_scores import OwnScorer
 from bench.quality.queries import MODES, AnsweredRun
 from bench.quality.scores import RunScores, ScoreScript
 from bench.quality.sets import Goal, JudgedSet
@@ -38,6 +39,9 @@ BASELINES: Mapping[str, Callable[[JudgedSet, int], dict[str, list[str]]]] = {
     "bm25": baselines.rank_by_plain_bm25,
 }
 """Systems that need no server."""
+
+
+Scorer = ScoreScript | OwnScorer
 
 
 @dataclass(slots=True)
@@ -71,20 +75,21 @@ class SetResults:
 
 
 def measure(
-    sets: Sequence[JudgedSet], stored: StoredSets, scorer: ScoreScript, *, ablate: bool
+    sets: Sequence[JudgedSet], stored: StoredSets, scorer: Scorer, *, ablate: bool, flags: Mapping[str, Any]
 ) -> Iterator[SetResults]:
-    """One block a set, in order."""
+    """One block a set, in order. ``flags``: settings of every server, beside those that an ablation changes."""
     done: dict[str, SetResults] = {}
     for same in _group_by_store(sets):
         blocks = [SetResults(judged) for judged in same]
-        for block, run, answered in _ask_store(blocks, stored, {}, tuple(MODES)):
+        for block, run, answered in _ask_store(blocks, stored, flags, tuple(MODES)):
             block.answered[run] = answered
             block.rows[run] = scorer.score(block.judged, run, answered.ranked, intervals=run == "default")
         for block in blocks:
             for name, ranking in BASELINES.items():
                 block.rows[name] = scorer.score(block.judged, name, ranking(block.judged, queries.DEPTH))
         for label, environment in ABLATIONS if ablate else ():
-            _add_ablation(blocks, StoredSets(stored.folder), scorer, label, flags_of(environment))
+            changed = {**flags, **flags_of(environment)}
+            _add_ablation(blocks, StoredSets(stored.folder), scorer, label, changed)
         done |= {block.judged.task.name: block for block in blocks}
         for block in blocks:
             block.beside = done.get(block.judged.task.beside or "")
@@ -99,7 +104,7 @@ def flags_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add_ablation(
-    blocks: Sequence[SetResults], stored: StoredSets, scorer: ScoreScript, label: str, flags: Mapping[str, Any]
+    blocks: Sequence[SetResults], stored: StoredSets, scorer: Scorer, label: str, flags: Mapping[str, Any]
 ) -> None:
     try:
         data_folders.default_settings(ROOT, **flags)
@@ -124,9 +129,10 @@ def _ask_store(
             for block in blocks:
                 for run in runs:
                     answered = queries.ask(block.judged, server.port, token, run)
-                    what = " ".join(f"{name}={value}" for name, value in flags.items()) or run
-                    count = len(block.judged.questions)
-                    told = f"{block.judged.task.name}, {what}: {count} questions, p50 {answered.seconds * 1000:.1f} ms"
+                    what = ", ".join(
+                        [block.judged.task.name, run, *(f"{name}={value}" for name, value in flags.items())]
+                    )
+                    told = f"{what}: {len(block.judged.questions)} questions, p50 {answered.seconds * 1000:.1f} ms"
                     print(f"  {told}", file=sys.stderr, flush=True)
                     yield block, run, answered
 

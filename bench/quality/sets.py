@@ -38,7 +38,7 @@ class JudgedTask:
     and found by their turns. ``as_transcripts``: whole sessions are stored and searched as transcripts, of people by
     their names, or harvested as if one of them were an agent. ``as_pages``: texts are sections of longer ones.
     ``as_files``: each is a file of its own, which is read in; ``beside``: the task of the same texts that it is held
-    against."""
+    against. ``languages``: of the questions and of the texts, where the set is made of a manual."""
 
     name: str
     title: str
@@ -51,6 +51,7 @@ class JudgedTask:
     as_pages: Literal["documents", "notes"] | None = None
     as_files: FileKind | None = None
     beside: str | None = None
+    languages: tuple[str, str] | None = None
 
 
 NEAR = 0.01
@@ -137,9 +138,36 @@ _MEMORIES = (
         goals=(Goal("nDCG@10", 0.73, 0.74), Goal("R@10", 0.84)),
     ),
 )
+LANGUAGES: Mapping[str, tuple[str, tuple[Goal, ...]]] = {
+    "en": ("English", (Goal("R@10", 0.84), Goal("nDCG@10", 0.63))),
+    "de": ("German", (Goal("R@10", 0.59), Goal("nDCG@10", 0.44))),
+    "fr": ("French", (Goal("R@10", 0.71), Goal("nDCG@10", 0.52))),
+    "ja": ("Japanese", (Goal("R@10", 0.50), Goal("nDCG@10", 0.38))),
+    "zh": ("Chinese", (Goal("R@10", 0.65), Goal("nDCG@10", 0.48))),
+}
+"""What the manual is read in, and the floors of questions in the same language."""
+
+
+def _by_language() -> Iterator[JudgedTask]:
+    """Each language by itself; then, without floors, English questions over the others and theirs over English."""
+    pairs = [(one, one) for one in LANGUAGES]
+    pairs += [pair for one in LANGUAGES if one != "en" for pair in (("en", one), (one, "en"))]
+    for asked, told in pairs:
+        name, (spoken, goals) = "-".join(dict.fromkeys((asked, told))), LANGUAGES[told]
+        yield JudgedTask(
+            name=f"manual-{name}",
+            title=f"Manual in {spoken}" + (f", asked in {LANGUAGES[asked][0]}" if asked != told else ""),
+            store=f"manual-{told}",
+            folder=name,
+            goals=goals if asked == told else (),
+            languages=(asked, told),
+        )
+
+
 _NAMED = {task.name: task for task in _MEMORIES}
 TASKS = (
     *_MEMORIES,
+    *_by_language(),
     *_as_files(_NAMED["hotpotqa"], 0.85, 0.93),
     *_as_files(_NAMED["scifact"], 0.72, 0.83),
 )

@@ -22,6 +22,12 @@ SYSTEMS = {
     "semantic": "dense only (mode semantic)",
     "default": "default",
 }
+SHOWN = ("R@1", *MEASURES)
+"""What a block shows of what is known of a set."""
+
+OWN_LANGUAGE, OTHER_LANGUAGE = ("R@1", "R@10", "MRR", "nDCG@10"), ("R@10", "nDCG@10")
+"""What is shown of a set by language, with floors or without: where questions and texts share it, and where not."""
+
 MISSED_BELOW = 10
 """A question is listed when something that answers it is not among the first ten."""
 
@@ -32,19 +38,28 @@ def plain(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
 
 
 def markdown(blocks: Sequence[SetResults], about: Mapping[str, Any]) -> str:
-    """For ``docs/quality.md``: a row for each figure that has a floor, and a table for what each stage is worth."""
+    """For ``docs/quality.md``: a row for each figure that has a floor or is of a language, and a table for what each
+    stage is worth."""
     heads = ("set", "measure", *SYSTEMS.values(), "95 %", "at least", "aim")
     lines = [_cells(heads), _cells(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     for block in blocks:
-        for goal in block.judged.task.goals:
-            values = [f"{_figure(block.rows[system].values[goal.measure])}" for system in SYSTEMS]
+        goals = {goal.measure: goal for goal in block.judged.task.goals}
+        for measure in _shown(block):
+            values = [_figure(block.rows[system].values[measure]) for system in SYSTEMS]
             values[-1] = f"**{values[-1]}**"
-            low, high = block.rows["default"].interval[goal.measure]
-            marked = f"{_figure(block.floors[goal.measure])}{' (missed)' if goal.measure in block.missed else ''}"
+            low, high = block.rows["default"].interval[measure]
+            marked = f"{_figure(block.floors.get(measure))}{' (missed)' if measure in block.missed else ''}"
             between = f"{_figure(low)}–{_figure(high)}"
-            title = block.judged.task.title
-            lines.append(_cells([title, goal.measure, *values, between, marked, _figure(goal.aim)]))
+            aim = _figure(goals[measure].aim) if measure in goals else ""
+            lines.append(_cells([block.judged.task.title, measure, *values, between, marked, aim]))
     return "\n".join([*lines, "", *_stages(blocks), *foot(about)])
+
+
+def _shown(block: SetResults) -> Sequence[str]:
+    """The measures that have a row of their own."""
+    if (languages := block.judged.task.languages) is not None:
+        return OWN_LANGUAGE if languages[0] == languages[1] else OTHER_LANGUAGE
+    return [goal.measure for goal in block.judged.task.goals]
 
 
 def foot(about: Mapping[str, Any]) -> list[str]:
@@ -99,22 +114,22 @@ def list_misses(results: SetResults) -> Iterator[dict[str, Any]]:
 
 def _block(results: SetResults) -> Iterator[str]:
     judged, goals = results.judged, {goal.measure: goal for goal in results.judged.task.goals}
-    vaults = len(judged.vaults)
+    vaults, measures = len(judged.vaults), [name for name in SHOWN if name in results.rows["default"].values]
     counts = (
         f"{len(judged.questions)} questions, {len(judged.documents):,} documents, {vaults} vault{'s'[: vaults > 1]}"
     )
     yield f"{judged.task.title}: {counts}"
-    yield _row("", MEASURES)
+    yield _row("", measures)
     yield "─" * WIDTH
     for system, title in SYSTEMS.items():
-        yield _row(title, [_figure(results.rows[system].values[measure]) for measure in MEASURES])
+        yield _row(title, [_figure(results.rows[system].values[measure]) for measure in measures])
     for number, end in enumerate(("  95 % from", "  95 % to")):
         interval = results.rows["default"].interval
-        yield _row(end, [_figure(interval[measure][number]) for measure in MEASURES])
-    yield _row("at least", [_figure(results.floors.get(name)) for name in MEASURES])
-    yield _row("aim", [_figure(goals[name].aim) if name in goals else "" for name in MEASURES])
+        yield _row(end, [_figure(interval[measure][number]) for measure in measures])
+    yield _row("at least", [_figure(results.floors.get(name)) for name in measures])
+    yield _row("aim", [_figure(goals[name].aim) if name in goals else "" for name in measures])
     if not judged.shortened:
-        yield _row("", [_verdict(goals.get(name), results.missed) for name in MEASURES])
+        yield _row("", [_verdict(goals.get(name), results.missed) for name in measures])
 
 
 def _verdict(goal: Goal | None, missed: Sequence[str]) -> str:

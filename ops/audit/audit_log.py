@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from ops.audit import chain_rows, retention, signing
-from ops.audit.chain import AuditChain
+from ops.audit.chain import AuditChain, list_chains
 from ops.audit.entries import AuditEntry
 from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.links import INSTALLATION
 from ops.audit.open_chains import OpenChains
+from ops.audit.statements import ChainHead
 from ops.settings import AuditSettings
+from vaults.context import begin_apart
 from vaults.disk_reserve import DiskReserve
-from vaults.errors import AuditUnavailable, ChangeNotAudited, ReadOnly, StrongroomError
+from vaults.errors import (
+    AuditUnavailable,
+    ChangeNotAudited,
+    ReadOnly,
+    StorageFull,
+    StrongroomError,
+    VaultUnavailable,
+)
 from vaults.settings import StorageSettings
 
 SIGN_AFTER_S = 60.0
@@ -27,8 +40,16 @@ SIGN_AFTER_S = 60.0
 SIGN_AFTER = 1000
 """Entries of a chain after which it is signed sooner."""
 
+INDEX_PAUSE_S = 0.02
+"""Seconds between two steps of indexing, which calls wait for."""
+
+INDEX_FOR_S = 20.0
+"""Seconds of indexing between two rounds of signing."""
+
 PRUNE_ROUNDS = 60
 """Rounds of signing between two looks for entries that are no longer kept."""
+
+_log = logging.getLogger(__name__)
 
 
 class AuditLog:
@@ -40,20 +61,25 @@ class AuditLog:
         settings: AuditSettings,
         storage: StorageSettings,
         on_failing: Callable[[int], None] = lambda _: None,
+        on_defect: Callable[[], None] = lambda: None,
         *,
         key_passphrase_file: str | None = None,
     ) -> None:
         self.data = data
         self.settings = settings
         self._key_passphrase_file = key_passphrase_file
-        self._chains = OpenChains(data, storage, DiskReserve(data, storage).give_up)
+        self._chains = OpenChains(data, storage, DiskReserve(data, storage).give_up, key_passphrase_file)
         self._keys: KeyRing | None = None
-        self._signer: asyncio.Task[None] | None = None
+        self._upkeep: asyncio.Task[None] | None = None
         self._grown = asyncio.Event()
-        self._appending: set[asyncio.Task[None]] = set()
+        self._begun: set[asyncio.Task[None]] = set()
         self._signing = asyncio.Lock()
+        self._untold: dict[str, ChainHead] = {}
+        """Where chains of vaults stand that were signed, and the installation's does not tell yet."""
+        self._searched: set[str] = set()
         self._closed = False
         self._on_failing = on_failing
+        self._on_defect = on_defect
         self._forwarders: tuple[Forwarder, ...] = ()
 
     def chain(self, name: str) -> AuditChain:
@@ -88,20 +114,26 @@ class AuditLog:
             ) from failure
         self._tell(name)
 
+    async def append_or_owe(self, name: str, entry: AuditEntry) -> None:
+        """Record a call that may have changed something and failed: its caller is told of that, not of this. Where it
+        cannot be written now, it is owed, as every change is."""
+        with contextlib.suppress(ChangeNotAudited):
+            await self.append(name, entry)
+
     async def try_append(self, name: str, entry: AuditEntry) -> None:
-        """Record what changed nothing: a failure, a read, a start. Where that cannot be written, the state of the chain
+        """Record what changed nothing: a refusal, a read, a start. Where that cannot be written, the state of the chain
         says so, and whoever called is told of their call, not of this."""
         try:
-            await self.chain(name).append(entry, at_any_price=False)
+            await self.chain(name).try_append(entry)
             self._tell(name)
         except StrongroomError:
             self._on_failing(len(self.failing))
 
-    def append_later(self, name: str, entry: AuditEntry) -> None:
-        """Record a call whose caller is gone; ``close`` waits for it."""
-        task = asyncio.create_task(self.try_append(name, entry))
-        self._appending.add(task)
-        task.add_done_callback(self._appending.discard)
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have a call recorded whose caller does not wait for it; ``close`` does."""
+        task = asyncio.create_task(work)
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
 
     @asynccontextmanager
     async def acting(self, act: AuditEntry) -> AsyncIterator[AuditEntry]:
@@ -111,39 +143,75 @@ class AuditLog:
         try:
             yield act
         except StrongroomError as failure:
-            await self.try_append(INSTALLATION, replace(act, outcome=failure.code))
+            await self.append_or_owe(INSTALLATION, replace(act, outcome=failure.code))
             raise
         except BaseException:
-            await self.try_append(INSTALLATION, replace(act, outcome="failed"))
+            await self.append_or_owe(INSTALLATION, replace(act, outcome="failed"))
             raise
         await self.append(INSTALLATION, act)
 
     def _tell(self, name: str) -> None:
-        if self._signer is None and not self._closed:
-            self._signer = asyncio.create_task(self._keep_signed(), name="audit")
+        self._start_upkeep()
         if self._chains.get(name).unsigned >= SIGN_AFTER:
             self._grown.set()
         for each in self._forwarders:
             each.tell(name)
 
-    async def _keep_signed(self) -> None:
-        rounds = 0
-        while True:
+    def start(self) -> None:
+        """Begin what only servers do: sign what a process that was killed left unsigned, and send entries elsewhere
+        where the settings ask for it. A command leaves what it added to the next server."""
+        self._forwarders = make_forwarders(self)
+        for each in self._forwarders:
+            each.start()
+        self._upkeep = begin_apart(self._run_upkeep(first=self._adopt), "audit")
+
+    def _start_upkeep(self) -> None:
+        if self._upkeep is None and not self._closed:
+            self._upkeep = begin_apart(self._run_upkeep(first=self._run_nothing), "audit")
+
+    async def _run_nothing(self) -> None:
+        """What a command begins with."""
+
+    async def _run_upkeep(self, first: Callable[[], Awaitable[None]]) -> None:
+        await self._run_safely(first)
+        for number in itertools.count():
+            # Not wait_for, which swallows a cancellation that comes as the event is set: closing would wait for ever.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._grown.wait(), SIGN_AFTER_S)
+                async with asyncio.timeout(SIGN_AFTER_S):
+                    await self._grown.wait()
             self._grown.clear()
-            idle = self._chains.list_idle()
-            await self.sign()
-            await self._chains.rest(idle)
-            await self._retry()
-            if rounds % PRUNE_ROUNDS == 0:
-                await self.prune()
-            rounds += 1
+            await self._run_safely(self._run_round)
+            await self._run_safely(self._index)
+            if number % PRUNE_ROUNDS == 0:
+                await self._run_safely(self.prune)
+
+    async def _run_safely(self, work: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001  the next round tries again: else nothing would be signed any more
+            self._on_defect()
+            _log.exception("the audit's upkeep failed")
+
+    async def _run_round(self) -> None:
+        idle = self._chains.list_idle()
+        await self.sign()
+        await self._chains.rest(idle)
+        await self._retry()
 
     async def _retry(self) -> None:
         for name in self.failing:
             with contextlib.suppress(AuditUnavailable, ReadOnly):  # still so: the next change asks again
                 await self.require_writable(name)
+
+    async def _adopt(self) -> None:
+        """Have signed what a process left unsigned that was killed."""
+        for name in await asyncio.to_thread(list_chains, self.data):
+            chain = self.chain(name)
+            with contextlib.suppress(StrongroomError):  # the check and doctor tell of a chain that cannot be read
+                chain.unsigned += await chain.write(chain_rows.count_unsigned)
+                if await chain.write(chain_rows.read_indexed):
+                    self._searched.add(name)
+        await self.sign()
 
     async def keys(self) -> KeyRing:
         """The keys of this installation; the newest signs."""
@@ -153,49 +221,85 @@ class AuditLog:
             await asyncio.to_thread(self._keys.refresh)
         return self._keys
 
+    async def known_keys(self) -> KeyRing:
+        """The keys of this installation, to check with: none is made where there is none."""
+        ring = KeyRing(self.data / KEYS_FOLDER, self._key_passphrase_file)
+        if ring.folder.is_dir():
+            await asyncio.to_thread(ring.refresh)
+        return ring
+
     async def sign(self) -> None:
-        """Sign every chain that grew. What cannot be signed now is signed later; ``doctor`` tells how old the last
-        signature is."""
+        """Sign every chain that grew. What cannot be signed now is signed later, and does not keep the others from it;
+        ``doctor`` tells how old the last signature is."""
         async with self._signing:
             grown = [chain for chain in self._chains if chain.unsigned]
-            if not grown:
+            if not grown and not self._untold:
                 return
-            with contextlib.suppress(StrongroomError, OSError):
-                await signing.sign_chains(await self.keys(), self.chain(INSTALLATION), grown)
+            with _saying_what_failed("the keys"):
+                await self._sign_chains(await self.keys(), grown)
+
+    async def _sign_chains(self, keys: KeyRing, grown: Sequence[AuditChain]) -> None:
+        installation, stood = self.chain(INSTALLATION), None
+        vaults = [chain for chain in grown if chain is not installation]
+        if vaults:
+            with _saying_what_failed(INSTALLATION):
+                stood = await installation.head()
+        for chain in vaults:
+            with _saying_what_failed(chain.chain):
+                self._untold[chain.chain] = await signing.sign_vault(keys, chain, stood)
+        with _saying_what_failed(INSTALLATION):
+            await signing.sign_installation(keys, installation, self._untold)
+            self._untold = {}
 
     async def prune(self) -> int:
-        """Delete entries that are no longer kept, of the chains this process has open; returns how many."""
+        """Delete entries that are no longer kept, also of vaults that are gone; returns how many."""
         if self.settings.keep == "forever":
             return 0
         gone = 0
-        for chain in self._chains:
-            with contextlib.suppress(StrongroomError, OSError):
-                gone += await retention.prune(chain, await self.keys(), self.settings.keep)
+        for name in await asyncio.to_thread(list_chains, self.data):
+            with contextlib.suppress(StrongroomError, OSError):  # doctor tells of a chain that cannot be written
+                gone += await retention.prune(self.chain(name), await self.keys(), self.settings.keep)
         return gone
 
-    async def settle(self, name: str) -> None:
-        """Index what was written since, as far as the file can be written."""
-        chain = self.chain(name)
-        with contextlib.suppress(StrongroomError):
-            while await chain.write(chain_rows.index_more):
+    async def settle(self, name: str, within_s: float) -> None:
+        """Index what was written since, as far as the file can be written and the time goes. From now on what comes is
+        indexed beside the calls, and so is the rest."""
+        until = time.monotonic() + within_s
+        self._searched.add(name)
+        with contextlib.suppress(ReadOnly, StorageFull, VaultUnavailable):
+            while await self.chain(name).write(chain_rows.index_more) and time.monotonic() < until:
                 pass
+            self._grown.set()
+
+    async def _index(self) -> None:
+        """Index what came of chains that somebody searches, in steps that leave room for calls."""
+        until = time.monotonic() + INDEX_FOR_S
+        for name in tuple(self._searched):
+            more = 1
+            with contextlib.suppress(StrongroomError):  # the next search tells
+                while more and time.monotonic() < until:
+                    more = await self.chain(name).write(chain_rows.index_more)
+                    await asyncio.sleep(INDEX_PAUSE_S)
+            if more:
+                self._grown.set()  # on with it in the next round, after signing
 
     async def close(self) -> None:
-        """Sign what was added, and close the files."""
+        """Write what is owed and sign what was added, as far as possible, and close the files."""
         self._closed = True
-        if self._signer is not None:
-            self._signer.cancel()
-            await asyncio.gather(self._signer, return_exceptions=True)
-        if self._appending:
-            await asyncio.gather(*self._appending)
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.gather(self._upkeep, return_exceptions=True)
+        await asyncio.gather(*self._begun, return_exceptions=True)
+        await self._retry()
         await self.sign()
         for each in self._forwarders:
             await each.close()
         await self._chains.close()
 
-    def start_forwarding(self) -> None:
-        """Send entries elsewhere from now on, where the settings ask for it. For servers: a command leaves what it
-        added to the next of them."""
-        self._forwarders = make_forwarders(self)
-        for each in self._forwarders:
-            each.start()
+
+@contextlib.contextmanager
+def _saying_what_failed(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (StrongroomError, OSError) as failure:
+        _log.warning("the audit could not be signed: %s: %s", what, type(failure).__name__)

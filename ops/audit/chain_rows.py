@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from ops.audit.entries import AuditEntry, StoredEntry, ids_in, to_body, to_milliseconds
+from ops.audit.entries import EntryText, StoredEntry, ids_in, to_body
 from ops.audit.links import genesis, link
 from ops.audit.statements import ChainHead, SignedStatement
 from vaults.db.sql import Reader, Writer
 
-INDEX_STEP = 2000
-"""Entries indexed in one transaction."""
+INDEX_STEP = 500
+"""Entries indexed in one transaction: calls wait for it."""
+
+HEADS_PAGE = 10_000
+"""Entries, or checkpoints, of one read of those that tell of other chains."""
+
+FAR = 2**62
+"""Later than any entry, by number or by clock."""
 
 
 def read_head(tx: Reader, chain: str) -> ChainHead:
@@ -26,18 +33,16 @@ def read_head(tx: Reader, chain: str) -> ChainHead:
     return ChainHead(anchor.seq, bytes.fromhex(anchor.fields()["hash"]))
 
 
-def append(tx: Writer, chain: str, entries: Iterable[AuditEntry]) -> ChainHead:
+def append(tx: Writer, chain: str, entries: Iterable[EntryText]) -> ChainHead:
     """Add entries at the end; returns the new head."""
     head = read_head(tx, chain)
-    seq, last = head.seq, head.hash
+    seq, last, rows = head.seq, head.hash, []
     for each in entries:
         seq += 1
         body = to_body(seq, each)
         last = link(last, body)
-        tx.run(
-            "INSERT INTO entries (seq, at, body, hash) VALUES (:seq, :at, :body, :hash)",
-            {"seq": seq, "at": to_milliseconds(each.at), "body": body, "hash": last},
-        )
+        rows.append({"seq": seq, "at": each.at, "body": body, "hash": last})
+    tx.many("INSERT INTO entries (seq, at, body, hash) VALUES (:seq, :at, :body, :hash)", rows)
     return ChainHead(seq, last)
 
 
@@ -78,6 +83,22 @@ def list_statements(tx: Reader, table: str) -> list[SignedStatement]:
     return [SignedStatement(*row) for row in rows]
 
 
+def list_checkpoints(tx: Reader, after: int, last: int | None, limit: int = FAR) -> list[SignedStatement]:
+    """The checkpoints of entries after one, up to another; None: all there are."""
+    rows = tx.all(
+        "SELECT seq, statement, kid, signature FROM checkpoints WHERE seq > :after AND seq <= :last"
+        " ORDER BY seq LIMIT :limit",
+        {"after": after, "last": FAR if last is None else last, "limit": limit},
+    )
+    return [SignedStatement(*row) for row in rows]
+
+
+def count_unsigned(tx: Reader) -> int:
+    """How many entries stand after the last one that was signed."""
+    signed = "MAX(COALESCE((SELECT MAX(seq) FROM checkpoints), 0), COALESCE((SELECT MAX(seq) FROM anchors), 0))"
+    return int(tx.value(f"SELECT COUNT(*) FROM entries WHERE seq > {signed}"))
+
+
 def last_statement(tx: Reader, table: str) -> SignedStatement | None:
     """The last signed statement of a table."""
     row = tx.one(f"SELECT seq, statement, kid, signature FROM {table} ORDER BY seq DESC LIMIT 1")
@@ -109,10 +130,7 @@ def delete_through(tx: Writer, seq: int, limit: int) -> int:
 
 
 def _drop_from_indexes(tx: Writer, entry: StoredEntry) -> None:
-    try:
-        fields = entry.fields()
-    except ValueError:  # not ours: what is indexed without an entry is never shown
-        return
+    fields = _fields_of(entry)
     place = {"at": entry.at, "seq": entry.seq}
     tx.run("DELETE FROM entry_times WHERE at = :at AND seq = :seq", place)
     for table, column in _NAMED:
@@ -127,14 +145,18 @@ def _drop_from_indexes(tx: Writer, entry: StoredEntry) -> None:
     )
 
 
+def read_indexed(tx: Reader) -> int:
+    """The number of the last entry that is indexed."""
+    return int(tx.value("SELECT seq FROM indexed"))
+
+
 def index_more(tx: Writer, limit: int = INDEX_STEP) -> int:
     """Index entries that are not yet; returns how many. Not done while they are written: that would double what a call
     costs, and nobody searches most of them."""
-    first = int(tx.value("SELECT seq FROM indexed")) + 1
-    entries = read_from(tx, first, limit)
+    entries = read_from(tx, read_indexed(tx) + 1, limit)
     if not entries:
         return 0
-    said = [each.fields() for each in entries]
+    said = [_fields_of(each) for each in entries]
     names = _numbers_of(tx, {each[name] for each in said for name in ("subject", "tool") if name in each})
     both = list(zip(entries, said, strict=True))
     tx.many(
@@ -155,6 +177,14 @@ def index_more(tx: Writer, limit: int = INDEX_STEP) -> int:
     )
     tx.run("UPDATE indexed SET seq = :seq", {"seq": entries[-1].seq})
     return len(entries)
+
+
+def _fields_of(entry: StoredEntry) -> Mapping[str, Any]:
+    """What an entry says; nothing where it is forged, of which the check of the chain tells."""
+    try:
+        return entry.fields()
+    except ValueError:
+        return {}
 
 
 _NAMED = (("entry_subjects", "subject"), ("entry_tools", "tool"))
@@ -198,17 +228,24 @@ def list_entries(tx: Reader, numbers: Sequence[int]) -> list[StoredEntry]:
     return found
 
 
-def list_heads(tx: Reader) -> list[dict[str, tuple[int, str]]]:
-    """What the installation's chain tells of where those of vaults stood, oldest first. Read off the entries: who
-    tampers with a chain also reaches its indexes."""
-    rows = tx.all("SELECT body FROM entries WHERE instr(body, :kind) > 0 ORDER BY seq", {"kind": '"kind":"heads"'})
-    return [each for (body,) in rows if (each := _heads_of(body))]
+def list_heads(tx: Reader, after: int) -> tuple[int | None, list[tuple[str, int, bytes]]]:
+    """What the installation's chain tells of where those of vaults stood, in some entries after one, oldest first; and
+    the last entry that was looked at, None where nothing follows. Read off the entries: who tampers with a chain also
+    reaches its indexes."""
+    last = tx.value(
+        "SELECT MAX(seq) FROM (SELECT seq FROM entries WHERE seq > :after ORDER BY seq LIMIT :page)",
+        {"after": after, "page": HEADS_PAGE},
+    )
+    rows = tx.all(
+        "SELECT body FROM entries WHERE seq > :after AND seq <= :last AND instr(body, :kind) > 0 ORDER BY seq",
+        {"after": after, "last": last or after, "kind": '"kind":"heads"'},
+    )
+    return last, [each for (body,) in rows for each in _heads_of(body)]
 
 
-def _heads_of(body: str) -> dict[str, tuple[int, str]]:
+def _heads_of(body: str) -> list[tuple[str, int, bytes]]:
     try:
-        return {
-            str(name): (int(seq), str(digest)) for name, (seq, digest) in json.loads(body)["details"]["heads"].items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError):  # forged; the check of this chain tells of it
-        return {}
+        heads = json.loads(body)["details"]["heads"]
+        return [(str(name), int(seq), bytes.fromhex(digest)) for name, (seq, digest) in heads.items()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # forged; the check of this chain says so
+        return []

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
+from ops.audit.content_hashes import HashKey
 from vaults import clock
-from vaults.context import ChangeNote
+from vaults.change_notes import ChangeNote
 
 EntryKind = Literal["call", "act", "heads"]
 """A tool call; something an operator or the server did; where the chains of vaults stood."""
@@ -69,38 +71,95 @@ class StoredEntry:
     hash: bytes
 
     def fields(self) -> dict[str, Any]:
-        """What it says, by field. Raises ``ValueError`` for a body that is no JSON object."""
-        found = json.loads(self.body)
-        if not isinstance(found, dict):
-            raise ValueError("no object")  # noqa: TRY004  as for any other text that is none
-        return found
+        """What it says, by field. Raises ``ValueError`` for a body that the server did not write."""
+        try:
+            found = json.loads(self.body)
+        except RecursionError as failure:
+            raise ValueError("nested too deep") from failure
+        if not _has_shape(found):
+            raise ValueError("no entry")
+        return dict(found)
 
 
+def _has_shape(found: Any) -> bool:
+    """Whether a body reads as one of ours. Whoever can write the file may have put anything there."""
+    return (
+        isinstance(found, dict)
+        and "at" in found
+        and "outcome" in found
+        and all(isinstance(value, _SHAPES.get(name, str)) for name, value in found.items())
+        and all(_is_list_of_texts(found[name]) for name in ("targets", "shown") if name in found)
+        and all(_is_change(each) for each in found.get("changes", ()))
+    )
+
+
+_SHAPES: Mapping[str, type] = {
+    "seq": int, "targets": list, "shown": list, "changes": list, "changed": int, "consent": dict, "details": dict,
+}  # fmt: skip
+"""What a field is that is no text."""
+
+
+def _is_list_of_texts(values: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def _is_change(value: Any) -> bool:
+    match value:
+        case [str(), str(), str() | None, str() | None]:
+            return True
+    return False
+
+
+class EntryText(NamedTuple):
+    """What an entry says, all but its number; ``at``: when, in milliseconds since 1970."""
+
+    at: int
+    text: str
+
+
+_quote = json.encoder.encode_basestring_ascii
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
-def to_body(seq: int, entry: AuditEntry) -> str:
-    """The text of an entry: number and time first, empty fields left out."""
-    said: dict[str, Any] = {"seq": seq, "at": entry.at, "kind": entry.kind}
-    if entry.actor is not None:
-        said |= _describe(entry.actor)
-    said |= {
-        "vault": entry.vault,
-        "tool": entry.tool,
-        "action": entry.action,
-        "outcome": entry.outcome,
-        "consent": entry.consent,
-        "targets": entry.targets,
-        "shown": entry.shown,
-        "changes": [[each.kind, each.id, each.before, each.after] for each in entry.changes],
-        "details": entry.details,
-    }
+def to_text(entry: AuditEntry, key: HashKey) -> EntryText:
+    """The text of an entry: the time first, empty fields left out, hashes of content keyed. Put together by hand, of
+    parts that come again and again: making an encoder for each call takes longer than all the rest."""
+    actor = "" if entry.actor is None else _describe(entry.actor)
+    said = f'"at":"{entry.at}","kind":"{entry.kind}"{actor}'
+    said += _describe_call(entry.vault, entry.tool, entry.action, entry.outcome)
+    if entry.consent:
+        said += f',"consent":{_encode(entry.consent)}'
+    for name, ids in (("targets", entry.targets), ("shown", entry.shown)):
+        if ids:
+            said += f',"{name}":[{",".join(map(_quote, ids))}]'
+    if entry.changes:
+        said += f',"changes":[{",".join([_describe_change(each, key) for each in entry.changes])}]'
+    if entry.details:
+        said += f',"details":{_encode(entry.details)}'
     if entry.changed > len(entry.changes):
-        said |= {"changed": entry.changed, "changes_digest": entry.changes_digest}
-    return _encode({name: value for name, value in said.items() if value})
+        said += f',"changed":{entry.changed},"changes_digest":{_quote(key.apply(entry.changes_digest or ""))}'
+    return EntryText(to_milliseconds(entry.at), f"{said}}}")
 
 
-def _describe(actor: AuditActor) -> dict[str, Any]:
+def to_body(seq: int, text: EntryText) -> str:
+    """The text of an entry as it is hashed: its number first."""
+    return f'{{"seq":{seq},{text.text}'
+
+
+def _describe_change(change: ChangeNote, key: HashKey) -> str:
+    said = (change.kind, key.conceal(change.id), key.conceal(change.before), key.conceal(change.after))
+    return f"[{','.join(['null' if each is None else _quote(each) for each in said])}]"
+
+
+@lru_cache(maxsize=512)
+def _describe_call(vault: str | None, tool: str, action: str | None, outcome: str) -> str:
+    said = {"vault": vault, "tool": tool, "action": action, "outcome": outcome}
+    return "".join(f',"{name}":{_quote(value)}' for name, value in said.items() if value)
+
+
+@lru_cache(maxsize=512)
+def _describe(actor: AuditActor) -> str:
+    """An actor as fields; the same ones call again and again."""
     said = {
         "subject": actor.subject,
         "issuer": actor.issuer,
@@ -113,7 +172,7 @@ def _describe(actor: AuditActor) -> dict[str, Any]:
         "address": actor.address,
         "transport": actor.transport,
     }
-    return {name: value[:MAX_NAME] for name, value in said.items() if value}
+    return "".join(f',"{name}":{_quote(value[:MAX_NAME])}' for name, value in said.items() if value)
 
 
 def body_start(seq: int) -> str:

@@ -19,8 +19,8 @@ from ops.audit.chain import FOLDER, list_chains
 from ops.audit.entries import StoredEntry
 from ops.audit.syslog import SyslogReceiver
 from ops.audit.webhook import WebhookReceiver
+from vaults.context import begin_apart
 from vaults.db.lease import Lease
-from vaults.errors import StrongroomError
 
 if TYPE_CHECKING:
     from ops.audit.audit_log import AuditLog
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 BATCH = 200
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds until a receiver that was away is tried again: twice as many each time."""
+
+GATHER_S = 0.2
+"""Seconds that the first of some entries waits for others: they are sent together."""
 
 LOOK_AGAIN_S = 30.0
 """Seconds between two looks at every chain: other processes add to them as well."""
@@ -43,7 +46,7 @@ class Receiver(Protocol):
         """What its progress is stored under."""
 
     async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
-        """Send entries in order. Raises ``OSError`` or ``TimeoutError`` if it did not take them all."""
+        """Send entries in order. Raises ``OSError``, such as ``TimeoutError``, if it did not take them all."""
 
     async def close(self) -> None:
         """Close what it holds open."""
@@ -52,10 +55,13 @@ class Receiver(Protocol):
 class Forwarder:
     """Keeps one receiver up to date."""
 
-    def __init__(self, log: AuditLog, receiver: Receiver, pause_s: float = FIRST_PAUSE_S) -> None:
+    def __init__(
+        self, log: AuditLog, receiver: Receiver, pause_s: float = FIRST_PAUSE_S, gather_s: float = GATHER_S
+    ) -> None:
         self._log = log
         self._receiver = receiver
         self._first_pause_s = pause_s
+        self._gather_s = gather_s
         self._lease = Lease(log.data / FOLDER / f".{receiver.name}")
         self._grown: set[str] = set()
         self._told = asyncio.Event()
@@ -68,25 +74,35 @@ class Forwarder:
 
     def start(self) -> None:
         """Begin with everything that was not sent yet."""
-        self._task = asyncio.create_task(self._run(), name=f"audit-{self._receiver.name}")
+        self._task = begin_apart(self._run(), f"audit-{self._receiver.name}")
 
     async def _run(self) -> None:
         pause = self._first_pause_s
         while True:
             try:
                 self._grown.update(await asyncio.to_thread(list_chains, self._log.data))
-                holds_lease = await asyncio.to_thread(self._lease.try_acquire)
-                if self._grown and holds_lease:
-                    await self.send_all()
+                await self._send_what_comes()
                 pause = self._first_pause_s
-            except (OSError, TimeoutError, StrongroomError) as failure:
+            except Exception as failure:  # noqa: BLE001  whatever it was, the entries are still to be sent
                 _log.warning("the audit's receiver %s is away: %s", self._receiver.name, type(failure).__name__)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-                continue
+
+    async def _send_what_comes(self) -> None:
+        """Send what every chain has more, and then for a while what this process adds. Another process adds too: its
+        entries wait for the next look. Whoever does not hold the lease only waits."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LOOK_AGAIN_S
+        if not await asyncio.to_thread(self._lease.try_acquire):
+            await asyncio.sleep(LOOK_AGAIN_S)
+            return
+        while loop.time() < until:
+            await self.send_all()
             self._told.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._told.wait(), LOOK_AGAIN_S)
+                async with asyncio.timeout_at(until):
+                    await self._told.wait()
+                await asyncio.sleep(self._gather_s)
 
     async def send_all(self) -> None:
         """Send what the chains that grew have more. Raises what the receiver raises."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ops.audit.chain import AuditChain, file_of
+from ops.audit.content_hashes import open_hash_key
 from ops.audit.links import INSTALLATION
 from vaults.settings import StorageSettings
 
@@ -16,8 +18,15 @@ class OpenChains:
     files are closed. At most as many vaults' chains are open as vaults may be; every vault writes to the
     installation's."""
 
-    def __init__(self, data: Path, settings: StorageSettings, make_room: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        data: Path,
+        settings: StorageSettings,
+        make_room: Callable[[], None],
+        key_passphrase_file: str | None = None,
+    ) -> None:
         self._data = data
+        self._key_passphrase_file = key_passphrase_file
         self._settings = settings
         self._make_room = make_room
         self._known: dict[str, AuditChain] = {}
@@ -35,7 +44,8 @@ class OpenChains:
         found = self._known.get(name)
         if found is None:
             path = file_of(self._data, name)
-            found = AuditChain(name, path, self._settings, self._make_room, self._note_use)
+            open_key = partial(open_hash_key, self._data, self._key_passphrase_file, name)
+            found = AuditChain(name, path, self._settings, self._make_room, self._note_use, open_key)
             self._known[name] = found
         return found
 

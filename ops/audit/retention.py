@@ -11,7 +11,7 @@ from vaults.clock import GuardedClock
 from vaults.db.sql import Writer
 from vaults.durations import parse_duration
 
-STEP = 2000
+STEP = 500
 """Entries deleted in one transaction: calls wait for it."""
 
 _clock = GuardedClock()

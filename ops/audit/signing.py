@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from auth.keys import KeyRing
+from auth.keys import KeyRing, SigningKey
 from ops.audit import chain_rows
 from ops.audit.chain import AuditChain
 from ops.audit.entries import AuditEntry
@@ -16,13 +16,38 @@ MAX_HEADS = 200
 """Heads in one entry at most."""
 
 
-async def sign_chains(keys: KeyRing, installation: AuditChain, grown: Sequence[AuditChain]) -> None:
-    """Sign the chains that grew. A vault's checkpoint says where the installation's chain stood, and the installation's
-    chain says where those of vaults stood."""
-    vaults = [chain for chain in grown if chain is not installation]
-    stood = await installation.head() if vaults else None
-    heads = {chain.chain: await _sign_one(chain, keys, (), stood) for chain in vaults}
-    await _sign_one(installation, keys, [_to_entry(some) for some in _batches(heads)], None)
+async def sign_vault(keys: KeyRing, chain: AuditChain, installation: ChainHead | None) -> ChainHead:
+    """Sign the chain of a vault, and say where that of the installation stood; returns where this one stands."""
+    waiting, key = chain.unsigned, keys.newest
+
+    def write(tx: Writer) -> ChainHead:
+        head = chain_rows.read_head(tx, chain.chain)
+        _store_checkpoint(tx, key, chain.chain, head, installation)
+        return head
+
+    head = await chain.write(write)
+    chain.unsigned -= waiting
+    return head
+
+
+async def sign_installation(keys: KeyRing, chain: AuditChain, heads: Mapping[str, ChainHead]) -> None:
+    """Sign the chain of the installation, after it has told where those of vaults stand: in one transaction."""
+    waiting, key = chain.unsigned, keys.newest
+    told = await chain.to_texts([_to_entry(some) for some in _batches(heads)])
+
+    def write(tx: Writer) -> None:
+        head = chain_rows.append(tx, chain.chain, told)
+        _store_checkpoint(tx, key, chain.chain, head, None)
+        _vouch(tx, keys)
+
+    await chain.write(write)
+    chain.unsigned -= waiting
+
+
+def _store_checkpoint(tx: Writer, key: SigningKey, chain: str, head: ChainHead, installation: ChainHead | None) -> None:
+    if head.seq:
+        said = head_statement(chain, head, clock.now(), installation)
+        chain_rows.store_statement(tx, "checkpoints", sign(key, "checkpoint", head.seq, said))
 
 
 def _batches(heads: Mapping[str, ChainHead]) -> Iterator[Sequence[tuple[str, ChainHead]]]:
@@ -36,29 +61,9 @@ def _to_entry(heads: Iterable[tuple[str, ChainHead]]) -> AuditEntry:
     return AuditEntry("heads", "audit", "ok", action="sign", details={"heads": told})
 
 
-async def _sign_one(
-    chain: AuditChain, keys: KeyRing, told: Sequence[AuditEntry], installation: ChainHead | None
-) -> ChainHead:
-    """Sign a chain, after adding what it tells of others: in one transaction."""
-    waiting, key = chain.unsigned, keys.newest
-
-    def write(tx: Writer) -> ChainHead:
-        head = chain_rows.append(tx, chain.chain, told) if told else chain_rows.read_head(tx, chain.chain)
-        if head.seq:
-            said = head_statement(chain.chain, head, clock.now(), installation)
-            chain_rows.store_statement(tx, "checkpoints", sign(key, "checkpoint", head.seq, said))
-        if installation is None:
-            _vouch(tx, keys)
-        return head
-
-    head = await chain.write(write)
-    chain.unsigned -= waiting
-    return head
-
-
 def _vouch(tx: Writer, keys: KeyRing) -> None:
     """Have the newest key vouch for those before it: what they signed still counts when they are gone."""
-    older = [key for key in keys.all if key.kid != keys.newest.kid]
+    older = [key for key in keys.keys if key.kid != keys.newest.kid]
     if not older:
         return
     known = {(each.kid, each.fields().get("kid")) for each in chain_rows.list_statements(tx, "vouchers")}

@@ -6,10 +6,12 @@ import asyncio
 import os
 import socket
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from ops.audit.entries import StoredEntry
 from ops.audit.export_formats import to_line
+from vaults import clock
 
 AUDIT_NOTICE = 13 * 8 + 5
 """Facility "log audit", severity "notice"."""
@@ -17,18 +19,29 @@ AUDIT_NOTICE = 13 * 8 + 5
 UDP_BYTES = 8192
 """Bytes of a datagram at most; a longer message is cut, and its hash tells what it was."""
 
+READ_BYTES = 4096
+
 SEND_S = 10.0
+"""Seconds for a batch, with the end of its connection."""
 
 
 def to_message(chain: str, entry: StoredEntry, host: str) -> bytes:
     """One message. Times and names are ours; nothing in it can begin another."""
-    at = entry.body[entry.body.index('"at":"') + 6 :].partition('"')[0]
-    head = f"<{AUDIT_NOTICE}>1 {at} {host} strongroom {os.getpid()} audit"
+    head = f"<{AUDIT_NOTICE}>1 {_moment(entry)} {host} strongroom {os.getpid()} audit"
     return f'{head} [strongroom@32473 chain="{chain}" seq="{entry.seq}"] {to_line(entry)}'.encode()
 
 
+def _moment(entry: StoredEntry) -> str:
+    try:
+        return clock.to_text(datetime.fromtimestamp(entry.at / 1000, UTC))
+    except (ValueError, OverflowError, OSError):  # forged
+        return "-"
+
+
 class SyslogReceiver:
-    """A syslog server. Over TCP messages are framed by their length (RFC 6587); over UDP nobody says what arrived."""
+    """A syslog server. Over TCP messages are framed by their length (RFC 6587). It answers nothing, so each batch has a
+    connection of its own, which we end and the server ends after it: had it died with something unread, the connection
+    would be reset. Over UDP nobody says what arrived."""
 
     name = "syslog"
 
@@ -36,8 +49,6 @@ class SyslogReceiver:
         parts = urlsplit(url)
         self._udp = parts.scheme == "udp"
         self._host, self._port = parts.hostname or "", parts.port or 0
-        self._writer: asyncio.StreamWriter | None = None
-        self._reader: asyncio.StreamReader | None = None
 
     async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
         """Send entries in order. Raises ``OSError`` or ``TimeoutError``."""
@@ -58,19 +69,16 @@ class SyslogReceiver:
             transport.close()
 
     async def _send_stream(self, messages: Sequence[bytes]) -> None:
-        if self._writer is None or self._reader is None or self._reader.at_eof() or self._writer.is_closing():
-            await self.close()
-            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+        reader, writer = await asyncio.open_connection(self._host, self._port)
         try:
             for each in messages:
-                self._writer.write(b"%d %s" % (len(each), each))
-            await self._writer.drain()
-        except OSError:
-            await self.close()
-            raise
+                writer.write(b"%d %s" % (len(each), each))
+                await writer.drain()
+            writer.write_eof()
+            while await reader.read(READ_BYTES):  # until it ends: it has read everything then
+                pass
+        finally:
+            writer.close()
 
     async def close(self) -> None:
-        """Close the connection."""
-        writer, self._writer, self._reader = self._writer, None, None
-        if writer is not None:
-            writer.close()
+        """Nothing is held open between two batches."""

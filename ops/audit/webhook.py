@@ -38,10 +38,14 @@ class WebhookReceiver:
         try:
             async with asyncio.timeout(SEND_S):
                 answer = await self._client.post(self._url, content=body, headers=sent)
+            if not answer.is_success:
+                raise OSError(f"answered {answer.status_code}")
         except httpx2.HTTPError as failure:
+            await self.close()
             raise OSError(type(failure).__name__) from failure
-        if not answer.is_success:
-            raise OSError(f"answered {answer.status_code}")
+        except OSError:
+            await self.close()  # the next try reads the token again: it may have been replaced
+            raise
 
     def _open(self) -> httpx2.AsyncClient:
         headers = {}

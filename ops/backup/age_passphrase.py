@@ -37,11 +37,11 @@ HEADER = re.compile(
 MAX_HEADER = 256
 
 
-def encrypt(plain: Iterable[bytes], passphrase: str, cost: int = COST) -> Iterator[bytes]:
+def encrypt(plain: Iterable[bytes], passphrase: str) -> Iterator[bytes]:
     """The file, in pieces."""
     key, salt, nonce = secrets.token_bytes(16), secrets.token_bytes(16), secrets.token_bytes(16)
-    wrapped = ChaCha20Poly1305(_stretch(passphrase, salt, cost)).encrypt(bytes(12), key, None)
-    head = VERSION + b"-> scrypt " + _encode(salt) + f" {cost}\n".encode() + _encode(wrapped) + b"\n---"
+    wrapped = ChaCha20Poly1305(_stretch(passphrase, salt, COST)).encrypt(bytes(12), key, None)
+    head = VERSION + b"-> scrypt " + _encode(salt) + f" {COST}\n".encode() + _encode(wrapped) + b"\n---"
     yield head + b" " + _encode(_mac(key, head)) + b"\n" + nonce
     cipher, number = ChaCha20Poly1305(_derive(key, nonce, b"payload")), 0
     held = bytearray()

@@ -22,6 +22,7 @@ from ops.backup import signature, tar_blocks
 from ops.backup.archive_stream import ArchiveStream, open_stream
 from ops.backup.manifest import BackupManifest, ManifestMember
 from ops.backup.member_paths import MANIFEST, SIGNATURE
+from ops.backup.pace import Pace
 from ops.backup.source import everything
 from vaults.errors import InvalidArgument, NotFound, StorageFull, VaultUnavailable
 from vaults.files.atomic import write_all
@@ -56,22 +57,26 @@ class ArchiveSource:
         with self._opened() as stream:
             return self._read_head(stream).manifest
 
-    def verify(self) -> BackupManifest:
-        """Read all of it and compare each byte with the manifest; writes nothing."""
-        return self._walk(lambda _: None)
+    def verify(self, look: Callable[[], object] = lambda: None) -> BackupManifest:
+        """Read all of it and compare each byte with the manifest; writes nothing. ``look`` is called again and again
+        and may raise."""
+        return self._walk(lambda _: None, look=lambda _: look())
 
-    def extract(self, into: Path, wanted: Callable[[str], bool] = everything) -> BackupManifest:
+    def extract(
+        self, into: Path, wanted: Callable[[str], bool] = everything, pace: Pace | None = None
+    ) -> BackupManifest:
         """As ``BackupSource.extract``. All of the archive is read and compared, whatever is wanted."""
 
         def target(member: ManifestMember) -> Path | None:
             return into / member.path if wanted(member.path) else None
 
-        return self._walk(target, lambda manifest: _require_room(into, manifest, wanted))
+        return self._walk(target, lambda manifest: _require_room(into, manifest, wanted), (pace or Pace()).spend)
 
     def _walk(
         self,
         target: Callable[[ManifestMember], Path | None],
         before: Callable[[BackupManifest], None] = lambda _: None,
+        look: Callable[[int], object] = lambda _: None,
     ) -> BackupManifest:
         with self._opened() as stream, ThreadPoolExecutor(1, thread_name_prefix="backup-hash") as beside:
             head = self._read_head(stream)
@@ -82,7 +87,7 @@ class ArchiveSource:
                 if read + stream.read(len(expected) - len(read)) != expected:
                     raise InvalidArgument("archive", f"holds something else where {member.path} must stand")
                 read = b""
-                _copy_member(stream, member, target(member), beside)
+                _copy_member(stream, member, target(member), beside, look)
             if read + stream.read(len(tar_blocks.END) - len(read)) != tar_blocks.END:
                 raise InvalidArgument("archive", "holds more than its manifest names")
             stream.finish()
@@ -146,7 +151,11 @@ def _read_padded(stream: ArchiveStream, size: int) -> bytes:
 
 
 def _copy_member(
-    stream: ArchiveStream, member: ManifestMember, target: Path | None, beside: ThreadPoolExecutor
+    stream: ArchiveStream,
+    member: ManifestMember,
+    target: Path | None,
+    beside: ThreadPoolExecutor,
+    look: Callable[[int], object],
 ) -> None:
     """Read a member, compare it, and write it where it is wanted. The hash is computed beside."""
     digest, pending = hashlib.sha256(), Future[None]()
@@ -154,6 +163,7 @@ def _copy_member(
     descriptor = None if target is None else _create(target)
     try:
         for piece in stream.take(member.size):
+            look(len(piece))
             pending.result()
             pending = beside.submit(digest.update, piece)
             if descriptor is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ else:
     from backports.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
 
 PIECE = 1 << 20
+AHEAD = 8 * PIECE
+"""How far the disk reads on."""
+
 ZSTD = b"\x28\xb5\x2f\xfd"
 WINDOW_LOG = 23
 """Base-2 logarithm of the largest window of a stream: archives are written with 2 MB at most, and a stranger's may not
@@ -64,6 +68,21 @@ class ArchiveStream:
         return b""
 
 
+class _ReadAhead:
+    """Reads a file piece by piece, and has the disk fetch the next ones while this one is worked on."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._at = 0
+
+    def next_piece(self) -> bytes:
+        piece = self._file.read(PIECE)
+        self._at += len(piece)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._file.fileno(), self._at + AHEAD - PIECE, PIECE, os.POSIX_FADV_WILLNEED)
+        return piece
+
+
 @contextmanager
 def open_stream(
     file: BinaryIO, *, identities: tuple[str, ...] = (), passphrase: str | None = None
@@ -72,7 +91,7 @@ def open_stream(
     start = file.read(len(encryption.BY_PASSPHRASE))
     file.seek(0)
     if start.startswith(ZSTD):
-        yield ArchiveStream(lambda: file.read(PIECE))
+        yield ArchiveStream(_ReadAhead(file).next_piece)
     elif start == encryption.BY_PASSPHRASE:
         if passphrase is None:
             raise InvalidArgument("archive", "is encrypted", hint="give the passphrase with --passphrase-file")

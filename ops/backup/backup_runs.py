@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from vaults.db.sql import Reader, Writer
 
@@ -68,6 +69,22 @@ def newest_at(tx: Reader, vault_id: str, place: str) -> BackupRun | None:
         {"vault_id": vault_id, "prefix": f"{place}/{'vaults/' if vault_id else 'control/'}"},
     )
     return BackupRun(*row) if row else None
+
+
+def list_archives(tx: Reader, vault_id: str) -> tuple[Path, ...]:
+    """The archives of a vault that were written anywhere, newest first; whether they are still there is not known."""
+    rows = tx.all(
+        "SELECT target FROM backups WHERE vault_id = :vault_id AND outcome = 'ok' AND target LIKE '/%.tar.zst%'"
+        " GROUP BY target ORDER BY MAX(number) DESC",
+        {"vault_id": vault_id},
+    )
+    return tuple(Path(target) for (target,) in rows)
+
+
+def list_ids(tx: Reader) -> dict[str, str]:
+    """The id of everything of which there is a run, and what it was called last."""
+    rows = tx.all("SELECT vault_id, vault FROM backups ORDER BY number")
+    return {str(vault_id): str(vault) for vault_id, vault in rows}
 
 
 def list_runs(tx: Reader, vault_id: str, limit: int = 2 * KEPT) -> list[BackupRun]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from ops.backup.rotation import RotationPlan, choose_kept
+from ops.backup.snapshot_file import SnapshotHead
 from ops.backup.snapshot_name import SnapshotName
 from ops.backup.snapshots import chunk_key, list_snapshots, read_head, snapshot_key, stored_chunks
 from ops.backup.store import BackupStore
@@ -20,16 +23,24 @@ class Rotation:
     freed: int
 
 
-def rotate(store: BackupStore, vault_id: str, plan: RotationPlan, newest: SnapshotName) -> Rotation:
+def rotate(
+    store: BackupStore,
+    vault_id: str,
+    plan: RotationPlan,
+    newest: SnapshotName,
+    known: Mapping[SnapshotName, SnapshotHead] = MappingProxyType({}),
+) -> Rotation:
     """Remove what the plan lets go. Blocking; the caller holds the vault's part of the store, and has just written and
-    verified ``newest``: nothing goes where that is not there.
+    verified ``newest``: nothing goes where that is not there. ``known``: heads that were read already; a snapshot never
+    changes.
 
-    Every snapshot is read first, and where one cannot be, nothing is removed: it may name any piece, and that it cannot
-    be read may pass. A snapshot goes before the pieces it alone named, so a kill between leaves pieces too many."""
+    Every other snapshot is read first, and where one cannot be, nothing is removed: it may name any piece, and that it
+    cannot be read may pass. A snapshot goes before the pieces it alone named, so a kill between leaves pieces too many.
+    """
     there = list_snapshots(store, vault_id)
     if newest not in there:
         return Rotation((), 0, 0)
-    heads = {name: read_head(store, vault_id, name) for name in there}
+    heads = {name: known.get(name) or read_head(store, vault_id, name) for name in there}
     kept = choose_kept(there, plan) | {newest}
     gone = [name for name in there if name not in kept]
     store.delete([snapshot_key(vault_id, name) for name in gone])

@@ -64,11 +64,12 @@ def group_small(members: Sequence[ManifestMember], numbers: Sequence[int]) -> It
         yield group
 
 
-def name_of(data: bytes, secret: bytes | None) -> str:
-    """The name of a piece: its SHA-256, or with a secret what nobody without it can tell from the content."""
+def name_of(digest: bytes, secret: bytes | None) -> str:
+    """The name of a piece with this SHA-256: the same, or with a secret what nobody without it can tell from the
+    content."""
     if secret is None:
-        return hashlib.sha256(data).hexdigest()
-    return hashlib.blake2b(hashlib.sha256(data).digest(), key=secret, digest_size=32).hexdigest()
+        return digest.hex()
+    return hashlib.blake2b(digest, key=secret, digest_size=32).hexdigest()
 
 
 def _read_all(opened: Callable[[str], BinaryIO], path: str) -> bytes:

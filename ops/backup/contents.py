@@ -21,14 +21,17 @@ def digest_ids(tx: Reader, kind: str) -> str:
         if not any(row[1] == "id" for row in tx.all(f"PRAGMA table_info({table})")):
             continue
         digest.update(f"{table}\n".encode())
-        after = None
-        while ids := [row[0] for row in tx.all(_PAGE.format(table=table), {"after": after})]:
-            digest.update("".join(f"{each}\n" for each in ids).encode())
-            after = ids[-1]
+        sql = f"SELECT id FROM {table} {{}} ORDER BY id LIMIT {_PAGE}"
+        ids = tx.all(sql.format(""))
+        while ids:
+            digest.update("".join(f"{each}\n" for (each,) in ids).encode())
+            # With an OR for the first page SQLite would walk all the pages before each.
+            ids = tx.all(sql.format("WHERE id > :after"), {"after": ids[-1][0]})
     return digest.hexdigest()
 
 
-_PAGE = "SELECT id FROM {table} WHERE :after IS NULL OR id > :after ORDER BY id LIMIT 5000"
+_PAGE = 5000
+"""Ids read at a time."""
 
 
 def differs(tx: Reader, manifest: BackupManifest) -> list[str]:

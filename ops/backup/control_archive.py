@@ -13,13 +13,15 @@ from auth.keys import KEYS_FOLDER
 from ops.audit import chain
 from ops.backup import contents
 from ops.backup.archive_writer import Seal
-from ops.backup.database_copy import open_copy, open_snapshot, refuse_damaged
 from ops.backup.file_copy import NotAFile, copy_file, hash_file
 from ops.backup.manifest import BackupManifest, ManifestMember
 from ops.backup.member_paths import AUDIT, CONTROL_DATABASE, KEYS, LICENCE, SETTINGS_FILE
 from ops.backup.pace import Pace
 from ops.backup.staging import StagedBackup
+from ops.backup.target_errors import translate_scratch_errors
 from vaults import clock
+from vaults.db.database_copy import open_copy, open_snapshot, refuse_damaged, size_of
+from vaults.disk_reserve import require_room
 from vaults.errors import InvalidArgument
 from vaults.settings import StorageSettings
 
@@ -48,6 +50,18 @@ def require_encryption(seal: Seal) -> None:
 def stage_control(subject: ControlSubject, scratch: Path, pace: Pace | None = None) -> StagedBackup:
     """Copy the installation into ``scratch``, an empty private folder. Blocking."""
     pace = pace or Pace()
+    with translate_scratch_errors():
+        require_room(scratch, _size_of(subject), subject.storage, "a copy for the backup")
+        return _stage(subject, scratch, pace)
+
+
+def _size_of(subject: ControlSubject) -> int:
+    """Bytes of the databases; the rest is little."""
+    chains = (chain.file_of(subject.data, name) for name in chain.list_chains(subject.data))
+    return size_of(subject.data / CONTROL_DATABASE) + sum(size_of(each) for each in chains)
+
+
+def _stage(subject: ControlSubject, scratch: Path, pace: Pace) -> StagedBackup:
     copy = scratch / CONTROL_DATABASE
     with open_snapshot(subject.data / CONTROL_DATABASE, subject.storage) as snapshot:
         snapshot.take()

@@ -7,16 +7,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from ops.backup.archive_writer import write_archive
 from ops.backup.control_archive import ControlSubject, require_encryption, stage_control
 from ops.backup.pace import Pace
 from ops.backup.rotation import RotationPlan, choose_kept
-from ops.backup.scratch import scratch_folder, turn
 from ops.backup.snapshot_name import SnapshotName, compact_moment, parse_name
 from ops.backup.snapshot_run import SnapshotOrder
 from ops.backup.store import BackupStore, not_kept_error
+from ops.backup.target_errors import translate_scratch_errors
+from vaults.files.scratch_folders import scratch_folder
 
 FOLDER = "control"
 _SUFFIX = ".tar.zst.age"
@@ -34,23 +37,30 @@ class ControlRun:
 
 def make_control_backup(order: SnapshotOrder, subject: ControlSubject, pace: Pace) -> ControlRun:
     """Copy, encrypt, store, look whether it is there, and only then let older ones go. Blocking. Raises
-    ``InvalidArgument`` unless it is encrypted, ``Conflict`` where another makes one, and what a store raises."""
+    ``InvalidArgument`` unless it is encrypted, and what a store raises; the caller has the turn."""
     require_encryption(order.seal)
     store = order.store
-    with turn(order.scratch, FOLDER), store.hold(FOLDER), scratch_folder(order.scratch) as scratch:
+    with translate_scratch_errors(), store.hold(FOLDER), scratch_folder(order.scratch) as scratch:
         staged = stage_control(subject, scratch, Pace(stopped=pace.stopped))
         with scratch_folder(order.scratch) as folder:
-            data = write_archive(staged, folder, order.seal, Pace(stopped=pace.stopped)).path.read_bytes()
-        earlier = list_control_backups(store)
-        number = max((each.number for each in earlier), default=0) + 1
-        name = SnapshotName(number, compact_moment(staged.manifest.made_at))
-        store.create(control_key(name), data)
-        pace.spend(len(data))
-        if store.get(control_key(name)) != data:
-            store.delete([control_key(name)])
-            raise not_kept_error(store)
+            archive = write_archive(staged, folder, order.seal, Pace(stopped=pace.stopped))
+            earlier = list_control_backups(store)
+            number = max((each.number for each in earlier), default=0) + 1
+            name = SnapshotName(number, compact_moment(staged.manifest.made_at))
+            _send(archive.path, control_key(name), store)
+        pace.spend(archive.size)
         _rotate([*earlier, name], order.plan, store)
-    return ControlRun(control_key(name), staged.manifest.size, len(data), staged.manifest.position)
+    return ControlRun(control_key(name), staged.manifest.size, archive.size, staged.manifest.position)
+
+
+def _send(archive: Path, key: str, store: BackupStore) -> None:
+    """Store the archive, which holds every audit and may be large, and look whether it is there."""
+    store.create_file(key, archive)
+    with archive.open("rb") as file:
+        sent = hashlib.file_digest(file, "sha256").digest()
+    if store.digest(key) != sent:
+        store.delete([key])
+        raise not_kept_error(store)
 
 
 def control_key(name: SnapshotName) -> str:

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ops.backup import questions, restore_places, restored_vault
+from ops.backup import questions, restore_leftovers, restore_places, restored_vault
+from ops.backup.extraction import extract, on_thread
 from ops.backup.manifest import BackupManifest
+from ops.backup.member_paths import VAULT_DATABASE
+from ops.backup.restored_vault import OpenedVault
 from ops.backup.source import BackupSource
 from vaults import clock
+from vaults.db.database_copy import open_copy
 from vaults.db.migration import load_migrations
 from vaults.errors import StrongroomError
 from vaults.pool import VaultPool
@@ -45,49 +49,71 @@ class DrillReport:
         return bool(self.steps) and all(step.ok for step in self.steps)
 
 
-async def run_drill(source: BackupSource, pool: VaultPool, storage: StorageSettings, data: Path) -> DrillReport:
+@dataclass(frozen=True, slots=True)
+class DrillGround:
+    """Where drills are held. ``bytes_per_s``: read from the target at most."""
+
+    pool: VaultPool
+    storage: StorageSettings
+    data: Path
+    bytes_per_s: float | None = None
+
+
+async def run_drill(source: BackupSource, ground: DrillGround) -> DrillReport:
     """Prove a backup. Whatever is wrong with it stands in the report; only what is wrong here is raised:
     ``StorageFull``, ``ReadOnly``. Nothing is left of it."""
-    report = DrillReport()
-    folder = data / "vaults" / DRILLED
-    await asyncio.to_thread(restore_places.sweep, folder.parent)
+    drill = _Drill(source, ground)
+    folder = ground.data / "vaults" / DRILLED
+    await asyncio.to_thread(restore_leftovers.sweep, folder.parent)
     try:
-        async for step in _try_all(report, source, pool, storage, folder):
-            report.steps.append(step)
+        async for step in drill.try_all(folder):
+            drill.report.steps.append(step)
     except StrongroomError as failure:
         if failure.code in ("storage_full", "read_only"):
             raise
-        report.steps.append(DrillStep("archive", ok=False, message=failure.message))
-    return report
+        drill.report.steps.append(DrillStep(drill.trying, ok=False, message=failure.message))
+    return drill.report
 
 
-async def _try_all(
-    report: DrillReport, source: BackupSource, pool: VaultPool, storage: StorageSettings, folder: Path
-) -> AsyncIterator[DrillStep]:
-    manifest = await asyncio.to_thread(source.read_manifest)
-    report.vault, report.made_at = manifest.vault, manifest.made_at
-    restored_vault.check_manifest(manifest)
-    restored_vault.check_room(manifest, folder, storage)
-    entry = VaultEntry(manifest.vault, manifest.vault_id, None, "active", "agent", "auto", clock.now())
-    with restore_places.hold_place(folder) as place:
-        await asyncio.to_thread(source.extract, place.scratch)
-        yield DrillStep(
-            "archive", ok=True, message=f"{len(manifest.members)} members, {manifest.size:,} bytes, all as written"
-        )
-        await asyncio.to_thread(restored_vault.lay_out, place.scratch, manifest, manifest.vault_id, storage)
-        rows = sum(manifest.counts.values())
-        yield DrillStep("rows", ok=True, message=f"{rows:,} rows and the digest of their ids are those of the backup")
-        async with restored_vault.open_restored(pool, entry, place.scratch) as vault:
-            yield _describe_schema(manifest)
-            yield await _verify(vault)
-            yield await _ask(vault, manifest)
+@dataclass(slots=True)
+class _Drill:
+    """One drill under way. ``trying``: the step that comes next."""
+
+    source: BackupSource
+    ground: DrillGround
+    report: DrillReport = field(default_factory=DrillReport)
+    trying: str = "archive"
+
+    async def try_all(self, folder: Path) -> AsyncIterator[DrillStep]:
+        ground = self.ground
+        manifest = await asyncio.to_thread(self.source.read_manifest)
+        self.report.vault, self.report.made_at = manifest.vault, manifest.made_at
+        restored_vault.check_manifest(manifest)
+        restored_vault.check_room(manifest, folder, ground.storage)
+        entry = VaultEntry(manifest.vault, manifest.vault_id, None, "active", "agent", "auto", clock.now())
+        async with restore_places.held_place(folder) as place:
+            await extract(self.source, place.scratch, bytes_per_s=ground.bytes_per_s)
+            yield self._passed(f"{len(manifest.members)} members, {manifest.size:,} bytes, all as written", "rows")
+            differing = await on_thread(_count_differing, place.scratch / VAULT_DATABASE, manifest)
+            await on_thread(restored_vault.lay_out, place.scratch, manifest, manifest.vault_id, ground.storage)
+            rows = sum(manifest.counts.values())
+            yield self._passed(f"{rows:,} rows and the digest of their ids are those of the backup", "schema")
+            async with restored_vault.open_restored(ground.pool, entry, place.scratch) as opened:
+                yield self._passed(_describe_schema(manifest), "verify")
+                yield await _verify(opened.vault)
+                self.trying = "questions"
+                yield await _ask(opened, manifest, differing)
+
+    def _passed(self, message: str, following: str) -> DrillStep:
+        step, self.trying = DrillStep(self.trying, ok=True, message=message), following
+        return step
 
 
-def _describe_schema(manifest: BackupManifest) -> DrillStep:
+def _describe_schema(manifest: BackupManifest) -> str:
     now = len(load_migrations("vault"))
-    if manifest.schema_steps == now:
-        return DrillStep("schema", ok=True, message=f"{now}, that of this version")
-    return DrillStep("schema", ok=True, message=f"{manifest.schema_steps}, brought to {now}")
+    return (
+        f"{now}, that of this version" if manifest.schema_steps == now else f"{manifest.schema_steps}, brought to {now}"
+    )
 
 
 async def _verify(vault: Vault) -> DrillStep:
@@ -98,12 +124,27 @@ async def _verify(vault: Vault) -> DrillStep:
     return DrillStep("verify", ok=found.agrees, message=message)
 
 
-async def _ask(vault: Vault, manifest: BackupManifest) -> DrillStep:
-    differing = 0
-    for question in manifest.questions:
-        answers = await vault.db.read(lambda tx, text=question.text: questions.ask(tx, text))  # type: ignore[misc]
-        differing += answers != question.answers
-    asked = len(manifest.questions)
+def _count_differing(database: Path, manifest: BackupManifest) -> int:
+    """How many questions the database as it was written answers otherwise than then; of an older version, whose tables
+    may be others, it is asked none before it was brought to this one. Blocking."""
+    if manifest.schema_steps != len(load_migrations("vault")) or not database.is_file():
+        return 0
+    with open_copy(database) as tx:
+        return sum(questions.ask(tx, each.text) != each.answers for each in manifest.questions)
+
+
+async def _ask(opened: OpenedVault, manifest: BackupManifest, differing: int) -> DrillStep:
+    """Ask the restored vault too, unless notes were read into it that were saved right before the backup: then it
+    rightly ranks otherwise."""
+    asked = manifest.questions
+    if not asked:
+        return DrillStep(
+            "questions", ok=True, message="none: nothing in it can be found by words that anybody may read"
+        )
+    if not opened.read_anew:
+        for question in asked if not differing else ():
+            answers = await opened.vault.db.read(lambda tx, text=question.text: questions.ask(tx, text))  # type: ignore[misc]
+            differing += answers != question.answers
     if differing:
-        return DrillStep("questions", ok=False, message=f"{differing} of {asked} are answered otherwise than then")
-    return DrillStep("questions", ok=True, message=f"{asked} of {asked} are answered as then")
+        return DrillStep("questions", ok=False, message=f"{differing} of {len(asked)} are answered otherwise than then")
+    return DrillStep("questions", ok=True, message=f"{len(asked)} of {len(asked)} are answered as then")

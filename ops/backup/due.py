@@ -25,7 +25,10 @@ class BackupStanding:
     last: BackupRun | None
 
     def age_s(self, now: datetime) -> float:
-        """Seconds since the last good backup; of a vault that has none, since it was made."""
+        """Seconds since the last good backup; of a vault that has none, since it was made. That of an archived vault
+        grows no older."""
+        if self.last is not None and self.entry.state == "archived":
+            return 0.0
         since = datetime.fromisoformat(self.last.began_at if self.last else self.entry.created_at)
         return max(0.0, (now - since).total_seconds())
 

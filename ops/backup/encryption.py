@@ -32,9 +32,15 @@ def check_recipients(recipients: Sequence[str]) -> list[Any]:
 
 
 def encrypt_for(plain: Iterable[bytes], recipients: Sequence[str], write: Callable[[bytes], None]) -> None:
-    """Write the encrypted form of ``plain``, as it comes."""
+    """Write the encrypted form of ``plain``, as it comes. Raises what ``plain`` and ``write`` raise."""
     age, keys = _load(), check_recipients(recipients)
-    age.encrypt_io(_Pulled(iter(plain)), _Pushed(write), keys)
+    pulled, pushed = _Pulled(iter(plain)), _Pushed(write)
+    try:
+        age.encrypt_io(pulled, pushed, keys)
+    except age.EncryptError as failure:  # it makes text of what its reader and its writer raise
+        raise pulled.failure or pushed.failure or failure from None
+    if pushed.failure is not None:  # and of what its last write raises it says nothing
+        raise pushed.failure
 
 
 def check_identities(identities: Sequence[str]) -> list[Any]:
@@ -84,6 +90,7 @@ class _Relay:
         self._pieces: queue.Queue[bytes | Exception] = queue.Queue()
         self._room = threading.Semaphore(_WAITING)
         self._left = False
+        self._ended = False
 
     def push(self, piece: bytes) -> None:
         self._room.acquire()
@@ -96,7 +103,11 @@ class _Relay:
         self._pieces.put(last)
 
     def take(self) -> bytes:
+        """The next piece; empty at the end, however often one asks: what is inside may be shorter than it says."""
+        if self._ended:
+            return b""
         found = self._pieces.get()
+        self._ended = not found or isinstance(found, Exception)
         self._room.release()
         if isinstance(found, Exception):
             raise _explain(found) from found
@@ -120,12 +131,17 @@ class _Pulled:
     """What the library reads: the pieces of an iterator, one after another."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.failure: Exception | None = None
         self._pieces = pieces
         self._held = memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
         while not self._held:
-            piece = next(self._pieces, None)
+            try:
+                piece = next(self._pieces, None)
+            except Exception as failure:
+                self.failure = failure
+                raise
             if piece is None:
                 return b""
             self._held = memoryview(piece)
@@ -140,10 +156,15 @@ class _Pushed:
     """What the library writes to."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
+        self.failure: Exception | None = None
         self._write = write
 
     def write(self, data: bytes) -> int:
-        self._write(bytes(data))
+        try:
+            self._write(bytes(data))
+        except Exception as failure:
+            self.failure = failure
+            raise
         return len(data)
 
     def flush(self) -> None:

@@ -78,8 +78,7 @@ def _copy_bytes(source: int, target: int, pace: Pace) -> tuple[int, str]:
         digest.update(piece)
         write_all(target, memoryview(piece))
         size += len(piece)
-        if len(piece) == PIECE:
-            pace.spend(PIECE)
+        pace.spend(len(piece))
     return size, digest.hexdigest()
 
 

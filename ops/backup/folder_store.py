@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import secrets
 import stat
@@ -18,6 +19,7 @@ from vaults.files.atomic import sync_folder, write_all
 from vaults.files.permissions import FILE_MODE, FOLDER_MODE
 
 LOCK = ".lock"
+PIECE = 1 << 20
 PARTIAL = ".partial"
 """How the name of a file ends that is not whole yet. Under ``hold`` all of them are of the dead."""
 
@@ -40,14 +42,27 @@ class FolderStore:
         with self._translated():
             path = self._root / key
             self._make_folders(path.parent)
-            self._write(path, data)
+            self._write(path, [data])
             self._unsynced.add(path.parent)
 
     def create(self, key: str, data: bytes) -> None:
-        if self.find(key) is not None:
-            raise AlreadyExists("there is such a backup already")
+        self._refuse_existing(key)
         self.put(key, data)
         self.settle()
+
+    def create_file(self, key: str, path: Path) -> None:
+        self._refuse_existing(key)
+        with self._translated():
+            target = self._root / key
+            self._make_folders(target.parent)
+            with path.open("rb") as file:
+                self._write(target, iter(lambda: file.read(PIECE), b""))
+            self._unsynced.add(target.parent)
+        self.settle()
+
+    def _refuse_existing(self, key: str) -> None:
+        if self.find(key) is not None:
+            raise AlreadyExists("there is such a backup already")
 
     def settle(self) -> None:
         with self._translated():
@@ -59,6 +74,15 @@ class FolderStore:
         with self._translated():
             try:
                 return (self._root / key).read_bytes()
+            except (FileNotFoundError, IsADirectoryError):
+                self._check_root()
+                raise NotFound("the target of backups has no such object") from None
+
+    def digest(self, key: str) -> bytes:
+        with self._translated():
+            try:
+                with (self._root / key).open("rb") as file:
+                    return hashlib.file_digest(file, "sha256").digest()
             except (FileNotFoundError, IsADirectoryError):
                 self._check_root()
                 raise NotFound("the target of backups has no such object") from None
@@ -100,7 +124,8 @@ class FolderStore:
         with self._translated():
             self._check_root()
             folder = self._root / prefix
-            folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            for each in (*reversed(folder.relative_to(self._root).parents), Path(prefix)):
+                self._make_folder(self._root / each)
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
@@ -118,20 +143,22 @@ class FolderStore:
     def _make_folders(self, folder: Path) -> None:
         """The last two only: where more is missing the disk has gone."""
         for each in (folder.parent, folder):
-            if each == self._root:
-                continue
-            try:
-                each.mkdir(FOLDER_MODE)
-                self._unsynced.add(each.parent)
-            except FileExistsError:
-                continue
+            self._make_folder(each)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _make_folder(self, folder: Path) -> None:
+        if folder == self._root:
+            return
+        with suppress(FileExistsError):
+            folder.mkdir(FOLDER_MODE)
+            self._unsynced.add(folder.parent)  # until ``settle`` a power cut takes it along, with all that is in it
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
         partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
-                write_all(descriptor, memoryview(data))
+                for piece in pieces:
+                    write_all(descriptor, memoryview(piece))
                 os.fsync(descriptor)
                 if hasattr(os, "posix_fadvise"):  # whoever reads it back is to read the disk
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -158,7 +185,9 @@ class FolderStore:
                 yield _describe(key, entry.stat(follow_symlinks=False))
 
     def _sweep(self, folder: Path) -> None:
-        for place, _, names in os.walk(folder):
+        for place, folders, names in os.walk(folder):
+            # A part that is held by itself, as the change log is, has a holder of its own, who may be writing.
+            folders[:] = [each for each in folders if not (Path(place) / each / LOCK).exists()]
             for name in names:
                 if name.startswith(".") and name.endswith(PARTIAL):
                     (Path(place) / name).unlink(missing_ok=True)

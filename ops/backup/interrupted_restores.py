@@ -17,4 +17,4 @@ async def _recover(vault: Vault) -> None:
     await recovery.recover(vault)
 
 
-RECOVER = BackgroundJob(_is_due, _recover)
+RECOVER = BackgroundJob("restore", _is_due, _recover)

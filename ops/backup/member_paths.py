@@ -44,6 +44,10 @@ def why_unusable(path: str) -> str | None:
     return None
 
 
+_FILES = frozenset({VAULT_DATABASE, SETTINGS, CONTROL_DATABASE, LICENCE, SETTINGS_FILE})
+"""Roots that are files; the others are folders."""
+
+
 def check_paths(paths: Iterable[str], roots: frozenset[str]) -> None:
     """Raise ``InvalidArgument`` unless all of ``paths`` may stand in one backup: each usable and below one of
     ``roots``, none twice, none the folder of another."""
@@ -51,7 +55,8 @@ def check_paths(paths: Iterable[str], roots: frozenset[str]) -> None:
     folders: set[str] = set()
     for path in paths:
         reason = why_unusable(path)
-        if reason is None and path.split("/", 1)[0] not in roots:
+        root, _, below = path.partition("/")
+        if reason is None and (root not in roots or (root in _FILES) == bool(below)):
             reason = "is none that a backup has"
         if reason is None and path in seen:
             reason = "stands in it twice"

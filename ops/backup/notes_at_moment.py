@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.backup.manifest import ManifestMember
-from ops.backup.member_paths import NOTES
+from ops.backup.member_paths import NOTES, why_unusable
 from ops.backup.notes_copy import NotesCopy
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal
@@ -47,6 +47,10 @@ def settle(tx: Reader, first: int, copied: NotesCopy, into: Path, read_now: Call
     """Put the files that changes from number ``first`` on touched as they were at the moment of ``tx``. ``read_now``:
     the bytes of a file among the vault's notes as it is by now; None where there is none."""
     for path, trace in _touched(tx, first).items():
+        # The database may come from a stranger's archive; of no note with such a path is there a copy to put right.
+        if reason := why_unusable(f"{NOTES}/{path}"):
+            copied.remark(path, f"its path {reason}")
+            continue
         known = copied.members.get(path)
         digest = _digest_of(known)
         if digest == trace.version:

@@ -21,7 +21,7 @@ from vaults.errors import StrongroomError, VaultUnavailable
 from vaults.files.failures import disk_failure
 from vaults.files.folders import VaultRoot
 from vaults.files.ignore_rules import IGNORE_FILE
-from vaults.files.note_walk import SkipReason, walk_folders
+from vaults.files.note_walk import SkippedPath, SkipReason, walk_folders
 from vaults.files.paths import join_path
 from vaults.files.tree import Tree
 from vaults.files.writes.temporary_files import is_temporary
@@ -56,16 +56,29 @@ def copy_folder(root: Path, into: Path, pace: Pace) -> NotesCopy:
     return copier.copy
 
 
-def copy_served(root: Path, into: Path, *, exclude: tuple[str, ...], policies: str, pace: Pace) -> NotesCopy:
-    """Copy what a vault serves of the folder ``root``. Raises ``VaultUnavailable`` where it cannot be listed."""
-    tree, copier = Tree(root, exclude), _Copier(into, pace)
+@dataclass(frozen=True, slots=True)
+class ServedPaths:
+    """What a vault serves of a folder, and what it passes over."""
+
+    paths: list[str]
+    skipped: list[SkippedPath]
+
+
+def list_served(tree: Tree, policies: str) -> ServedPaths:
+    """The notes, the ignore file and the policies, whether or not they are there. Raises ``VaultUnavailable``."""
     found = tree.walk()
-    for skipped in found.skipped:
-        copier.copy.remark(skipped.path, skipped.reason)
     paths = [each.path for each in found.found] + [IGNORE_FILE]
     paths += [join_path(policies, f"{name}{SUFFIX}") for name in tree.list_names(policies, SUFFIX, POLICIES)]
+    return ServedPaths(paths, found.skipped)
+
+
+def copy_served(root: Path, into: Path, *, exclude: tuple[str, ...], policies: str, pace: Pace) -> NotesCopy:
+    """Copy what a vault serves of the folder ``root``. Raises ``VaultUnavailable`` where it cannot be listed."""
+    served, copier = list_served(Tree(root, exclude), policies), _Copier(into, pace)
+    for skipped in served.skipped:
+        copier.copy.remark(skipped.path, skipped.reason)
     vault = VaultRoot(root)
-    for path in paths:
+    for path in served.paths:
         above, _, name = path.rpartition("/")
         try:
             with vault.folder(above.split("/") if above else ()) as folder:

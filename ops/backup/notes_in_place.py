@@ -15,8 +15,9 @@ from pathlib import Path
 from vaults.context import run_in
 from vaults.db.sql import Reader
 from vaults.domain.notes.policy_paths import SUFFIX
-from vaults.errors import NotFound, StrongroomError
+from vaults.errors import NotFound, StrongroomError, VaultUnavailable
 from vaults.files.atomic import sync_folder, write_atomic
+from vaults.files.failures import disk_failure
 from vaults.files.notebook import Notebook
 from vaults.files.paths import join_path
 from vaults.files.permissions import make_private_folder
@@ -60,13 +61,19 @@ async def let_wait(vault: Vault, token: str) -> None:
 
 async def place_waiting(vault: Vault) -> PlacedNotes | None:
     """Write the notes that wait into the folder the vault serves; None if none wait. Nobody else may have the vault
-    open meanwhile; programs of the user may change files."""
+    open meanwhile; programs of the user may change files. Raises ``StorageFull``, ``ReadOnly``, ``VaultUnavailable``:
+    then some are written and the others go on waiting."""
     token = await vault.db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = :key", {"key": KEY}))
     if token is None:
         return None
-    placed = await run_in(
-        vault.shared.pool, _place, vault.notes, vault.folder / WAITING, vault.folder / f"{ASIDE}{token}"
-    )
+    try:
+        placed = await run_in(
+            vault.shared.pool, _place, vault.notes, vault.folder / WAITING, vault.folder / f"{ASIDE}{token}"
+        )
+    except OSError as failure:
+        raise disk_failure(failure) or VaultUnavailable(
+            "notes of the backup cannot be written yet", hint="look at the disk of the folder that is served"
+        ) from failure
     await vault.db.write(lambda tx: tx.run("DELETE FROM vault_info WHERE key = :key", {"key": KEY}))
     return placed
 

@@ -20,10 +20,12 @@ LONGEST_S = 1.0
 
 @dataclass(slots=True)
 class Pace:
-    """``bytes_per_s``: at most so many on average; None: no bound. ``stopped``: asked at every step."""
+    """``bytes_per_s``: at most so many on average; None: no bound. ``stopped``: asked at every step;
+    ``rest_s``: between two; 0 in a process of its own, which steps back altogether."""
 
     bytes_per_s: float | None = None
     stopped: Callable[[], bool] = lambda: False
+    rest_s: float = REST_S
     _since: float = field(default_factory=time.monotonic)
     _spent: int = 0
     _rested_at: int = 0
@@ -40,7 +42,7 @@ class Pace:
         if self._spent - self._rested_at < STEP:
             return
         self._rested_at = self._spent
-        time.sleep(REST_S)
+        time.sleep(self.rest_s)
         while (ahead := self._ahead_s()) > 0:
             time.sleep(min(ahead, LONGEST_S))
             self.check()

@@ -1,32 +1,31 @@
 """Where a vault is restored: a scratch folder beside its place, and the one step in which both change places.
 
 A restore that is killed leaves the old vault in its place or the restored one, whole. What else it leaves has a lock
-file that nobody holds any more; the next sweep goes by that.
+file that nobody holds any more: ``restore_leftovers`` goes by that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from uuid_utils import uuid7
 
-from vaults.db.connection import open_raw
-from vaults.db.failures import translate_sqlite_errors
-from vaults.errors import StrongroomError
+from ops.backup.place_checks import fixed_error
+from vaults.context import run_to_completion
 from vaults.files.atomic import sync_folder
 from vaults.files.permissions import make_private_folder
 from vaults.files.writes import renames
 from vaults.files.writes.renames import FolderEntry
-from vaults.settings import StorageSettings
-from vaults.vault import DATABASE_FILE
 
 SCRATCH, REPLACED, LOCK_END = ".restoring-", ".replaced-", ".lock"
 
@@ -35,6 +34,8 @@ UNFINISHED = ".unfinished"
 
 REJECTED = ".rejected"
 """File in a restored folder that turned out bad in its place."""
+
+_FIXED = {errno.EBUSY, errno.EXDEV, errno.ENOTDIR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def hold_place(target: Path) -> Iterator[RestorePlace]:
     """Make a scratch folder beside ``target`` and hold it against the sweeps of others. In the end it goes, whatever
     became of the restore; what stands as ``replaced`` stays."""
     token = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid7().hex[-8:]}"
-    place = _place_of(target, token)
+    place = place_of(target, token)
     if not target.parent.exists():
         make_private_folder(target.parent)
     descriptor = _hold_new(place.lock, target.name)
@@ -76,6 +77,17 @@ def hold_place(target: Path) -> Iterator[RestorePlace]:
             os.close(descriptor)
 
 
+@asynccontextmanager
+async def held_place(target: Path) -> AsyncIterator[RestorePlace]:
+    """``hold_place`` beside a running event loop: what is removed in the end may be a whole vault."""
+    holding = hold_place(target)
+    try:
+        place = await run_to_completion(asyncio.to_thread(holding.__enter__))
+        yield place
+    finally:
+        await run_to_completion(asyncio.to_thread(holding.__exit__, None, None, None))
+
+
 def _clear(place: RestorePlace) -> None:
     if not (place.scratch / UNFINISHED).exists() and place.scratch.exists():
         return  # it is the vault that stood there before: the sweep decides
@@ -85,7 +97,8 @@ def _clear(place: RestorePlace) -> None:
         place.lock.unlink()
 
 
-def _place_of(target: Path, token: str) -> RestorePlace:
+def place_of(target: Path, token: str) -> RestorePlace:
+    """The place of a restore that has this token."""
     parent = target.parent
     return RestorePlace(target, parent / f"{SCRATCH}{token}", parent / f"{REPLACED}{token}")
 
@@ -103,7 +116,8 @@ def _hold_new(lock: Path, text: str) -> int:
 
 def put_in_place(place: RestorePlace) -> bool:
     """Put the restored folder where the vault is served from; what stood there is ``replaced`` afterwards. Returns
-    whether anything did. Everything in the scratch folder must be durable. Blocking."""
+    whether anything did. Everything in the scratch folder must be durable. Blocking. Raises ``Conflict``, with
+    everything as it was, where the folder cannot change places."""
     with _folder(place.target.parent) as parent:
         scratch, target, replaced = (
             FolderEntry(parent, path.name) for path in (place.scratch, place.target, place.replaced)
@@ -111,7 +125,7 @@ def put_in_place(place: RestorePlace) -> bool:
         stood = place.target.exists()
         if not stood:
             _rename(scratch, target)
-        elif renames.exchange(scratch, target):
+        elif _exchange(scratch, target):
             os.fsync(parent)
             _rename(scratch, replaced)
         else:  # no such call here: a kill in between leaves no vault in the place, and the sweep puts the old one back
@@ -119,6 +133,15 @@ def put_in_place(place: RestorePlace) -> bool:
             _rename(scratch, target)
         os.fsync(parent)
     return stood
+
+
+def _exchange(scratch: FolderEntry, target: FolderEntry) -> bool:
+    try:
+        return renames.exchange(scratch, target)
+    except OSError as failure:
+        if failure.errno in _FIXED:
+            raise fixed_error(Path(target.name)) from failure
+        raise
 
 
 def put_back(place: RestorePlace) -> None:
@@ -140,77 +163,18 @@ def put_back(place: RestorePlace) -> None:
         os.fsync(parent)
 
 
-def finish(place: RestorePlace) -> None:
-    """The restored vault is good: what stood there before goes. Blocking."""
+def finish(place: RestorePlace) -> Path | None:
+    """The restored vault is good: what stood there before goes. Returns where it still is, if it cannot be removed.
+    Blocking."""
     (place.target / UNFINISHED).unlink(missing_ok=True)
     sync_folder(place.target)
     if place.replaced.exists():
-        shutil.rmtree(place.replaced)
+        try:
+            shutil.rmtree(place.replaced)
+        except OSError:  # files of somebody else: the vault is restored all the same
+            return place.replaced
         sync_folder(place.target.parent)
-
-
-def sweep(parent: Path) -> list[str]:
-    """Finish what killed restores left in a folder; returns the names of what went or came back. What a living process
-    uses stays, and so does a replaced vault as long as what stands in its place does not pass SQLite's check."""
-    settled: list[str] = []
-    for lock in sorted(parent.glob(f"{SCRATCH}*{LOCK_END}")):
-        with _try_lock(lock) as target:
-            if target is not None:
-                settled += _settle(_place_of(parent / target, lock.name[len(SCRATCH) : -len(LOCK_END)]))
-    return settled
-
-
-@contextmanager
-def _try_lock(lock: Path) -> Iterator[str | None]:
-    """The name in a lock file whose holder is gone, else None."""
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        yield None
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        name = os.fsdecode(os.read(descriptor, 4096))
-        yield name if "/" not in name and name not in ("", ".", "..") else None
-    except BlockingIOError:
-        yield None
-    finally:
-        os.close(descriptor)
-
-
-def _settle(place: RestorePlace) -> list[str]:
-    if place.scratch.exists() and not (place.scratch / UNFINISHED).exists() and not place.replaced.exists():
-        place.scratch.rename(place.replaced)  # killed right after the exchange
-    settled = []
-    if place.replaced.exists() and not place.target.exists():
-        place.replaced.rename(place.target)  # killed between two renames
-        settled.append(place.target.name)
-    if place.replaced.exists() and (place.target / REJECTED).exists():
-        put_back(place)
-        settled.append(place.target.name)
-    if place.replaced.exists():
-        if not (place.replaced / REJECTED).exists() and not _is_sound(place.target / DATABASE_FILE):
-            return settled
-        (place.target / UNFINISHED).unlink(missing_ok=True)
-        shutil.rmtree(place.replaced)
-        settled.append(place.replaced.name)
-    if place.scratch.exists():
-        shutil.rmtree(place.scratch)
-        settled.append(place.scratch.name)
-    place.lock.unlink()
-    sync_folder(place.target.parent)
-    return settled
-
-
-def _is_sound(database: Path) -> bool:
-    if not database.is_file() or not database.stat().st_size:
-        return False
-    try:
-        with translate_sqlite_errors(), closing(open_raw(database, StorageSettings(), writer=False)) as raw:
-            known = raw.execute("SELECT 1 FROM vault_info WHERE key = 'vault_id'").fetchone()
-            return known is not None and raw.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-    except StrongroomError:
-        return False
+    return None
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from auth.plan_holders import PlanHolder, set_plan
 from auth.roles import parse_role
 from ops.backup.manifest import BackupManifest
 from ops.backup.subject import VaultRecord
+from ops.vault_life import folder_moves
 from vaults import clock, registry
 from vaults.db.connection import Database
-from vaults.db.sql import Writer
-from vaults.errors import AlreadyExists, InvalidArgument
+from vaults.db.sql import Reader, Writer
+from vaults.errors import AlreadyExists, Conflict, InvalidArgument
 from vaults.registry import NAME_RULE, VaultEntry, VaultRules, folder_of, is_valid_name
 
 
@@ -35,8 +36,18 @@ async def choose_target(
     control: Database, data: Path, manifest: BackupManifest, vault: str | None, as_new: str | None
 ) -> RestoreTarget:
     """The vault that is named; else the one the backup is of, whatever it is called now; else a new one of that name.
-    Raises ``AlreadyExists`` rather than replace a vault that nobody named, ``InvalidArgument``."""
+    Raises ``AlreadyExists`` rather than replace a vault that nobody named, ``InvalidArgument``, ``VaultUnavailable``
+    while files of another vault are to be moved from its place."""
     entries = {each.name: each for each in await control.read(registry.list_vaults)}
+    target = _choose(entries, data, manifest, vault, as_new)
+    await folder_moves.forget_lost(control, data, target.entry.vault_id)
+    await control.read(lambda tx: folder_moves.refuse_if_moving(tx, target.entry.name, target.entry.path))
+    return target
+
+
+def _choose(
+    entries: dict[str, VaultEntry], data: Path, manifest: BackupManifest, vault: str | None, as_new: str | None
+) -> RestoreTarget:
     if as_new is not None:
         return _choose_new(entries, data, as_new)
     same = next((each for each in entries.values() if each.vault_id == manifest.vault_id), None)
@@ -77,14 +88,35 @@ def _new_entry(name: str, vault_id: str) -> VaultEntry:
     return VaultEntry(name, vault_id, None, "active", "agent", "auto", clock.now())
 
 
+async def require_unchanged(control: Database, target: RestoreTarget) -> None:
+    """Call right before anything is replaced: extracting took its time. Raises ``Conflict`` for a vault that was
+    renamed, moved or deleted meanwhile, ``AlreadyExists``, ``VaultUnavailable``."""
+    await control.read(lambda tx: _require_unchanged(tx, target))
+
+
+def _require_unchanged(tx: Reader, target: RestoreTarget) -> None:
+    name = target.entry.name
+    folder_moves.refuse_if_moving(tx, name)
+    now = next((each for each in registry.list_vaults(tx) if each.name == name), None)
+    if target.is_new and now is not None:
+        raise AlreadyExists(f"a vault {name} was made meanwhile", hint="choose another name")
+    if not target.is_new and (now is None or (now.vault_id, now.path) != (target.entry.vault_id, target.entry.path)):
+        raise Conflict(
+            f"vault {name} was renamed, moved or deleted while it was being restored; nothing was replaced",
+            hint="vault list shows what there is now",
+        )
+
+
 async def register(control: Database, target: RestoreTarget, *, with_grants: bool) -> Sequence[str]:
     """Make the entry of a new vault, with rules, plan and grants of the backup; of a known one only the grants, and
-    these only if asked for. Nobody's role gets lower. Returns who was given what."""
+    these only if asked for. Nobody's role gets lower. Returns who was given what. Raises as ``require_unchanged``."""
     record = target.record
     if record is None or not (target.is_new or with_grants):
+        await require_unchanged(control, target)
         return ()
 
     def write(tx: Writer) -> Sequence[str]:
+        _require_unchanged(tx, target)
         if target.is_new:
             _make_entry(tx, target.entry, record)
         return _give(tx, target.entry.name, record)
@@ -93,6 +125,7 @@ async def register(control: Database, target: RestoreTarget, *, with_grants: boo
 
 
 def _make_entry(tx: Writer, entry: VaultEntry, record: VaultRecord) -> None:
+    folder_moves.refuse_if_moving(tx, entry.name)
     registry.create(tx, entry.name, None, entry.vault_id)
     registry.set_rules(tx, entry.name, _read_rules(record))
     if record.plan is not None:

@@ -48,17 +48,20 @@ class RunReports:
     observer: BackupObserver
     every_s: float
     _failures: dict[str, _Failures] = field(default_factory=dict)
+    _not_before: dict[str, float] = field(default_factory=dict)
 
     def may_try(self, vault_id: str) -> bool:
-        """Whether enough time went by since it failed."""
+        """Whether it is not to wait: after a failure, or because nothing changed."""
         known = self._failures.get(vault_id)
-        return known is None or time.monotonic() >= known.not_before
+        return time.monotonic() >= max(self._not_before.get(vault_id, 0.0), known.not_before if known else 0.0)
 
     async def note_success(self, run: BackupRun) -> None:
         self._failures.pop(run.vault_id, None)
         self.observer.on_backup("ok", run.seconds, run.moved)
         log.info("backup", vault=run.vault, seconds=round(run.seconds, 3), size=run.size, moved=run.moved)
-        await self.control.write_uncounted(lambda tx: backup_runs.record(tx, run))
+        if not await self._record(run):
+            # By the table it stays due: made again at every look, it would rotate all older backups away.
+            self._not_before[run.vault_id] = time.monotonic() + self.every_s
 
     async def note_failure(self, run: BackupRun) -> None:
         known = self._failures.setdefault(run.vault_id, _Failures())
@@ -66,7 +69,21 @@ class RunReports:
         known.not_before = time.monotonic() + wait_after(known.count, self.every_s)
         self.observer.on_backup(run.outcome, run.seconds, 0)
         log.warning("backup_failed", vault=run.vault, code=run.outcome, failures=known.count)
-        await self.control.write_uncounted(lambda tx: backup_runs.record(tx, run))
+        await self._record(run)
+
+    def note_unchanged(self, vault_id: str) -> None:
+        """Nothing to do, and no need to look again soon."""
+        self._not_before[vault_id] = time.monotonic() + self.every_s
+
+    async def _record(self, run: BackupRun) -> bool:
+        """Write it down; whether that succeeded. Else it is said and counted: other vaults are not to wait for it."""
+        try:
+            await self.control.write_uncounted(lambda tx: backup_runs.record(tx, run))
+        except StrongroomError as failure:
+            self.observer.on_backup(failure.code, 0.0, 0)
+            log.warning("backup_not_recorded", vault=run.vault, code=failure.code, target=run.target)
+            return False
+        return True
 
     def note_rotation_failure(self, vault: str, failure: StrongroomError) -> None:
         """A good backup after which nothing could be taken away."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -27,16 +27,18 @@ from ops.backup.disk_probe import DiskProbe, write_a_little
 from ops.backup.due import BackupStanding, choose_due, is_due
 from ops.backup.pace import Pace
 from ops.backup.run_reports import BackupObserver, RunReports
-from ops.backup.snapshot_run import SnapshotOrder, make_snapshot
+from ops.backup.snapshot_run import SnapshotOrder, SnapshotRun, make_snapshot
 from ops.backup.snapshots import folder_key, snapshot_key
 from ops.backup.subject import BackupSubject
+from ops.backup.target_errors import translate_scratch_errors
+from ops.backup.turns import CONTROL_TURN, turn
+from ops.backup.vault_measure import measure
 from vaults import clock
 from vaults.context import run_in
 from vaults.db.connection import Database
 from vaults.db.sql import Reader
-from vaults.disk_reserve import MB, free_bytes
-from vaults.errors import Cancelled, Conflict, Overloaded, StorageFull, StrongroomError, VaultUnavailable
-from vaults.registry import VaultEntry
+from vaults.errors import Cancelled, Conflict, Overloaded, StrongroomError, VaultUnavailable
+from vaults.registry import VaultEntry, list_vaults
 from vaults.vault import Vault
 
 T = TypeVar("T")
@@ -65,12 +67,10 @@ class ScheduledWork:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePace:
-    """``every_s``: between two backups of a vault; ``bytes_per_s``: to the target at most; ``reserve``: bytes of the
-    disk that stay free."""
+    """``every_s``: between two backups of a vault; ``bytes_per_s``: to the target at most."""
 
     every_s: float
     bytes_per_s: int | None
-    reserve: int
 
 
 @dataclass(slots=True)
@@ -95,14 +95,33 @@ class BackupSchedule:
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
+        await asyncio.gather(self._keep_looking(), self._keep_telling())
+
+    async def _keep_looking(self) -> None:
         await asyncio.sleep(FIRST_LOOK_S)
         while True:
             try:
-                await self.look()
+                await self._outlive(self.look())
             except StrongroomError as failure:  # control.db or a key cannot be read: that is no vault's fault
                 self.observer.on_backup(failure.code, 0.0, 0)
                 log.warning("backup_look_failed", code=failure.code, reason=failure.message)
             await asyncio.sleep(LOOK_S)
+
+    async def _keep_telling(self) -> None:
+        """How old backups are, also while one takes hours or hangs with its target: an alert goes by that."""
+        while True:
+            with suppress(StrongroomError):  # whoever looks meets it too, and says so
+                await self._outlive(self._read_standings())
+            await asyncio.sleep(LOOK_S)
+
+    async def _outlive(self, looking: Awaitable[object]) -> None:
+        try:
+            await looking
+        except StrongroomError:
+            raise
+        except Exception:  # a defect must not be the end of all backups
+            self.observer.on_backup("internal", 0.0, 0)
+            log.exception("backup_look_defect")
 
     async def close(self) -> None:
         """Stop a backup that is under way at its next step; nothing of it is published."""
@@ -123,15 +142,20 @@ class BackupSchedule:
         if due_control and self._reports.may_try(CONTROL):
             await self._try(CONTROL, "", self._back_up_installation)
         for entry in due:
-            made += await self._try(entry.vault_id, entry.name, partial(self._back_up_vault, entry))
+            back_up = self._back_up_vault if entry.state == "active" else self._back_up_archived
+            made += await self._try(entry.vault_id, entry.name, partial(back_up, entry))
         await self._read_standings()
         return made
 
     async def _read_standings(self) -> tuple[list[BackupStanding], BackupRun | None]:
-        entries, now = self.work.entries(), datetime.now(UTC)
+        active, now = self.work.entries(), datetime.now(UTC)
 
         def read(tx: Reader) -> list[BackupStanding]:
-            return [BackupStanding(each, backup_runs.newest_at(tx, each.vault_id, self.work.place)) for each in entries]
+            archived = [each for each in list_vaults(tx) if each.state == "archived"]
+            return [
+                BackupStanding(each, backup_runs.newest_at(tx, each.vault_id, self.work.place))
+                for each in (*active, *archived)
+            ]
 
         standings = await self.work.control.read(read)
         age = max((each.age_s(now) for each in standings), default=0.0)
@@ -148,7 +172,11 @@ class BackupSchedule:
             return False
         began_at, began = clock.now(), time.monotonic()
         try:
-            run = await back_up()
+            # From the look whether it is due to the record of it: else two processes would each make one.
+            async with self._turn(vault_id or CONTROL_TURN):
+                run = await back_up()
+                if run is not None:
+                    await self._reports.note_success(run)
         except (Cancelled, Conflict, Overloaded):  # we stop; another is at it; no room: none says anything of the vault
             return False
         except StrongroomError as failure:
@@ -157,44 +185,67 @@ class BackupSchedule:
             log.exception("backup_defect", vault=name)
             code = "internal"
         else:
-            if run is not None:
-                await self._reports.note_success(run)
             return run is not None
         seconds = time.monotonic() - began
         await self._reports.note_failure(BackupRun(vault_id, name, began_at, seconds, 0, 0, self.work.place, 0, code))
         return False
 
+    @asynccontextmanager
+    async def _turn(self, whose: str) -> AsyncIterator[None]:
+        with ExitStack() as held:
+            await self._on_thread(partial(_take_turn, held, self._ready.scratch, whose))
+            yield
+
     async def _back_up_vault(self, entry: VaultEntry) -> BackupRun | None:
         began_at, began = clock.now(), time.monotonic()
         async with self.work.lease(entry) as vault:
-            last = await self._last(entry.vault_id)
             # Another process may have had its background work until now.
-            if not vault.background.is_ours() or not is_due(last, self.pace.every_s, datetime.now(UTC)):
+            if not vault.background.is_ours() or not await self._is_due(entry.vault_id):
                 return None
             subject = await self.work.describe(entry)
-            await self._check_disk(max(await vault.db.read(lambda tx: tx.size()), last.size if last else 0))
+            await self._check_disk()
             # A vault whose folder somebody wants alone is closed under us, and its lease goes with that.
             pace = Pace(self.pace.bytes_per_s, lambda: self._stopped or not vault.lease.held)
             run = await self._on_thread(lambda: make_snapshot(self._ready, subject, pace))
+        return self._to_run(entry, began_at, time.monotonic() - began, run)
+
+    async def _back_up_archived(self, entry: VaultEntry) -> BackupRun | None:
+        """An archived vault once, and again after somebody changed its files. It is opened for nobody."""
+        began_at, began, last = clock.now(), time.monotonic(), await self._last(entry.vault_id)
+        if not is_due(last, self.pace.every_s, datetime.now(UTC)):
+            return None
+        subject = await self.work.describe(entry)
+        await self._check_disk()
+        if last is not None and (await self._on_thread(lambda: measure(subject))).is_older_than(last.began_at):
+            self._reports.note_unchanged(entry.vault_id)
+            return None
+        pace = Pace(self.pace.bytes_per_s, lambda: self._stopped)
+        run = await self._on_thread(lambda: make_snapshot(self._ready, subject, pace))
+        return self._to_run(entry, began_at, time.monotonic() - began, run)
+
+    def _to_run(self, entry: VaultEntry, began_at: str, seconds: float, run: SnapshotRun) -> BackupRun:
         if isinstance(run.rotation, StrongroomError):
             self._reports.note_rotation_failure(entry.name, run.rotation)
         written = run.written
         return BackupRun(
-            entry.vault_id, entry.name, began_at, time.monotonic() - began, written.size, written.moved,
+            entry.vault_id, entry.name, began_at, seconds, written.size, written.moved,
             f"{self.work.place}/{snapshot_key(entry.vault_id, written.name)}", run.position, "ok",
         )  # fmt: skip
 
     async def _back_up_installation(self) -> BackupRun | None:
         began_at, began, subject = clock.now(), time.monotonic(), self.work.installation
-        if subject is None or not is_due(await self._last(CONTROL), self.pace.every_s, datetime.now(UTC)):
+        if subject is None or not await self._is_due(CONTROL):
             return None
-        await self._check_disk(await self.work.control.read(lambda tx: tx.size()))
+        await self._check_disk()
         pace = Pace(self.pace.bytes_per_s, lambda: self._stopped)
         run = await self._on_thread(lambda: make_control_backup(self._ready, subject, pace))
         return BackupRun(
             CONTROL, "", began_at, time.monotonic() - began, run.size, run.moved, f"{self.work.place}/{run.key}",
             run.position, "ok",
         )  # fmt: skip
+
+    async def _is_due(self, vault_id: str) -> bool:
+        return is_due(await self._last(vault_id), self.pace.every_s, datetime.now(UTC))
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         working = asyncio.ensure_future(run_in(self._thread, work))
@@ -205,14 +256,9 @@ class BackupSchedule:
             await asyncio.wait({working})  # a vault stays leased as long as it is read
             raise
 
-    async def _check_disk(self, size: int) -> None:
+    async def _check_disk(self) -> None:
         if not await self.probe.answers():
             raise VaultUnavailable("the disk does not answer in time: it gets no backup to do as well", reason="disk")
-        free, needed = await asyncio.to_thread(free_bytes, self.data), size + self.pace.reserve
-        if free is not None and free < needed:
-            raise StorageFull(
-                f"a copy for the backup needs {needed // MB:,} MB of free disk", hint="free space; backups go on then"
-            )
 
     @property
     def _ready(self) -> SnapshotOrder:
@@ -223,3 +269,8 @@ class BackupSchedule:
     def _touch(self) -> None:
         write_a_little(self.data)
         self._ready.store.find(folder_key("probe"))
+
+
+def _take_turn(held: ExitStack, scratch: Path, whose: str) -> None:
+    with translate_scratch_errors():
+        held.enter_context(turn(scratch, whose))

@@ -9,13 +9,15 @@ from ops.backup.archive_writer import Seal
 from ops.backup.chunk_collection import Rotation, rotate
 from ops.backup.pace import Pace
 from ops.backup.rotation import RotationPlan
-from ops.backup.scratch import scratch_folder, turn
-from ops.backup.snapshot_writer import WrittenSnapshot, write_snapshot
+from ops.backup.sent_pieces import remember_sent
+from ops.backup.snapshot_writer import SnapshotCourse, WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key
 from ops.backup.staging import stage
 from ops.backup.store import BackupStore
 from ops.backup.subject import BackupSubject
+from ops.backup.target_errors import translate_scratch_errors
 from vaults.errors import StrongroomError
+from vaults.files.scratch_folders import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +43,24 @@ class SnapshotRun:
 
 def make_snapshot(order: SnapshotOrder, subject: BackupSubject, pace: Pace) -> SnapshotRun:
     """Copy the vault, check the copy, store it, look whether it is there, and only then let older ones go. Blocking;
-    raises what ``stage`` and ``write_snapshot`` raise, and ``Conflict`` where another backs it up."""
+    the caller has the vault's turn. Raises what ``stage`` and ``write_snapshot`` raise, and ``Conflict`` where another
+    installation backs it up there."""
     vault_id = subject.entry.vault_id
     # The bound is for what goes to the target. The copy holds a read transaction and is to be over soon.
     unbound = Pace(stopped=pace.stopped)
     with (
-        turn(order.scratch, vault_id),
+        translate_scratch_errors(),
         order.store.hold(folder_key(vault_id)),
         scratch_folder(order.scratch) as scratch,
     ):
         staged = stage(subject, scratch, unbound)
-        written = write_snapshot(order.store, vault_id, staged, seal=order.seal, names=order.names, pace=pace)
+        with remember_sent(order.scratch / f"sent-{vault_id}", order.store.name) as sent:
+            course = SnapshotCourse(pace, sent)
+            written = write_snapshot(order.store, vault_id, staged, seal=order.seal, names=order.names, course=course)
         try:
-            rotation: Rotation | StrongroomError = rotate(order.store, vault_id, order.plan, written.name)
+            rotation: Rotation | StrongroomError = rotate(
+                order.store, vault_id, order.plan, written.name, written.heads
+            )
         except StrongroomError as failure:
             rotation = failure
     return SnapshotRun(written, staged.manifest.position, rotation)

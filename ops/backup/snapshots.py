@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ops.backup.archive_reader import NO_KEYS, Opener
 from ops.backup.manifest import BackupManifest, ManifestMember, from_bytes
+from ops.backup.pace import Pace
 from ops.backup.sealing import damaged, disclose
 from ops.backup.signature import check_signature
 from ops.backup.snapshot_file import (
@@ -31,7 +32,9 @@ from ops.backup.snapshot_file import (
 from ops.backup.snapshot_name import SnapshotName, parse_name
 from ops.backup.source import everything
 from ops.backup.store import BackupStore, StoredObject
+from ops.backup.transfers import in_parallel
 from vaults.errors import InvalidArgument, NotFound
+from vaults.files.failures import translate_os_errors
 from vaults.files.permissions import FILE_MODE, FOLDER_MODE
 
 _CHUNK = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -99,12 +102,15 @@ class SnapshotSource:
     def read_manifest(self) -> BackupManifest:
         return self._open()[2]
 
-    def extract(self, into: Path, wanted: Callable[[str], bool] = everything) -> BackupManifest:
+    def extract(
+        self, into: Path, wanted: Callable[[str], bool] = everything, pace: Pace | None = None
+    ) -> BackupManifest:
+        pace = pace or Pace()
         head, body, manifest = self._open()
         pieces = _Pieces(self._store, self._vault_id, head, body, self._opener)
         for member, place in zip(manifest.members, body.places, strict=True):
             if wanted(member.path):
-                _write_member(into, member, pieces.read(member, place))
+                _write_member(into, member, pieces.read(member, place), pace)
         return manifest
 
     def _open(self) -> tuple[SnapshotHead, SnapshotBody, BackupManifest]:
@@ -125,7 +131,8 @@ class SnapshotSource:
 
 
 class _Pieces:
-    """Reads pieces, each compared with its hash; keeps the last, which small members share."""
+    """Reads pieces, each compared with its hash, those of a large member several at a time; keeps the last that small
+    members share."""
 
     def __init__(
         self, store: BackupStore, vault_id: str, head: SnapshotHead, body: SnapshotBody, opener: Opener
@@ -137,14 +144,18 @@ class _Pieces:
     def read(self, member: ManifestMember, place: MemberPlace) -> Iterator[bytes]:
         """The bytes of a member; fewer or more than it says only where the backup is damaged."""
         left, offset = member.size, place.offset
-        for number in place.chunks:
-            data = self._piece(number)[offset : offset + left]
+        several = in_parallel(self._fetch, place.chunks) if len(place.chunks) > 1 else map(self._piece, place.chunks)
+        for whole in several:
+            data = whole[offset : offset + left]
             left, offset = left - len(data), 0
             yield data
 
     def _piece(self, number: int) -> bytes:
-        if number == self._last[0]:
-            return self._last[1]
+        if number != self._last[0]:
+            self._last = (number, self._fetch(number))
+        return self._last[1]
+
+    def _fetch(self, number: int) -> bytes:
         if number >= len(self._head.chunks):
             raise damaged("names a piece that it does not have")
         try:
@@ -154,19 +165,20 @@ class _Pieces:
         data = disclose(stored, self._body.sizes[number], self._identities)
         if hashlib.sha256(data).hexdigest() != self._body.hashes[number]:
             raise damaged("holds a piece that is not what was written")
-        self._last = (number, data)
         return data
 
 
-def _write_member(into: Path, member: ManifestMember, data: Iterator[bytes]) -> None:
+def _write_member(into: Path, member: ManifestMember, data: Iterator[bytes], pace: Pace) -> None:
     path = into / member.path  # the manifest's paths were checked: none climbs
-    path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     digest, size = hashlib.sha256(), 0
-    with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as file:
-        for part in data:
-            digest.update(part)
-            size += len(part)
-            file.write(part)
+    with translate_os_errors(member.path):
+        path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as file:
+            for part in data:
+                digest.update(part)
+                size += len(part)
+                file.write(part)
+                pace.spend(len(part))
     if size != member.size or digest.hexdigest() != member.sha256:
         raise damaged("holds a member that is not what was written")

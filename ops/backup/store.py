@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from vaults.errors import VaultUnavailable
@@ -39,6 +40,12 @@ class BackupStore(Protocol):
 
     def create(self, key: str, data: bytes) -> None:
         """Store an object for good. Raises ``AlreadyExists`` and leaves what is there."""
+
+    def create_file(self, key: str, path: Path) -> None:
+        """``create`` of a file's bytes, however large: they are never all in memory."""
+
+    def digest(self, key: str) -> bytes:
+        """SHA-256 of an object, as it is read back. Raises ``NotFound``."""
 
     def settle(self) -> None:
         """Return once all that was put would outlast a power cut."""

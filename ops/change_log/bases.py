@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from ops.change_log.failures import broken_log
 from ops.change_log.names import BASE_FILE, BaseName, log_key
+from ops.change_log.read_ahead import read_ahead
 from ops.change_log.segments import Count, Hash, LogModel, WalMark, hash_of
 from ops.change_log.store import LogStore
 
@@ -87,9 +88,10 @@ def read_parts(
 ) -> Iterator[bytes]:
     """The pages of a base, a part at a time. Raises ``InvalidArgument`` for one that is damaged."""
     left = manifest.pages * manifest.page_size
-    for number, part in enumerate(manifest.parts):
-        packed = store.get(part_key(vault_id, manifest.line, manifest.name, number))
-        if len(packed) != part.size or hash_of(packed) != part.sha256:
+    keys = (part_key(vault_id, manifest.line, manifest.name, number) for number in range(len(manifest.parts)))
+    for part, fetched in zip(manifest.parts, read_ahead(store, keys), strict=True):
+        packed = fetched.data
+        if len(packed) != part.size or fetched.hash != part.sha256:
             raise broken_log(f"holds a damaged base: {manifest.name}")
         unpacking = zstd.ZstdDecompressor()
         try:

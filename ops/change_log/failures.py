@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vaults.errors import InvalidArgument
+from vaults.errors import Conflict, InvalidArgument
+
+
+class LogTaken(Conflict):
+    """Another writes the log now: an installation with the same vault, from a copied data folder."""
 
 
 def broken_log(reason: str) -> InvalidArgument:

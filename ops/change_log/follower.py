@@ -30,7 +30,11 @@ MAX_DRAFT_BYTES = 16 * 1024 * 1024
 RENEW_FRAMES = 1000
 """Frames in SQLite's log from which it is let start over: as many as SQLite itself takes."""
 
+ROUNDS = 5
+"""Times what was recorded is moved into the file while others write, each time less, before the writer must wait."""
+
 MAX_DATES = 4096
+"""Commits that are dated before they are read: more wait only for a store that is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Follower:
 
     def note_commit(self) -> None:
         """A commit was made here, now."""
-        self._dates.append(time.time_ns() // 1_000_000)
+        self._dates.append(_now())
 
     def record(self) -> bool:
         """Record what was committed, up to a segment's worth; whether that was all. Raises ``WalGap``."""
@@ -113,6 +117,7 @@ class Follower:
             raise WalGap
         if self._draft.size > limit:
             return False
+        began = _now()
         try:
             for record in self._require_recorder().record(self._date):
                 self._draft.add(record)
@@ -121,18 +126,34 @@ class Follower:
         except BaseException:
             self.is_lost = True
             raise
+        while self._dates and self._dates[0] < began:  # of transactions that left nothing in SQLite's log
+            self._dates.popleft()
         return True
 
     def _date(self) -> int:
         """When the next commit was made, if it was made here: commits of other processes are dated when they are read,
         and then those made here up to a second late."""
-        return self._dates.popleft() if self._dates else time.time_ns() // 1_000_000
+        return self._dates.popleft() if self._dates else _now()
 
-    def advance(self) -> None:
-        """Prepare for ``renew``, so that the writer does not wait long in it."""
+    def refresh(self) -> None:
+        """Hold no more of SQLite's log than was not recorded."""
         with self._lock:
             if not self.is_lost and self._record(SEGMENT_BYTES):
-                self._tail.advance()
+                self._tail.refresh()
+
+    def advance(self) -> bool:
+        """Let SQLite's log start over without the writer; whether it may now. Where commits keep coming meanwhile, what
+        is left for ``renew`` is little, and all before it on the disk."""
+        is_synced = False
+        for _ in range(ROUNDS):
+            with self._lock:
+                if self.is_lost or not self._record(SEGMENT_BYTES):
+                    break
+                self._tail.refresh()
+                if is_synced or self._tail.may_restart:
+                    break
+                is_synced = self._tail.move()
+        return self.may_restart
 
     def renew(self, raw: sqlite.Connection) -> None:
         """Let SQLite's log start over, with everything recorded. On the writer's thread. Lets it go for good where more
@@ -166,7 +187,6 @@ class Follower:
                 self._cut = draft.finish(
                     end.line, end.number, end.previous, self._tail.page_size, self._tail.position, self._seal
                 )
-                self._dates.clear()
             return self._cut
 
     def confirm(self, segment: Segment) -> LineEnd:
@@ -181,14 +201,19 @@ class Follower:
         """The state as it was recorded last, to be read while recording goes on, and its place in SQLite's log."""
         with self._lock:
             recorder = self._require_recorder()
-            now = time.time_ns() // 1_000_000
-            source = BaseSource(self._tail.freeze(), recorder.digests.copy(), recorder.sequence, now)
+            self._record(SEGMENT_BYTES)  # what came since may be moved into the file, and then is not to be missed
+            source = BaseSource(self._tail.freeze(), recorder.digests.copy(), recorder.sequence, _now())
             return source, self._tail.position
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether SQLite's log may be started over, or is not held at all."""
+        return self.is_lost or self._tail.may_restart
 
     @property
     def wants_renewal(self) -> bool:
         """Whether SQLite's log is long enough to be let start over."""
-        return self._tail.frames >= RENEW_FRAMES
+        return self._tail.frames >= RENEW_FRAMES and not self.may_restart
 
     @property
     def log_bytes(self) -> int:
@@ -205,10 +230,6 @@ class Follower:
         with self._lock:
             return 0 if self.is_lost else self._tail.waiting() * self._tail.page_size
 
-    @property
-    def page_size(self) -> int:
-        return self._tail.page_size
-
     def _require_recorder(self) -> Recorder:
         assert self._recorder is not None, "begin comes first"
         return self._recorder
@@ -216,6 +237,11 @@ class Follower:
     def _require_end(self) -> LineEnd:
         assert self._end is not None, "a line comes first"
         return self._end
+
+
+def _now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

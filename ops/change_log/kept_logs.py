@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from ops.backup import sealing
 from ops.backup.encryption import check_recipients
 from ops.backup.stores import open_store
-from ops.change_log.change_log import ChangeLog, LogShelf
-from ops.change_log.shipper import LogFigures
+from ops.change_log.change_log import ChangeLog
+from ops.change_log.log_shelf import LogShelf
 from ops.change_log.store import plain
+from ops.change_log.store_threads import StoreThreads
 from ops.settings import BackupSettings
 from vaults.background_work import LastingTask
 from vaults.registry import VaultEntry
@@ -26,7 +28,7 @@ TELL_S = 1.0
 """Seconds between two reports to the observer."""
 
 THREADS = 4
-"""Logs that move bytes at a time: a store that is slow delays logs only."""
+"""Logs that work at a time on this machine, and as many that wait for the store: one that is slow delays logs only."""
 
 
 class LogObserver(Protocol):
@@ -42,43 +44,64 @@ class KeptLogs:
     def __init__(self, backup: BackupSettings, storage: StorageSettings, observer: LogObserver | None) -> None:
         open_store(backup)  # settings with which it never could are refused at the start
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="change-log")
+        self._stores = ThreadPoolExecutor(THREADS, thread_name_prefix="change-log-store")
         self._shelf = LogShelf(
             open_store=partial(open_store, backup),
             pool=self._pool,
+            stores=StoreThreads(self._stores),
             storage=storage,
             keep_s=backup.log_keep_s,
             seal=_sealing(backup.recipients),
-            on_look=self._tell,
         )
         self._observer = observer
-        self._logs: WeakSet[ChangeLog] = WeakSet()
-        self._stored, self._gaps, self._told = 0, 0, 0.0
+        self._logs: WeakKeyDictionary[ChangeLog, _Told] = WeakKeyDictionary()
+        self._telling: asyncio.Task[None] | None = None
 
     def make(self, entry: VaultEntry, database: Path) -> ChangeLog:
         """The log of a vault that is being opened. Does nothing before ``keep``."""
         log = ChangeLog(database, entry.vault_id, self._shelf)
-        self._logs.add(log)
+        self._logs[log] = _Told()
+        if self._observer is not None and self._telling is None:
+            self._telling = asyncio.create_task(self._tell_regularly(self._observer), name="change-log-figures")
         return log
 
     def keep(self, vault: Vault) -> LastingTask:
         """What keeps a log while its vault is open."""
         log = vault.db.log
         assert isinstance(log, ChangeLog), "made by another"
-        return LastingTask(partial(log.follow, vault.db))
+        return LastingTask("keep_change_log", partial(log.follow, vault.db))
 
     async def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown()
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self._stores.shutdown)
 
-    def _tell(self) -> None:
-        if self._observer is None or time.monotonic() - self._told < TELL_S:
-            return
-        self._told = time.monotonic()
-        figures: list[LogFigures] = [each.figures for each in self._logs if each.is_wanted]
-        stored, gaps = sum(each.stored_bytes for each in figures), sum(each.gaps for each in figures)
-        behind = max((each.behind_s for each in figures), default=0.0)
-        self._observer.on_change_log(behind, max(0, stored - self._stored), max(0, gaps - self._gaps))
-        self._stored, self._gaps = stored, gaps
+    async def _tell_regularly(self, observer: LogObserver) -> None:
+        """By a clock of its own: a log whose store hangs looks at nothing."""
+        while True:
+            self._tell(observer)
+            await asyncio.sleep(TELL_S)
+
+    def _tell(self, observer: LogObserver) -> None:
+        behind, stored, gaps = 0.0, 0, 0
+        for log, told in self._logs.items():
+            figures = log.figures
+            behind = max(behind, figures.behind_s if log.is_wanted else 0.0)
+            stored += figures.stored_bytes - told.stored
+            gaps += figures.gaps - told.gaps
+            told.stored, told.gaps = figures.stored_bytes, figures.gaps
+        observer.on_change_log(behind, stored, gaps)
+
+
+@dataclass(slots=True)
+class _Told:
+    """Of one log, up to the last report."""
+
+    stored: int = 0
+    gaps: int = 0
 
 
 def _sealing(recipients: tuple[str, ...]) -> Callable[[bytes], bytes]:

@@ -16,21 +16,13 @@ from vaults.errors import InvalidArgument, NotFound
 FORMAT = 1
 
 
-class LineMark(LogModel):
-    """Of a line, whose last segment a newer one names."""
-
-    line: str
-    number: int
-    hash: str
-
-
 class LineHead(LogModel):
-    """What ``line.json`` says. ``after``: the last segment of the line before, for whoever looks into a gap."""
+    """What ``line.json`` says. It is only written: that it is there counts, and the hash of its bytes, which the first
+    segment names. Those of earlier versions say also after which segment the line began."""
 
     format: int = FORMAT
     vault_id: str
     line: str
-    after: LineMark | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +77,11 @@ def _end_of_base(store: LogStore, vault_id: str, line: LineListing) -> LineEnd |
     return LineEnd(line.name, 0, previous, manifest.sequence, manifest.digest, to_position(manifest.wal))
 
 
-def begin_line(store: LogStore, vault_id: str, lines: list[LineListing], after: StoredEnd | None) -> LineEnd:
+def begin_line(store: LogStore, vault_id: str, lines: list[LineListing]) -> LineEnd:
     """Begin a line after those there are; the state it begins with gets the next sequence number."""
     number = lines[-1].number + 1 if lines else 1
     name = f"{number:06d}-{secrets.token_hex(4)}"
-    mark = None
-    if after is not None and after.end.number:
-        mark = LineMark(line=after.end.line, number=after.end.number - 1, hash=after.end.previous)
-    data = LineHead(vault_id=vault_id, line=name, after=mark).model_dump_json().encode()
+    data = LineHead(vault_id=vault_id, line=name).model_dump_json().encode()
     store.put(line_key(vault_id, name), data)
     sequence = max((each.last for each in lines), default=0) + 1
     return LineEnd(name, 0, hash_of(data), sequence, "", None)

@@ -2,7 +2,8 @@
 
 ::
 
-    vaults/<vault_id>/log/<line>/line.json                                who began it, and after what
+    vaults/<vault_id>/log/owner                                           who writes it: the mark of who began last
+    vaults/<vault_id>/log/<line>/line.json                                the line was begun
     vaults/<vault_id>/log/<line>/base-<sequence>-<time>/<part>            the whole database at a commit
     vaults/<vault_id>/log/<line>/base-<sequence>-<time>/base.json         written last: the base is whole
     vaults/<vault_id>/log/<line>/seg-<number>-<last sequence>-<time>      commits
@@ -20,6 +21,7 @@ from datetime import UTC, datetime
 
 from vaults.errors import InvalidArgument
 
+OWNER_FILE = "owner"
 LINE_FILE = "line.json"
 BASE_FILE = "base.json"
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.backup.database_copy import open_copy
 from ops.backup.member_paths import why_unusable
 from ops.change_log.failures import broken_log
+from vaults.db.database_copy import open_copy
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit.version_store import read_version
 from vaults.domain.notes.index.extraction import compute_digest

@@ -14,13 +14,15 @@ from vaults.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class LogPoint:
-    """One commit of a log. ``complete``: whether no commit can be missing between it and the moment that was asked for;
-    False where another line begins later, after a gap."""
+    """One commit of a log. ``complete``: whether no commit can be missing between it and the moment that was asked for,
+    as far as the log can tell; False where another line begins later, after a gap. ``is_newest``: the log holds no
+    commit after it, because there was none, or because nobody logged."""
 
     line: str
     sequence: int
     time: str
     complete: bool
+    is_newest: bool = False
 
 
 def find_point(
@@ -43,8 +45,9 @@ def find_point(
             point = _dated(store, vault_id, line, until, unseal)
         if point is not None:
             reached, at = point
-            is_last = place == len(found) - 1 or sequence is not None or reached < line.last
-            return LogPoint(line.name, reached, to_moment(at), is_last)
+            complete = place == len(found) - 1 or sequence is not None or reached < line.last
+            is_newest = not any(each.last > reached for each in found)
+            return LogPoint(line.name, reached, to_moment(at), complete, is_newest)
     raise NotFound("the change log does not reach that moment", hint="restore a backup made before it")
 
 

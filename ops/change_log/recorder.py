@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ops.change_log.page_digests import PageDigests, digest_page
-from ops.change_log.records import DIFFERENCE, WHOLE, LoggedCommit, PageChange, subtract
+from ops.change_log.records import DIFFERENCE, MAX_COMMIT_BYTES, WHOLE, LoggedCommit, PageChange, subtract
 from vaults.db.wal_frames import WalCommit
 from vaults.db.wal_tail import WalGap, WalTail
-
-MAX_COMMIT_BYTES = 32 * 1024 * 1024
-"""A commit that changed more (a database rewritten whole) is answered by a new base."""
 
 
 class Recorder:

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ops.change_log import records
 from ops.change_log.failures import broken_log
 from ops.change_log.names import SegmentName
-from ops.change_log.page_digests import PageDigests
 from ops.change_log.records import LoggedCommit
 from vaults.db.wal_frames import WalHeader, WalPosition
 
@@ -198,7 +197,3 @@ def read_records(data: bytes, unseal: Callable[[bytes], bytes]) -> Iterator[Logg
             raise broken_log(f"holds a damaged segment: number {head.number}") from None
     if expected != head.last + 1:
         raise broken_log(f"lacks commits inside segment {head.number}")
-
-
-def digest_of(digests: PageDigests) -> str:
-    return digests.total.hex()

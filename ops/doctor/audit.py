@@ -37,7 +37,7 @@ def check_audit(data: Path, storage: StorageSettings) -> DoctorCheck:
         todo = "keep the file, and move it away: the next change begins another, and audit verify says what is missing"
         return DoctorCheck(NAME, "error", "chains cannot be read, and their vaults not changed", todo, broken)
     if unsigned:
-        todo = "start the server once: it signs what is there after the next change; audit verify checks it before"
+        todo = "start the server once: it signs what is there; audit verify checks it before"
         return DoctorCheck(NAME, "notice", "the last entries are not signed", todo, unsigned)
     return DoctorCheck(NAME, "ok", "the audit can be written, and is signed")
 

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from ops.doctor.audit import check_audit
 from ops.doctor.check import DoctorCheck
+from ops.doctor.embedding_endpoint import check_endpoint
+from ops.doctor.keys import check_keys
 from vaults.db.connection import open_raw
 from vaults.db.engine import is_safe, sqlite
 from vaults.db.failures import translate_sqlite_errors
@@ -35,6 +37,7 @@ class Machine:
     data: Path
     storage: StorageSettings
     embedding: EmbeddingSettings
+    key_passphrase_file: str | None = None
 
 
 def data_folder(machine: Machine) -> DoctorCheck:
@@ -101,7 +104,13 @@ def control_database(machine: Machine) -> DoctorCheck:
 
 
 def model(machine: Machine) -> DoctorCheck:
-    """Whether the embedding model is there and intact."""
+    """Whether the embedding model is there and intact, or its endpoint answers."""
+    if machine.embedding.engine == "endpoint":
+        return check_endpoint(machine.embedding, machine.data)
+    return _model_here(machine)
+
+
+def _model_here(machine: Machine) -> DoctorCheck:
     name = "model"
     try:
         info = model_info(machine.embedding)
@@ -127,11 +136,17 @@ def audit(machine: Machine) -> DoctorCheck:
     return check_audit(machine.data, machine.storage)
 
 
+def keys(machine: Machine) -> DoctorCheck:
+    """Whether the keys open, and lie as they should."""
+    return check_keys(machine.data, machine.key_passphrase_file)
+
+
 MACHINE: tuple[Callable[[Machine], DoctorCheck], ...] = (
     data_folder,
     disk_space,
     sqlite_version,
     control_database,
+    keys,
     audit,
     model,
 )

@@ -12,11 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from ops.doctor.background import background
 from ops.doctor.check import DoctorCheck
 from ops.doctor.collections import collections
 from ops.doctor.continuity import CONTINUITY
 from ops.doctor.integrity import integrity
+from ops.doctor.kept_damage import kept_damage
 from ops.doctor.notes import NOTES
+from ops.doctor.vault_model import own_model
 from vaults.db import free_pages
 from vaults.db.sql import Reader
 from vaults.disk_reserve import MB
@@ -99,7 +102,19 @@ async def changes(vault: Vault) -> DoctorCheck:
     return DoctorCheck("changes", "ok", "every change was ended")
 
 
-VAULT: tuple[VaultCheck, ...] = (holds, vectors, limits, changes, integrity, collections, *CONTINUITY, *NOTES)
+VAULT: tuple[VaultCheck, ...] = (
+    holds,
+    vectors,
+    own_model,
+    limits,
+    changes,
+    background,
+    integrity,
+    kept_damage,
+    collections,
+    *CONTINUITY,
+    *NOTES,
+)
 
 
 async def examine_open(vault: Vault, viewer: Actor) -> list[DoctorCheck]:

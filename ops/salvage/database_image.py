@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ops.salvage.log_frames import LogFrames, read_log
 from ops.salvage.tree_pages import TreePage, parse_page
+from vaults.db.trusted_frames import TrustedFrames, read_trusted
 
 MAGIC = b"SQLite format 3\0"
 USUAL_PAGE_SIZE = 4096
@@ -28,7 +28,7 @@ class DatabaseImage:
     size: int
     count: int
     data: mmap.mmap | bytes
-    log: LogFrames
+    log: TrustedFrames
     has_header: bool
     pointer_maps: bool
     change: int | None
@@ -62,18 +62,17 @@ class DatabaseImage:
 
 @contextmanager
 def open_image(path: Path, log_path: Path | None = None) -> Iterator[DatabaseImage]:
-    """The pages of the database at ``path``. Both files are only read. Blocking."""
-    log = read_log(log_path.read_bytes()) if log_path is not None and log_path.exists() else LogFrames()
-    with path.open("rb") as file:
-        length = path.stat().st_size
-        if length == 0:
-            yield _describe(b"", log)
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield _describe(data, log)
+    """The pages of the database at ``path``, which may be gone while its log is there. Both files are only read.
+    Blocking."""
+    log = read_trusted(log_path.read_bytes()) if log_path is not None and log_path.exists() else TrustedFrames()
+    if not path.exists() or path.stat().st_size == 0:
+        yield _describe(b"", log)
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield _describe(data, log)
 
 
-def _describe(data: mmap.mmap | bytes, log: LogFrames) -> DatabaseImage:
+def _describe(data: mmap.mmap | bytes, log: TrustedFrames) -> DatabaseImage:
     size = log.page_size or _page_size(data)
     head = log.images.get(1) or bytes(data[:size])
     known = head[:16] == MAGIC and _header_size(head) == size and head[21:24] == b"\x40\x20\x20"

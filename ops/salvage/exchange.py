@@ -32,7 +32,12 @@ class DamagedFiles:
 
     @property
     def exists(self) -> bool:
-        return self.database.exists()
+        """Whether anything is there: all of a young vault may stand in its log."""
+        return self.database.exists() or self.has_log
+
+    @property
+    def has_log(self) -> bool:
+        return self.log.exists() and self.log.stat().st_size > 0
 
 
 def find_damaged(path: Path) -> DamagedFiles:
@@ -41,21 +46,40 @@ def find_damaged(path: Path) -> DamagedFiles:
     log = path.with_name(path.name + _LOG)
     if path.exists() and not (log.exists() and log.stat().st_size):  # whoever looks at a database leaves an empty log
         for kept in _kept(path):
-            if kept.exists() and kept.samefile(path):
+            if kept.exists() and _is_same(kept, path):
                 return DamagedFiles(path, kept.with_name(kept.name + _LOG))
     return DamagedFiles(path, log)
 
 
+def find_kept(path: Path) -> list[Path]:
+    """Databases that were put aside here, their logs, and rows nobody believed."""
+    return list(path.parent.glob(f"{path.name}.{KEPT}*"))
+
+
 def _kept(path: Path) -> Iterator[Path]:
-    """Databases that were put aside here, newest first."""
-    found = path.parent.glob(f"{path.name}.{KEPT}*")
-    yield from sorted((each for each in found if not each.name.endswith((_LOG, ".jsonl"))), reverse=True)
+    """The databases among them, newest first."""
+    yield from sorted((each for each in find_kept(path) if not each.name.endswith((_LOG, ".jsonl"))), reverse=True)
 
 
-def exchange(path: Path, new: Path, at: str) -> Path | None:
-    """Put ``new`` in the place of the database at ``path``; returns the damaged one's new name, None where there was
+def _is_same(kept: Path, path: Path) -> bool:
+    """Whether one is the other by a second name or, on a file system without these, its copy."""
+    one, other = kept.stat(), path.stat()
+    return os.path.samestat(one, other) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+def choose_name(path: Path, at: str) -> Path:
+    """The name that the damaged database gets: nothing that was kept before has it, also if the clock was set back."""
+    number = 1
+    while True:
+        kept = path.with_name(f"{path.name}.{KEPT}{at}" + (f"-{number}" if number > 1 else ""))
+        if not list(path.parent.glob(f"{kept.name}*")):
+            return kept
+        number += 1
+
+
+def exchange(path: Path, new: Path, kept: Path) -> Path | None:
+    """Put ``new`` in the place of the database at ``path``, which is ``kept``; returns that name, None where there was
     none. Blocking."""
-    kept = path.with_name(f"{path.name}.{KEPT}{at}")
     damaged = find_damaged(path)
     for source, name in ((damaged.log, kept.name + _LOG), (damaged.database, kept.name)):
         if source.exists():
@@ -77,10 +101,8 @@ def exchange(path: Path, new: Path, at: str) -> Path | None:
 def _name_again(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
-    except FileExistsError:
-        return
     except OSError:  # a file system without links
-        shutil.copyfile(source, target)
+        shutil.copy2(source, target)  # with its time: that tells it is a copy of this one
         with target.open("rb") as file:
             os.fsync(file.fileno())
     tighten_permissions(target, FILE_MODE)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ops.salvage.content_proof import PROVEN_TOGETHER, proves_memory
+from ops.salvage.content_proof import PROOFS, proves_memory, tells_times
 from ops.salvage.database_image import DatabaseImage
 from ops.salvage.index_trees import NamedRows, read_index
 from ops.salvage.lost_schema import FoundSchema
@@ -27,33 +27,45 @@ Origin = Literal["file", "log"]
 @dataclass(frozen=True, slots=True)
 class FoundRow:
     """A row. ``problem``: why it is not believed; its values, if any, are for people to look at. ``is_older``: what it
-    holds is right, but a newer state of its page is damaged, which may have held another version, or no such row."""
+    holds is right, but a newer state of its page is damaged, which may have held another version, or no such row.
+    ``is_partly_proven``: its page is damaged, and its hash is not over all of its fields."""
 
     number: int
     values: Record
     origin: Origin
     problem: str | None = None
     is_older: bool = False
+    is_partly_proven: bool = False
 
 
 @dataclass(slots=True)
 class TableRemains:
-    """What is left of a table. ``named``: rows its indexes speak of; None where it has none."""
+    """What is left of a table, and what is known of rows by their numbers. ``named``: those its indexes speak of; None
+    where it has none. ``doubted``: found, not believed. Of those in the new database: ``logged`` are from the log,
+    ``restored`` from a backup; ``older`` may have been changed or deleted since; ``unproven`` have fields that nothing
+    proves."""
 
     shape: TableShape
     tree: TableTree | None
     named: NamedRows | None = None
     doubted: set[int] = field(default_factory=set)
+    logged: set[int] = field(default_factory=set)
+    restored: set[int] = field(default_factory=set)
+    older: set[int] = field(default_factory=set)
+    unproven: set[int] = field(default_factory=set)
 
     @property
     def is_whole(self) -> bool:
         return self.tree is not None and self.tree.is_whole and not self.doubted
 
     def may_have_held(self, number: int) -> bool:
-        """Whether a row with this number may have been there and is not known any more."""
-        if self.tree is not None and self.tree.covers(number) and number not in self.doubted:
+        """Whether a row with this number may have been there and is not known any more. One that an index speaks of
+        and its page does not hold was there: the page is of an earlier time."""
+        if number in self.doubted or (self.named is not None and number in self.named.numbers):
+            return True
+        if self.tree is not None and self.tree.covers(number):
             return False
-        return self.named is None or not self.named.is_whole or number in self.named.numbers
+        return self.named is None or not self.named.is_whole
 
 
 def find_remains(image: DatabaseImage, page_map: PageMap, schema: FoundSchema, shape: TableShape) -> TableRemains:
@@ -89,8 +101,14 @@ def _read_leaf(
             yield FoundRow(number, (), origin, row)
         elif shape.name == "memories" and not proves_memory(shape, row):
             yield FoundRow(number, row, origin, "its content does not match its hash")
-        elif (sound and not harmed) or shape.name in PROVEN_TOGETHER or shape.name == "memories":
-            yield FoundRow(number, row, origin, is_older=leaf.is_stale)
+        elif sound and not harmed:
+            yield FoundRow(number, row, origin)
+        elif PROOFS.get(shape.name) is not None:
+            partly = (not leaf.is_sound or harmed) and PROOFS[shape.name] == "content"
+            if partly and not tells_times(shape, row):  # no hash is over them, and harm may end within the last of them
+                yield FoundRow(number, row, origin, "a time in it is none")
+            else:
+                yield FoundRow(number, row, origin, is_older=leaf.is_stale, is_partly_proven=partly)
         else:
             reason = "a newer state of its page is damaged" if leaf.is_stale else "its page is damaged"
             yield FoundRow(number, row, origin, reason)

@@ -28,13 +28,20 @@ _SEQUENCES = "sqlite_sequence"
 @dataclass(slots=True)
 class DatabaseRemains:
     """A damaged database, open; nothing where there is none. ``steps``: the migrations it had; ``counters``: the last
-    numbers that its tables gave."""
+    numbers that its tables gave, all of them if ``knows_counters``."""
 
     image: DatabaseImage | None
     page_map: PageMap
     schema: FoundSchema
     steps: int
     counters: dict[str, int]
+    knows_counters: bool = False
+
+    @property
+    def change(self) -> int | None:
+        """The number of the last change that counts; None where nobody knows it."""
+        image = self.image
+        return None if image is None or 1 in image.log.stale else image.change
 
 
 def nothing(steps: int) -> DatabaseRemains:
@@ -49,12 +56,13 @@ def open_remains(held: ExitStack, files: DamagedFiles, scratch: Path, report: Sa
         report.sources.append(SourceReport("database", used=False, note="it is gone"))
         return nothing(steps)
     log = None
-    if files.log.exists() and files.log.stat().st_size:
+    if files.has_log:
         log = scratch / "log"
         shutil.copyfile(files.log, log)
     image = held.enter_context(open_image(files.database, log))
-    note = "" if image.has_header else "its header is gone"
-    report.sources.append(SourceReport("database", used=True, note=note))
+    is_there = files.database.exists()
+    note = "it is gone" if not is_there else "" if image.has_header else "its header is gone"
+    report.sources.append(SourceReport("database", used=is_there, note=note))
     if log is not None:
         report.log_is_damaged = image.log.damaged > 0
         damaged = f", {image.log.damaged:,} damaged" if image.log.damaged else ""
@@ -68,7 +76,8 @@ def survey(image: DatabaseImage) -> DatabaseRemains:
     page_map = read_page_map(image)
     schema = read_schema(image, page_map)
     steps = _read_steps(image, page_map, schema, len(load_migrations("vault")))
-    return DatabaseRemains(image, page_map, schema, steps, _counters(image, page_map, schema))
+    counters, is_whole = _read_counters(image, page_map, schema)
+    return DatabaseRemains(image, page_map, schema, steps, counters, is_whole)
 
 
 def _read_steps(image: DatabaseImage, page_map: PageMap, schema: FoundSchema, known: int) -> int:
@@ -83,13 +92,17 @@ def _read_steps(image: DatabaseImage, page_map: PageMap, schema: FoundSchema, kn
     return max(numbers, default=known)
 
 
-def _counters(image: DatabaseImage, page_map: PageMap, schema: FoundSchema) -> dict[str, int]:
+def _read_counters(image: DatabaseImage, page_map: PageMap, schema: FoundSchema) -> tuple[dict[str, int], bool]:
+    """The last number each table gave, as far as known, and whether all are. One of an earlier time is none."""
     root = schema.tables.get(_SEQUENCES)
-    found: dict[str, int] = {}
-    for leaf, _, row in read_records(image, page_map, walk_table(image, page_map, root)) if root else ():
-        if leaf.is_sound and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], int):
+    if not root:
+        return {}, False
+    tree, found = walk_table(image, page_map, root), dict[str, int]()
+    for leaf, _, row in read_records(image, page_map, tree):
+        is_right = leaf.is_sound and not leaf.is_stale and len(row) == 2
+        if is_right and isinstance(row[0], str) and isinstance(row[1], int):
             found[row[0]] = row[1]
-    return found
+    return found, tree.is_whole
 
 
 def insert_remains(
@@ -108,5 +121,6 @@ def insert_remains(
         rows = read_rows(image, remains.page_map, left)
         rebuilt_database.insert_found(tx, left, rows, report, leftovers)
     if {"documents", "note_versions"} <= shapes.keys():
-        rebuilt_database.remove_unproven(tx, tables, report, leftovers)
+        rebuilt_database.remove_unproven(tx, tables, leftovers)
+    rebuilt_database.count_origins(tx, tables, report)
     return tables

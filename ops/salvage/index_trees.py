@@ -26,9 +26,11 @@ def read_index(image: DatabaseImage, page_map: PageMap, root: int) -> NamedRows:
     stack, seen = [root], set[int]()
     while stack:
         number = stack.pop()
-        page = image.tree(number) if number not in seen else None
+        if number in seen:  # a damaged map may lead in circles
+            found.is_whole = False
+            continue
         seen.add(number)
-        known = page_map.children.get(number, ())
+        page, known = image.tree(number), page_map.children.get(number, ())
         if page is None or not page.kind.startswith("index") or not page.sound or number in image.log.stale:
             found.is_whole = False
             stack += known

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 from pathlib import Path
 from types import TracebackType
@@ -43,4 +44,6 @@ class Leftovers:
 
 
 def _to_json(value: Value) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value

@@ -6,6 +6,7 @@ lists the pages that tables begin on, and the form of the rows there tells which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from vaults.db.sql import Reader
 SCHEMA_ROOT = 1
 STEPS_TABLE = "schema_steps"
 _SAMPLE = 200
+_PARTIAL = re.compile(r"\bWHERE\b", re.IGNORECASE)
+"""In the statement of an index: it leaves rows out."""
 
 
 @dataclass(slots=True)
@@ -55,8 +58,8 @@ def _collect(rows: Iterable[Record], last_page: int, *, is_whole: bool) -> Found
         if kind == "table":
             found.tables[name] = root
         elif kind == "index" and isinstance(table, str):
-            partial = isinstance(sql, str) and " WHERE " in sql.upper()
-            found.indexes.setdefault(table, {})[root] = not partial
+            is_partial = isinstance(sql, str) and _PARTIAL.search(sql) is not None
+            found.indexes.setdefault(table, {})[root] = not is_partial
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ops.salvage import row_versions
 from ops.salvage.content_proof import find_unproven
 from ops.salvage.database_image import DatabaseImage
 from ops.salvage.found_rows import FoundRow, TableRemains
@@ -33,20 +34,55 @@ _STALE_MARKS = ("reindex", "recut", "links", "scored", "integrity")
 def insert_found(
     tx: Writer, remains: TableRemains, rows: Iterable[FoundRow], report: SalvageReport, leftovers: Leftovers
 ) -> None:
-    """Insert the rows of one table that are believed; keep the others aside."""
-    shape, told = remains.shape, report.of(remains.shape.name)
-    taken: set[int] = set()
+    """Insert the rows of one table that are believed; keep the others aside. Of a number that comes twice, because a
+    page of an earlier time was left, the newest is taken."""
+    shape, taken = remains.shape, set[int]()
     for row in rows:
-        problem = row.problem or insert_row(tx, shape, row.number, row.values)
+        problem = row.problem
+        if problem is None and row.number in taken:
+            problem = _take_newer(tx, remains, row, report)
+        elif problem is None:
+            problem = insert_row(tx, shape, row.number, row.values)
         if problem is None:
             taken.add(row.number)
-            told.from_log += row.origin == "log"
-            told.from_file += row.origin == "file"
-            told.older += row.is_older
+            _note_origin(remains, row)
         else:
             remains.doubted.add(row.number)
             leftovers.add(shape.name, row.number, shape.names, row.values, problem)
     remains.doubted -= taken
+
+
+def _take_newer(tx: Writer, remains: TableRemains, row: FoundRow, report: SalvageReport) -> str | None:
+    """Put a row in the place of another state of it, if it is newer; returns why it is not taken."""
+    shape, number = remains.shape, row.number
+    there = tx.one(f"SELECT * FROM {shape.name} WHERE rowid = :number", {"number": number}) or ()
+    is_newer = row_versions.compare_numbers(shape.names, row.values, there) or row_versions.compare_times(
+        shape.names, row.values, there
+    )
+    if is_newer > 0 or (is_newer == 0 and number in remains.older and not row.is_older):
+        report.note_conflict(f"{shape.name} {number}: the file holds two states; the newer one was taken")
+        return replace_row(tx, shape, number, row.values)
+    return "another state of it was found"
+
+
+def _note_origin(remains: TableRemains, row: FoundRow) -> None:
+    marks = (
+        (remains.logged, row.origin == "log"),
+        (remains.older, row.is_older),
+        (remains.unproven, row.is_partly_proven),
+    )
+    for numbers, applies in marks:
+        if applies:
+            numbers.add(row.number)
+        else:
+            numbers.discard(row.number)
+
+
+def replace_row(tx: Writer, shape: TableShape, number: int, row: tuple[object, ...]) -> str | None:
+    """Put another state in the place of a row; returns why it could not be, and then the row is what it was."""
+    columns = ", ".join(f'"{name}" = :v{at}' for at, name in enumerate(shape.names) if at != shape.number)
+    params: dict[str, object] = {f"v{at}": value for at, value in enumerate(row) if at != shape.number}
+    return _refusal_of(tx, f"UPDATE {shape.name} SET {columns} WHERE rowid = :number", {**params, "number": number})
 
 
 def insert_row(tx: Writer, shape: TableShape, number: int, row: tuple[object, ...]) -> str | None:
@@ -56,8 +92,13 @@ def insert_row(tx: Writer, shape: TableShape, number: int, row: tuple[object, ..
     params: dict[str, object] = {f"v{at}": value for at, value in enumerate(row)}
     if shape.number is None:
         names, marks, params = ["rowid", *names], [":number", *marks], {**params, "number": number}
+    return _refusal_of(tx, f"INSERT INTO {shape.name} ({', '.join(names)}) VALUES ({', '.join(marks)})", params)
+
+
+def _refusal_of(tx: Writer, sql: str, params: dict[str, object]) -> str | None:
+    """Why SQLite does not take a row; None where it did."""
     try:
-        tx.run(f"INSERT INTO {shape.name} ({', '.join(names)}) VALUES ({', '.join(marks)})", params)
+        tx.run(sql, params)
     except sqlite.IntegrityError as failure:
         return f"it does not fit: {failure}"
     except OverflowError:
@@ -65,33 +106,39 @@ def insert_row(tx: Writer, shape: TableShape, number: int, row: tuple[object, ..
     return None
 
 
-def remove_unproven(tx: Writer, remains: dict[str, TableRemains], report: SalvageReport, leftovers: Leftovers) -> None:
+def remove_unproven(tx: Writer, remains: dict[str, TableRemains], leftovers: Leftovers) -> None:
     """Take out again what its hash does not prove."""
     while any((found := find_unproven(tx)).values()):  # without one, others that build on it may not be proven either
         for table, numbers in found.items():
             for number in numbers:
-                _take_out(tx, remains[table], number, "its content does not match its hash", report, leftovers)
+                _take_out(tx, remains[table], number, "its content does not match its hash", leftovers)
 
 
-def _take_out(
-    tx: Writer, remains: TableRemains, number: int, why: str, report: SalvageReport, leftovers: Leftovers
-) -> None:
+def _take_out(tx: Writer, remains: TableRemains, number: int, why: str, leftovers: Leftovers) -> None:
     name = remains.shape.name
     row = tx.one(f"SELECT * FROM {name} WHERE rowid = :number", {"number": number})
     if row is not None:
         leftovers.add(name, number, remains.shape.names, row, why)
         tx.run(f"DELETE FROM {name} WHERE rowid = :number", {"number": number})
         remains.doubted.add(number)
-        told = report.of(name)
-        if told.from_file:
-            told.from_file -= 1
-        else:
-            told.from_log -= 1
 
 
-def settle_references(
-    tx: Writer, remains: dict[str, TableRemains], report: SalvageReport, leftovers: Leftovers
-) -> None:
+def count_origins(tx: Reader, tables: dict[str, TableRemains], report: SalvageReport) -> None:
+    """Say of each table how many rows came from where, as it is now."""
+    for name, left in tables.items():
+        told, there = report.of(name), {int(number) for (number,) in tx.all(f"SELECT rowid FROM {name}")}
+        told.from_backup = len(left.restored & there)
+        told.from_log = len((left.logged - left.restored) & there)
+        told.from_file = len(there) - told.from_log - told.from_backup
+        told.older, told.unproven = len(left.older & there), len(left.unproven & there)
+        told.doubtful = len(left.doubted - there)
+        named = left.named.numbers if left.named is not None else set[int]()
+        told.lost = len(named - there - left.doubted)
+        is_whole = left.tree is not None and left.tree.is_whole
+        told.may_miss = not is_whole and (left.named is None or not left.named.is_whole)
+
+
+def settle_references(tx: Writer, remains: dict[str, TableRemains], leftovers: Leftovers) -> None:
     """Rows that refer to lost ones: as when those are deleted, they forget them or are kept aside."""
     while broken := tx.all("PRAGMA foreign_key_check"):
         for table, number, _, key in broken:
@@ -101,18 +148,18 @@ def settle_references(
                 forget = ", ".join(f'"{column}" = NULL' for column in columns)
                 tx.run(f"UPDATE {table} SET {forget} WHERE rowid = :number", {"number": number})
             else:
-                _take_out(tx, remains[table], number, "what it belongs to is lost", report, leftovers)
+                _take_out(tx, remains[table], number, "what it belongs to is lost", leftovers)
 
 
-def restore_counters(tx: Writer, counters: dict[str, int], remains: dict[str, TableRemains]) -> None:
-    """Numbers that were given are not given again."""
+def restore_counters(tx: Writer, counters: dict[str, int], remains: dict[str, TableRemains], *, is_whole: bool) -> None:
+    """Numbers that were given are not given again. ``is_whole``: all counters are known."""
     tables = [str(name) for (name,) in tx.all("SELECT name FROM sqlite_schema WHERE sql LIKE '%AUTOINCREMENT%'")]
     for table in tables:
         used = int(tx.value(f"SELECT COALESCE(MAX(rowid), 0) FROM {table}"))
         left = remains.get(table)
         named = max(left.named.numbers, default=0) if left is not None and left.named is not None else 0
         last = counters.get(table)
-        known = last if last is not None else max(used, named) + (MARGIN if left is None or not left.is_whole else 0)
+        known = last if last is not None else max(used, named) + (0 if is_whole else MARGIN)
         tx.run("DELETE FROM sqlite_sequence WHERE name = :name", {"name": table})
         tx.run(
             "INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)",

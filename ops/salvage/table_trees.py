@@ -78,7 +78,10 @@ def walk_table(image: DatabaseImage, page_map: PageMap, root: int) -> TableTree:
         elif page.is_interior:
             stack += _children(page_map, tree, number, page, span)
         else:
-            _take_leaf(tree, number, page, span, is_orphan=is_orphan, is_stale=number in image.log.stale)
+            # SQLite leaves no page empty but the only one of a table: it is another table's.
+            is_strange = not page.cells and number != root
+            _take_leaf(tree, number, page, span, is_orphan=is_orphan or is_strange, is_stale=number in image.log.stale)
+            tree.is_whole = tree.is_whole and not is_strange
     return tree.settle()
 
 
@@ -119,6 +122,8 @@ def read_payload(image: DatabaseImage, page_map: PageMap, leaf: int, cell: Cell)
     """All of a cell's payload, with what lies on further pages; None where one of them is not what it should be."""
     if not cell.overflow:
         return cell.local if len(cell.local) == cell.size else None
+    if cell.size > image.count * image.size:  # and pages that lead in circles would never end
+        return None
     parts, left, number, before = [cell.local], cell.size - len(cell.local), cell.overflow, leaf
     kind = FIRST_OVERFLOW
     while left > 0:

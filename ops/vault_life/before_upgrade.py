@@ -1,4 +1,4 @@
-"""A copy of a vault's database as the version before left it, beside it: the way back, should the new one not do.
+"""A copy of a database as the version before left it, beside it: the way back, should the new one not do.
 
 It holds what the database held, also what is purged later; the next upgrade, and deleting the vault, overwrite it.
 """
@@ -6,74 +6,77 @@ It holds what the database held, also what is purged later; the next upgrade, an
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from ops.vault_life.erasure import erase_file
 from vaults.db.connection import Database
-from vaults.db.engine import sqlite
-from vaults.db.failures import translate_sqlite_errors
+from vaults.db.database_copy import FullSpeed, open_snapshot, size_of
+from vaults.disk_reserve import require_room
+from vaults.errors import ReadOnly
 from vaults.files.atomic import sync_folder
-from vaults.files.permissions import make_private_file
+from vaults.files.failures import disk_failure
+from vaults.files.scratch_folders import scratch_folder
+from vaults.settings import StorageSettings
 
-PAGES = 4096
-"""Pages a step copies: of a vault that others write to the source is free between two."""
+SCRATCH = ".upgrading-"
+_NAME = re.compile(r".+\.before-[0-9]+")
 
 
-async def keep_copy(db: Database, schema: int) -> Path:
-    """Copy the database of ``schema`` steps to ``<name>.before-<schema>`` beside it, unless there is one, and remove
-    older ones. Raises ``StorageFull``, ``ReadOnly``, ``VaultQuarantined``."""
-    return await asyncio.to_thread(_keep_copy, db.path, schema)
+async def keep_copy(db: Database, schema: int, storage: StorageSettings) -> Path:
+    """Copy the database of ``schema`` steps to ``<name>.before-<schema>`` beside it, and remove older copies. Raises
+    ``StorageFull``, ``ReadOnly``, ``VaultQuarantined``."""
+    return await asyncio.to_thread(_keep_copy, db.path, schema, storage)
 
 
 def copies_of(database: Path) -> list[Path]:
     """The copies beside a database."""
-    return sorted(database.parent.glob(f"{database.name}.before-*[0-9]"))
+    return sorted(each for each in database.parent.glob(f"{database.name}.before-*") if _NAME.fullmatch(each.name))
 
 
-def _keep_copy(database: Path, schema: int) -> Path:
+def _keep_copy(database: Path, schema: int, storage: StorageSettings) -> Path:
     kept = database.with_name(f"{database.name}.before-{schema}")
-    if not kept.exists():  # another process was faster, or was killed after it had copied
-        partial = kept.with_name(f"{kept.name}.{os.getpid()}.partial")
-        try:
-            _copy(database, partial)
-            if _schema_of(partial) == schema:  # else another process has begun, from a copy it made itself
-                partial.replace(kept)
-                sync_folder(kept.parent)
-        finally:
-            partial.unlink(missing_ok=True)
-    for old in database.parent.glob(f"{database.name}.before-*"):
-        if old != kept:
-            erase_file(old)
+    try:
+        with _one_at_a_time(database.parent):
+            require_room(database.parent, size_of(database), storage, "the copy of a database before its upgrade")
+            with scratch_folder(database.parent, SCRATCH) as folder:
+                _copy(database, folder / database.name, kept, schema, storage)
+            for old in copies_of(database):
+                if old != kept:
+                    erase_file(old)
+    except OSError as failure:
+        raise disk_failure(failure) or ReadOnly(
+            "the database cannot be copied before its upgrade", hint="the operator must check mount and owner"
+        ) from failure
     return kept
 
 
-def _copy(database: Path, to: Path) -> None:
-    make_private_file(to)
-    with translate_sqlite_errors():
-        source = sqlite.connect(f"file:{quote(str(database))}?mode=ro", uri=True)
-        target = sqlite.connect(to)
-        try:
-            source.execute("BEGIN")
-            source.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # one moment for all steps
-            source.backup(target, pages=PAGES, sleep=0)
-            source.rollback()
-            target.execute("PRAGMA journal_mode=DELETE").fetchone()
-        finally:
-            target.close()
-            source.close()
-    descriptor = os.open(to, os.O_RDONLY)
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Of processes that open an old database at once one copies, then the next: none takes away what another makes."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        with suppress(OSError):  # a file system without locks; one process alone is the rule
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 
 
-def _schema_of(database: Path) -> int:
-    with translate_sqlite_errors():
-        raw = sqlite.connect(database)
-        try:
-            return int(raw.execute("SELECT COUNT(*) FROM schema_steps").fetchone()[0])
-        finally:
-            raw.close()
+def _copy(database: Path, copy: Path, kept: Path, schema: int, storage: StorageSettings) -> None:
+    with open_snapshot(database, storage) as snapshot:
+        snapshot.take()
+        if int(snapshot.reader.value("SELECT COUNT(*) FROM schema_steps")) != schema:
+            return  # another process has begun, from a copy it made itself
+        snapshot.copy_to(copy, FullSpeed())
+    descriptor = os.open(copy, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    copy.replace(kept)
+    sync_folder(kept.parent)

@@ -16,9 +16,9 @@ from pathlib import Path
 from uuid_utils import uuid7
 
 from ops.backup.member_paths import HISTORY, SETTINGS, VAULT_DATABASE
-from ops.backup.scratch import scratch_folder, turn
 from ops.backup.staging import stage
 from ops.backup.subject import BackupSubject, read_subject
+from ops.backup.turns import turn
 from ops.vault_life import folder_moves
 from ops.vault_life.erasure import erase_folder
 from ops.vault_life.folder_moves import FolderMove
@@ -29,10 +29,12 @@ from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument
 from vaults.files.atomic import sync_folder
+from vaults.files.scratch_folders import scratch_folder
 from vaults.history.locations import OWN_FOLDER
 from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
 from vaults.settings import NotesSettings, StorageSettings
 from vaults.vault import NOTES_FOLDER
+from vaults.vault_gate import hold_exclusively
 
 SCRATCH = ".copying"
 _REFS = Path("refs", "strongroom")
@@ -70,12 +72,13 @@ async def _copy(control: Database, data: Path, subject: BackupSubject, new: str)
     with _own_turn(scratch):
         await _sweep(control, data)
         await asyncio.to_thread(_make, subject, scratch, made, vault_id)
-        try:
-            entry = await control.write(lambda tx: _register(tx, subject.entry, new, move))
-        except BaseException:
-            await asyncio.to_thread(erase_folder, made)
-            raise
-        await folder_moves.carry_out(control, data, move)
+        async with hold_exclusively(made, 0.0):  # whoever asks for it once it is registered waits
+            try:
+                entry = await control.write(lambda tx: _register(tx, subject.entry, new, move))
+            except BaseException:
+                await asyncio.to_thread(erase_folder, made)
+                raise
+            await folder_moves.carry_out(control, data, move)
     return entry
 
 

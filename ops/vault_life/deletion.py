@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,12 +16,16 @@ from vaults import registry
 from vaults.context import run_to_completion
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
-from vaults.errors import ConfirmationRequired, Conflict, InvalidArgument, VaultQuarantined
+from vaults.errors import ConfirmationRequired, Conflict, InvalidArgument, VaultQuarantined, VaultUnavailable
 from vaults.registry import VaultEntry, folder_of
 from vaults.vault_gate import hold_exclusively
 
 LastBackup: TypeAlias = Callable[[VaultEntry], Awaitable[Path]]
 """Backs up a vault that nobody has open and says where; raises what keeps it from being deleted."""
+
+
+CONTROL_FILE = "control.db"
+"""In a data folder: what lies there is an installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +47,8 @@ async def delete(
     if confirm != name:
         raise ConfirmationRequired(f"deleting {name} cannot be undone", hint=f"say its name again: --confirm {name}")
     folder = folder_of(data, name, entry.path)
-    if folder == data.resolve():
-        raise InvalidArgument("name", f"is the only vault of its folder: remove {folder} instead")
-    move = FolderMove(entry.vault_id, "erase", name, path=entry.path)
-
-    def write(tx: Writer) -> None:
-        if registry.remove(tx, name).vault_id != entry.vault_id:
-            raise Conflict(f"vault {name} is another one by now")
-        for table in (grants, plan_holders, tokens):
-            table.remove_vault(tx, name)
-        folder_moves.record(tx, move)
-
+    _refuse_installation(folder, data)
+    commit = partial(_commit, control, data, entry)
     if not folder.is_dir():
         if last_backup is not None:
             raise VaultQuarantined(
@@ -60,14 +56,34 @@ async def delete(
                 hint="is its disk mounted? If it is gone for good: --no-backup",
                 reason="missing",
             )
-        await _commit(control, data, write, move)
+        await commit()
         return DeletedVault(entry, None)
     async with hold_exclusively(folder, GATE_WAIT_S):
         backup = await last_backup(entry) if last_backup is not None else None
-        await run_to_completion(_commit(control, data, write, move))
+        await run_to_completion(commit())
     return DeletedVault(entry, backup)
 
 
-async def _commit(control: Database, data: Path, write: Callable[[Writer], None], move: FolderMove) -> None:
+def _refuse_installation(folder: Path, data: Path) -> None:
+    """Raise ``InvalidArgument`` for a vault whose folder is all there is of an installation, this or another one."""
+    if folder == data.resolve():
+        raise InvalidArgument("name", f"is the only vault of its folder: remove {folder} instead")
+    if (folder / CONTROL_FILE).exists():
+        raise InvalidArgument("name", f"lies in {folder}, which is another installation's data folder: remove that")
+
+
+async def _commit(control: Database, data: Path, entry: VaultEntry) -> None:
+    move = FolderMove(entry.vault_id, "erase", entry.name, path=entry.path)
+
+    def write(tx: Writer) -> None:
+        if registry.remove(tx, entry.name).vault_id != entry.vault_id:
+            raise Conflict(f"vault {entry.name} is another one by now")
+        if folder_moves.lies_elsewhere(tx, data, entry.vault_id):
+            raise VaultUnavailable(f"the files of vault {entry.name} are not in their place yet", hint="try again")
+        for table in (grants, plan_holders, tokens):
+            table.remove_vault(tx, entry.name)
+        folder_moves.forget(tx, entry.vault_id)  # a renaming whose folder is lost
+        folder_moves.record(tx, move)
+
     await control.write(write)
     await folder_moves.carry_out(control, data, move)

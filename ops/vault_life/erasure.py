@@ -6,8 +6,10 @@ flash that levels wear) may keep the old blocks: that is between the operator an
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -90,9 +92,24 @@ def _erase_file(folder: int, name: str) -> None:
 
 
 def _overwrite(descriptor: int, size: int) -> None:
-    for start in range(0, size, BLOCK):
-        write_all(descriptor, _ZEROS[: min(BLOCK, size - start)])
+    for begin, end in _written_parts(descriptor, size):
+        os.lseek(descriptor, begin, os.SEEK_SET)
+        for start in range(begin, end, BLOCK):
+            write_all(descriptor, _ZEROS[: min(BLOCK, end - start)])
     os.fsync(descriptor)
+
+
+def _written_parts(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where a file holds anything: to write over its holes would fill the disk."""
+    end = 0
+    try:
+        while end < size:
+            begin = os.lseek(descriptor, end, os.SEEK_DATA)
+            end = os.lseek(descriptor, begin, os.SEEK_HOLE)
+            yield begin, end
+    except OSError as failure:
+        if failure.errno != errno.ENXIO:  # ENXIO: nothing but a hole is left
+            yield end, size
 
 
 def _not_erased() -> ReadOnly:

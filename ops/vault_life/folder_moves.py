@@ -3,28 +3,39 @@
 Whatever changes a vault's place commits registry, grants and such a row in one transaction. From then on the change is
 made; moving or erasing the folder only follows, at once, or after a kill when the next process starts or somebody asks
 for the vault. Until then the name that fell free is nobody's: a new vault there would find the old one's files.
+
+A row may be read long before it is acted on, and by several processes. So whoever acts has the folder alone, looks at
+the row again, and leaves a folder that is another vault's as it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from uuid_utils import uuid7
+
 from ops.vault_life.erasure import erase_folder
 from vaults import clock
-from vaults.db.connection import Database
+from vaults.db.connection import Database, open_raw
+from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
-from vaults.errors import NotFound, ReadOnly, StorageFull, VaultUnavailable
+from vaults.errors import NotFound, ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.atomic import sync_folder
 from vaults.files.failures import disk_failure
 from vaults.files.writes.renames import FolderEntry, rename_folder
-from vaults.registry import VaultEntry, folder_of
+from vaults.registry import DATABASE_FILE, VaultEntry, folder_of
+from vaults.settings import StorageSettings
 from vaults.transcripts.harvest_state import state_folder
 from vaults.vault_gate import hold_exclusively
+
+ERASING, UNCLAIMED = ".erasing-", ".unclaimed-"
+"""Prefixes of folders: what is left of a deleted vault; what stood in the way of a vault, and is nobody's."""
 
 FINISH_WAIT_S = 5.0
 """Seconds the next process waits for those who have the folder open to give it up."""
@@ -59,20 +70,31 @@ def list_moves(tx: Reader) -> list[FolderMove]:
     ]
 
 
-def refuse_if_moving(tx: Reader, name: str) -> None:
-    """Raise ``VaultUnavailable`` while files that lie under this name are another vault's."""
-    if tx.one("SELECT 1 FROM folder_moves WHERE :name IN (from_name, to_name)", {"name": name}):
+def forget(tx: Writer, vault_id: str) -> None:
+    """Strike out what was to be done to a vault's folder."""
+    tx.run("DELETE FROM folder_moves WHERE vault_id = :vault_id", {"vault_id": vault_id})
+
+
+def refuse_if_moving(tx: Reader, name: str, path: Path | None = None) -> None:
+    """Raise ``VaultUnavailable`` while files that lie under this name, or are those of a vault served in the folder
+    ``path``, are another vault's."""
+    taken = {"name": name, "path": None if path is None else str(path.resolve())}
+    if tx.one("SELECT 1 FROM folder_moves WHERE :name IN (from_name, to_name) OR path = :path", taken):
         raise VaultUnavailable(
-            f"the files of a vault that was called {name} are still in place", hint="try again in a few seconds"
+            f"the files of a vault that was called {name}, or lay there, are still in place",
+            hint="try again in a few seconds; strongroom doctor says what keeps them",
         )
 
 
 async def finish_all(control: Database, data: Path) -> None:
     """Do what was left. What cannot be done now, since others keep the vault open or its disk cannot be written, stays
     noted for the next process: it keeps nobody from serving the other vaults."""
-    for move in await control.read(list_moves):
-        with suppress(VaultUnavailable, ReadOnly, StorageFull):
-            await _finish(control, data, move)
+    await asyncio.gather(*(_try_to_finish(control, data, move) for move in await control.read(list_moves)))
+
+
+async def _try_to_finish(control: Database, data: Path, move: FolderMove) -> None:
+    with suppress(VaultUnavailable, ReadOnly, StorageFull):
+        await _finish(control, data, move)
 
 
 async def find_folder(control: Database, data: Path, entry: VaultEntry) -> None:
@@ -85,6 +107,29 @@ async def find_folder(control: Database, data: Path, entry: VaultEntry) -> None:
         raise NotFound("no such vault, or no grant for it")
 
 
+async def forget_absent(control: Database, data: Path) -> None:
+    """Strike out what was to be done to folders that are not in this data folder: control.db came from elsewhere."""
+    for move in await control.read(list_moves):
+        if not folder_of(data, move.from_name, move.path).is_dir() and not aside_of(data, move).is_dir():
+            await _strike_out(control, move)
+
+
+async def forget_lost(control: Database, data: Path, vault_id: str) -> None:
+    """Strike out a renaming whose folder is not there, of a vault that is about to be restored in its new place."""
+    for move in await control.read(list_moves):
+        if (move.vault_id, move.kind) == (vault_id, "rename") and not folder_of(
+            data, move.from_name, move.path
+        ).is_dir():
+            await _strike_out(control, move)
+
+
+def lies_elsewhere(tx: Reader, data: Path, vault_id: str) -> bool:
+    """Whether a vault's folder still has the name it had before."""
+    return any(
+        move.vault_id == vault_id and folder_of(data, move.from_name, move.path).is_dir() for move in list_moves(tx)
+    )
+
+
 def _ids_of(tx: Reader, name: str) -> set[str]:
     return {vault_id for (vault_id,) in tx.all("SELECT vault_id FROM vaults WHERE name = :name", {"name": name})}
 
@@ -95,10 +140,13 @@ async def _finish(control: Database, data: Path, move: FolderMove) -> None:
         try:
             async with hold_exclusively(source, FINISH_WAIT_S):
                 await carry_out(control, data, move)
+                return
         except VaultUnavailable:
             if source.is_dir():
                 raise
-    await carry_out(control, data, move)
+    if move in await control.read(list_moves):
+        await _run(_conclude, data, move)
+        await _strike_out(control, move)
 
 
 def _is_moved(move: FolderMove) -> bool:
@@ -106,50 +154,81 @@ def _is_moved(move: FolderMove) -> bool:
 
 
 async def carry_out(control: Database, data: Path, move: FolderMove) -> None:
-    """Move or erase the folder, which the caller has alone, and forget the row. What is done already is not done
+    """Move or erase the folder, which the caller has alone, and strike out the row. What is done already is not done
     again."""
-    work = _move_folder if move.kind == "rename" else _erase
+    if move not in await control.read(list_moves):
+        return
+    await _run(_take, data, move)
+    await _run(_conclude, data, move)
+    await _strike_out(control, move)
+
+
+async def _run(work: Callable[[Path, FolderMove], None], data: Path, move: FolderMove) -> None:
     try:
         await asyncio.to_thread(work, data, move)
     except OSError as failure:
         raise disk_failure(failure) or VaultUnavailable(
             "the vault's folder cannot be moved", hint="the operator must check owner and mode of the data folder"
         ) from failure
-    await control.write(
-        lambda tx: tx.run("DELETE FROM folder_moves WHERE vault_id = :vault_id", {"vault_id": move.vault_id})
-    )
 
 
-def _move_folder(data: Path, move: FolderMove) -> None:
-    assert move.to_name is not None
-    harvested, kept = (state_folder(data, name) for name in (move.from_name, move.to_name))
-    if harvested.is_dir() and not kept.exists():
-        harvested.rename(kept)
-    if move.path is not None:  # its folder has a name of the user's
+async def _strike_out(control: Database, move: FolderMove) -> None:
+    await control.write(lambda tx: forget(tx, move.vault_id))
+
+
+def _take(data: Path, move: FolderMove) -> None:
+    """Take the folder from the place that is somebody else's from now on."""
+    source = folder_of(data, move.from_name, move.path)
+    if not _is_moved(move) or not source.is_dir() or not _is_of(source, move.vault_id):
         return
-    source, target = (folder_of(data, name, None) for name in (move.from_name, move.to_name))
-    if source.is_dir():
-        _rename_beside(source, target, unclaimed=f".unclaimed-{move.vault_id}")
+    if move.kind == "rename":
+        assert move.to_name is not None
+        _rename_beside(source, folder_of(data, move.to_name, None))
+    elif not (aside := aside_of(data, move)).exists():
+        # First out of everybody's sight: what a kill leaves half erased must not look like a vault.
+        source.rename(aside)
+        sync_folder(source.parent)
 
 
-def _rename_beside(source: Path, target: Path, *, unclaimed: str) -> None:
+def aside_of(data: Path, move: FolderMove) -> Path:
+    """Where the folder of a deleted vault lies while it is erased."""
+    return folder_of(data, move.from_name, move.path).with_name(f"{ERASING}{move.vault_id}")
+
+
+def _is_of(folder: Path, vault_id: str) -> bool:
+    """Whether a folder is this vault's; where that cannot be read, its place is believed."""
+    database = folder / DATABASE_FILE
+    if not database.is_file():
+        return True
+    try:
+        with translate_sqlite_errors(), closing(open_raw(database, StorageSettings(), writer=False)) as raw:
+            found = raw.execute("SELECT value FROM vault_info WHERE key = 'vault_id'").fetchone()
+    except StrongroomError:
+        return True
+    return found is None or found[0] == vault_id
+
+
+def _rename_beside(source: Path, target: Path) -> None:
     parent = os.open(source.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if target.exists():
             # Left by an attempt to create a vault of the new name that lost the race; nobody's, and not ours to delete.
-            rename_folder(FolderEntry(parent, target.name), FolderEntry(parent, unclaimed))
+            rename_folder(FolderEntry(parent, target.name), FolderEntry(parent, f"{UNCLAIMED}{uuid7()}"))
         rename_folder(FolderEntry(parent, source.name), FolderEntry(parent, target.name))
         os.fsync(parent)
     finally:
         os.close(parent)
 
 
-def _erase(data: Path, move: FolderMove) -> None:
-    folder = folder_of(data, move.from_name, move.path)
-    aside = folder.with_name(f".erasing-{move.vault_id}")
-    if folder.is_dir() and not aside.exists():
-        # First out of everybody's sight: what a kill leaves half erased must not look like a vault.
-        folder.rename(aside)
-        sync_folder(folder.parent)
-    erase_folder(aside)
-    erase_folder(state_folder(data, move.from_name))
+def _conclude(data: Path, move: FolderMove) -> None:
+    """What is left to do once nothing of the vault lies in its old place."""
+    if move.kind == "erase":
+        erase_folder(aside_of(data, move))
+        erase_folder(state_folder(data, move.from_name))
+        return
+    assert move.to_name is not None
+    if move.path is None and not folder_of(data, move.to_name, None).is_dir():
+        raise VaultUnavailable("the vault's folder is not there", hint="is its disk mounted?")
+    harvested, kept = (state_folder(data, name) for name in (move.from_name, move.to_name))
+    if harvested.is_dir() and not kept.exists():
+        harvested.rename(kept)

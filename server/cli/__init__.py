@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+
+GARBAGE = 20_000
+"""New objects from which unreachable cycles are looked for. Modules are made of many that stay: at the interpreter's
+own limit, an eighth of a start is spent looking through them."""
 
 
 def main() -> None:
     """The entry point. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted."""
+    gc.set_threshold(GARBAGE)
     try:
         code = run_command(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a command to interrupt
@@ -21,6 +27,12 @@ def run_command(arguments: list[str]) -> int:
 
         if is_plain(arguments):
             return hand_over(arguments[2:])
+    if "call" in arguments or "hook" in arguments:
+        from server.cli.local_server import ask_local_server
+
+        code = ask_local_server(arguments)
+        if code is not None:
+            return code
     from server.cli.app import run
 
     return run(arguments)

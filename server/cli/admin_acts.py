@@ -38,7 +38,8 @@ async def recorded_in(
 
     from auth.principal import owner
     from ops.audit.entries import AuditEntry
-    from vaults.context import CallContext, ChangeNotes, bind_call
+    from vaults.change_notes import ChangeNotes
+    from vaults.context import CallContext, bind_call
     from vaults.errors import StrongroomError
 
     chain, changes = services.registry_cache.entry(vault).vault_id, ChangeNotes()

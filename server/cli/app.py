@@ -17,6 +17,7 @@ MODULES = {
     "serve": "serve",
     "stdio": "stdio",
     "init": "project",
+    "connect": "connect",
     "hook": "hook",
     "vault": "vaults",
     "token": "tokens",
@@ -57,7 +58,7 @@ def run(argv: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     except (UsageError, StrongroomError, OSError) as failure:
         return _fail(failure, args)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # also an answer that was not given
         return 130
     return code if isinstance(code, int) else 0
 
@@ -127,7 +128,9 @@ def _say_version(wanted: bool) -> None:
 
 def _globals(
     ctx: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="folder of all data; default: this user's data folder")] = None,
+    data: Annotated[
+        Path | None, typer.Option(readable=False, help="folder of all data; default: this user's data folder")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="settings file; default: strongroom.toml in the data folder")
     ] = None,

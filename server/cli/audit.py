@@ -139,7 +139,7 @@ def search(
 
     query = _query(subject, tool, since, until, target, outcome, limit)
     found = run_async(_search(load_settings(ctx), vault, query, installation=installation))
-    entries = [each.fields() for each in found]
+    entries = [each.fields() | {"seq": each.seq} for each in found]
     if as_json:
         say_json({"entries": entries})
         return
@@ -180,14 +180,16 @@ async def _search(
         return await searching.search(audit, chain, query)
 
 
-def _row(fields: dict[str, Any]) -> tuple[Any, ...]:
+def _row(fields: dict[str, Any]) -> tuple[str, ...]:
+    from ops.audit.export_formats import to_shown
+
     what = " ".join(filter(None, (fields.get("tool"), fields.get("action"))))
     about = dict.fromkeys([*fields.get("targets", ()), *(each[1] for each in fields.get("changes", ()))])
     told = list(about)[:3] or [
         f"{name}={value}" for name, value in fields.get("details", {}).items() if name != "heads"
     ]
     more = f" and {len(about) - 3} more" if len(about) > 3 else ""
-    return (
+    row = (
         fields["seq"],
         fields["at"],
         fields.get("subject", ""),
@@ -197,6 +199,7 @@ def _row(fields: dict[str, Any]) -> tuple[Any, ...]:
         fields.get("consent", {}).get("answer", ""),
         ", ".join(map(str, told)) + more,
     )
+    return tuple(to_shown(str(each)) for each in row)
 
 
 def export(

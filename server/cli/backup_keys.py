@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     from ops.backup.archive_reader import Opener
     from server.settings import LoadedSettings
 
@@ -27,22 +25,12 @@ def make_opener(loaded: LoadedSettings, passphrase_file: Path | None, identity_f
     from server import backups
 
     lines = (line.strip() for line in _read("--identity-file", identity_file).splitlines())
-    keys = loaded.data / KEYS_FOLDER
+    keys, passphrase = loaded.data / KEYS_FOLDER, loaded.settings.auth.key_passphrase_file
     return Opener(
         identities=tuple(line for line in lines if line and not line.startswith("#")),
         passphrase=None if passphrase_file is None else backups.read_passphrase(passphrase_file.expanduser()),
-        trusted=_trusted(loaded) if keys.is_dir() else {},
+        trusted=backups.trusted_here(loaded.data, passphrase) if keys.is_dir() else {},
     )
-
-
-def _trusted(loaded: LoadedSettings) -> dict[str, Ed25519PublicKey]:
-    """The keys that sign here and those that signed before them: a backup outlives the key that signed it."""
-    from auth.keys import KEYS_FOLDER, open_key_ring, public_keys
-    from ops.backup.signature import trusted_keys
-
-    keys = loaded.data / KEYS_FOLDER
-    ring = open_key_ring(keys, loaded.settings.auth.key_passphrase_file)
-    return {**public_keys(keys), **trusted_keys(ring)}
 
 
 def _read(option: str, file: Path | None) -> str:

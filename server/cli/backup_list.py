@@ -18,7 +18,7 @@ def show_list(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, for programs")] = False,
 ) -> None:
     """List backups and how they went. Newest first, each vault with those in backup.to, also ones this installation
-    did not make."""
+    did not make; then those of the installation, of vaults that were deleted and of strangers."""
     from server.cli.output import say, say_json, say_table
     from server.cli.runtime import load_settings, run_async
 
@@ -39,7 +39,7 @@ def _row(backup: dict[str, Any]) -> tuple[str, ...]:
 
     where = backup["target"] if backup["there"] is not False else "gone: rotated"
     return (
-        backup["vault"] or "?",
+        "(installation)" if backup["vault_id"] == "" else backup["vault"] or "?",
         backup["began_at"],
         backup["outcome"],
         number("size", ","),
@@ -52,7 +52,7 @@ def _row(backup: dict[str, Any]) -> tuple[str, ...]:
 async def _list(loaded: LoadedSettings, vault: str | None) -> list[dict[str, Any]]:
     import asyncio
 
-    from ops.backup.backup_runs import list_runs
+    from ops.backup.backup_runs import list_ids, list_runs
     from ops.backup.stores import open_store
     from server.cli.runtime import open_control
     from vaults.errors import NotFound
@@ -61,6 +61,8 @@ async def _list(loaded: LoadedSettings, vault: str | None) -> list[dict[str, Any
     async with open_control(loaded) as control:
         entries = await control.read(list_vaults)
         names = {each.vault_id: each.name for each in entries if vault in (None, each.name)}
+        if vault is None:
+            names = {**names, **{id_: name for id_, name in (await control.read(list_ids)).items() if id_ not in names}}
         runs = await control.read(lambda tx: {id_: list_runs(tx, id_) for id_ in names})
     if vault is not None and not names:
         raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
@@ -82,7 +84,7 @@ def _of_vault(store: BackupStore | None, vault_id: str, name: str, runs: list[Ba
 
     from ops.backup.snapshots import list_snapshots, snapshot_key
 
-    there = list_snapshots(store, vault_id) if store else []
+    there = list_snapshots(store, vault_id) if store and vault_id else []
     targets = {f"{store.name}/{snapshot_key(vault_id, each)}": each for each in there} if store else {}
     listed = [asdict(run) | {"there": _is_there(run, store, targets)} for run in runs]
     known = {run.target for run in runs}

@@ -10,13 +10,16 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from ops.backup.back_up import ArchiveOrder
-    from ops.backup.backup_runs import BackupRun
+    from ops.backup.back_up import ArchiveOrder, MadeBackup
     from server.settings import LoadedSettings
     from vaults.errors import StrongroomError
 
 NICENESS = 10
 """A command beside a server lets it go first."""
+
+
+MAX_SHOWN = 20
+"""Files that are not in a backup of which a line is printed."""
 
 
 def make(
@@ -56,10 +59,12 @@ def make(
     for name, failure in failed.items():
         say_on_stderr(f"strongroom: {name}: {failure.message}{f'; {failure.hint}' if failure.hint else ''}")
     if as_json:
-        say_json({"backups": [_to_json(run) for run in made], "failed": {n: each.code for n, each in failed.items()}})
+        say_json({"backups": [_to_json(each) for each in made], "failed": {n: each.code for n, each in failed.items()}})
     else:
-        for run in made:
-            say(run.target)
+        for each in made:
+            say(each.run.target)
+            for line in _remarks(each):
+                say_on_stderr(line)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -81,8 +86,8 @@ def _make_order(
 
 async def _make(
     loaded: LoadedSettings, order: ArchiveOrder, vault: str | None, *, every_vault: bool, control: bool
-) -> tuple[list[BackupRun], dict[str, StrongroomError]]:
-    made: list[BackupRun] = []
+) -> tuple[list[MadeBackup], dict[str, StrongroomError]]:
+    made: list[MadeBackup] = []
     failed: dict[str, StrongroomError] = {}
     async for name, outcome in _runs(loaded, order, vault, every_vault=every_vault, control=control):
         if isinstance(outcome, Exception):
@@ -94,7 +99,7 @@ async def _make(
 
 async def _runs(
     loaded: LoadedSettings, order: ArchiveOrder, vault: str | None, *, every_vault: bool, control: bool
-) -> AsyncIterator[tuple[str, BackupRun | StrongroomError]]:
+) -> AsyncIterator[tuple[str, MadeBackup | StrongroomError]]:
     from functools import partial
 
     from ops.backup.back_up import back_up_control, back_up_vault
@@ -117,15 +122,26 @@ async def _runs(
             try:
                 whose = None if name == "--control" else name
                 async with recorded(loaded, "backup", "run", vault=whose):
-                    run = await work()
-                yield name, run
+                    made = await work()
+                yield name, made
             except StrongroomError as failure:
-                if not every_vault:
+                if len(works) + control == 1:
                     raise
                 yield name, failure
 
 
-def _to_json(run: BackupRun) -> dict[str, object]:
+def _remarks(made: MadeBackup) -> list[str]:
+    """What is not in it, a line each."""
+    if not made.remark_count:
+        return []
+    whose, left = made.run.vault, made.remark_count - len(made.remarks[:MAX_SHOWN])
+    more = [f"  … and {left:,} more: --json names them"] if left else []
+    head = f"strongroom: {whose}: {made.remark_count:,} files are not in it as they lie in the notes folder:"
+    return [head, *[f"  {each.path}: {each.reason}" for each in made.remarks[:MAX_SHOWN]], *more]
+
+
+def _to_json(made: MadeBackup) -> dict[str, object]:
+    run = made.run
     return {
         "vault": run.vault,
         "path": run.target,
@@ -133,4 +149,6 @@ def _to_json(run: BackupRun) -> dict[str, object]:
         "of_bytes": run.size,
         "seconds": round(run.seconds, 3),
         "position": run.position,
+        "remarks": [{"path": each.path, "reason": each.reason} for each in made.remarks],
+        "remark_count": made.remark_count,
     }

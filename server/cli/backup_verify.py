@@ -45,13 +45,15 @@ def verify(
 async def _drill(loaded: LoadedSettings, archive: str, vault: str | None, opener: Opener) -> DrillReport:
     import asyncio
 
-    from ops.backup.drill import run_drill
+    from ops.backup.backup_runs import list_archives
+    from ops.backup.drill import DrillGround, run_drill
     from ops.backup.references import KnownBackups, open_source
     from server.cli.runtime import open_all
 
     async with open_all(loaded) as services:
         cache = services.registry_cache
         vault_id = cache.entry(vault).vault_id if vault is not None and cache.known(vault) else None
-        known = KnownBackups(loaded.settings.backup, loaded.data, opener, vault, vault_id)
+        recorded = await services.control.read(lambda tx: list_archives(tx, vault_id)) if vault_id else ()
+        known = KnownBackups(loaded.settings.backup, loaded.data, opener, vault, vault_id, recorded=recorded)
         source = await asyncio.to_thread(open_source, archive, known)
-        return await run_drill(source, services.pool, loaded.settings.storage, loaded.data)
+        return await run_drill(source, DrillGround(services.pool, loaded.settings.storage, loaded.data))

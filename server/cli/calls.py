@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from server.call import Caller
     from server.dispatch import CallOutcome
-    from server.services import Services
     from server.settings import LoadedSettings
 
 
@@ -68,22 +66,7 @@ async def _call(
 ) -> CallOutcome:
     from server.cli.runtime import open_all
     from server.dispatch import dispatch
+    from server.local_commands import command_caller
 
     async with open_all(loaded) as services:
-        return await dispatch(services, make_caller(services, vault, subject), tool, given)
-
-
-def make_caller(services: Services, vault: str, subject: str | None) -> Caller:
-    """Whoever runs this command: the owner, or a local subject with its grants."""
-    from auth.principal import LOCAL, Principal, local_names, owner
-    from auth.roles import Role
-    from server.call import Caller
-    from server.caller_views import strictest_mode
-
-    principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
-    known = services.registry_cache.known(vault)
-    vault_mode = services.registry_cache.entry(vault).write_mode if known else "auto"
-    # Dispatch looks up the role again and refuses if there is none.
-    role = services.role_in(principal, vault) or Role.READER
-    mode = strictest_mode(services.settings.server.write_mode, vault_mode)
-    return Caller(principal, vault, role, "cli", preset="full", write_mode=mode)
+        return await dispatch(services, command_caller(services, vault, subject), tool, given)

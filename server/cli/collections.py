@@ -151,12 +151,12 @@ async def _call(loaded: LoadedSettings, vault: str, arguments: dict[str, Any]) -
     """Call the tool, and wait until what it began is done: without a server, this process does it."""
     import asyncio
 
-    from server.cli.calls import make_caller
     from server.cli.runtime import open_all, require_vault
     from server.dispatch import dispatch
+    from server.local_commands import command_caller
 
     async with open_all(loaded, ("server.tools.collections",)) as services:
-        entry, caller = require_vault(services, vault), make_caller(services, vault, None)
+        entry, caller = require_vault(services, vault), command_caller(services, vault, None)
         async with services.pool.lease(entry):  # what it began goes on between the calls
             outcome = await dispatch(services, caller, "collections", arguments | WHOLE)
             while arguments["action"] != "list" and outcome.ok and _is_reading(outcome.content):

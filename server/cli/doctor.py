@@ -65,7 +65,9 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
         return [DoctorCheck("settings", "error", failure.message.removeprefix("Validation error: "), todo)], []
     settings = loaded.settings
     checks = [DoctorCheck("settings", "ok", f"{len(loaded.sources)} are set, the others are as they come")]
-    checks += examine_machine(Machine(loaded.data, settings.storage, settings.embedding))
+    checks += examine_machine(
+        Machine(loaded.data, settings.storage, settings.embedding, settings.auth.key_passphrase_file)
+    )
     control = next(each for each in checks if each.name == "control_db")
     if control.status in ("error", "notice"):
         return checks, []  # the vaults are unknown
@@ -87,7 +89,9 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             limits.licence(services.licence.verdict),
             limits.plans(services.plans.undefined()),
             limits.tokens(await services.control.read(_read_ending_tokens)),
+            *await _folders(services),
             *await _backups(services, entries),
+            await _drills(services, entries),
         ]
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
@@ -97,6 +101,20 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             return ours + found, repaired
         finally:
             await onlookers.close()
+
+
+async def _folders(services: Services) -> list[DoctorCheck]:
+    from ops.doctor import vault_folders
+    from ops.vault_life import folder_moves
+    from vaults import registry
+
+    entries = await services.control.read(registry.list_vaults)
+    moves = await services.control.read(folder_moves.list_moves)
+    return [
+        vault_folders.moves(moves, services.data),
+        vault_folders.strays(entries, moves, services.data),
+        vault_folders.upgrade_copies(entries, services.data),
+    ]
 
 
 async def _backups(services: Services, entries: Sequence[VaultEntry]) -> list[DoctorCheck]:
@@ -123,6 +141,15 @@ async def _backups(services: Services, entries: Sequence[VaultEntry]) -> list[Do
 
     found = await services.control.read(read)
     return [backups.age(found, settings, datetime.now(UTC)), backups.target(settings, services.data)]
+
+
+async def _drills(services: Services, entries: Sequence[VaultEntry]) -> DoctorCheck:
+    from ops.backup import drill_records
+    from ops.doctor.drills import VaultDrills, drills
+
+    names = {each.vault_id: each.name for each in entries}
+    held = await services.control.read(lambda tx: drill_records.read_all(tx, names))
+    return drills([VaultDrills(name, held.get(id_)) for id_, name in names.items()], services.settings.backup)
 
 
 def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:

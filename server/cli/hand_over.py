@@ -17,30 +17,46 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-INPUT_BYTES = 8 * 1024 * 1024
-FIELDS = {"session_id": 200, "hook_event_name": 100, "cwd": 4096, "transcript_path": 4096}
-"""What is handed over, and how many bytes of each at most: together they fit into a pipe, so nobody waits for a
-reader."""
+from server.hook_dialects import CLAUDE_CODE, DIALECTS, FIELDS, HookDialect
 
+INPUT_BYTES = 8 * 1024 * 1024
 LOCKS = "~/.cache/strongroom/hooks"
 DAY_S = 86_400
-_OPTIONS = ("--vault", "--url", "--token-file", "--within", "--data", "--config")
+PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+"""Where the packages of this program are, which stand on no path but its own where it is installed."""
+
+_CHILD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from server.cli.hand_over import work; work()"
+
+_OPTIONS = ("--client", "--vault", "--url", "--token-file", "--within", "--data", "--config")
 
 
 def is_plain(arguments: Sequence[str]) -> bool:
-    """Whether these are ``hook stop`` and options with their values: anything else is for the command to explain."""
+    """Whether these are ``hook stop`` of a known client, and options with their values: anything else is for the
+    command to explain."""
     words = iter(arguments[2:])
     whole = all(word.partition("=")[0] in _OPTIONS and ("=" in word or next(words, None)) for word in words)
-    return list(arguments[:2]) == ["hook", "stop"] and whole
+    return list(arguments[:2]) == ["hook", "stop"] and whole and _client(arguments[2:]) in DIALECTS
+
+
+def _client(options: Sequence[str]) -> str:
+    """The program that is named, the last time it is."""
+    named = CLAUDE_CODE
+    words = iter(options)
+    for word in words:
+        name, equals, after = word.partition("=")
+        value = after if equals else next(words, "")
+        if name == "--client":
+            named = value
+    return named
 
 
 def hand_over(options: Sequence[str]) -> int:
     """Start what does the work. Always 0: no failure may stop whoever runs the hook."""
     try:
-        said = _read_input(sys.stdin.buffer.read(INPUT_BYTES + 1))
+        said = _read_input(sys.stdin.buffer.read(INPUT_BYTES + 1), DIALECTS[_client(options)])
         place = _take_place(said, options)
         if place is not None:
-            _start([sys.executable, "-P", "-m", __name__, ",".join(map(str, place)), *options], said, place)
+            _start([sys.executable, "-P", "-c", _CHILD, PACKAGES, ",".join(map(str, place)), *options], said, place)
     except (ValueError, RecursionError):
         _complain("stdin is not the JSON of a hook")
     except OSError as failure:
@@ -48,15 +64,16 @@ def hand_over(options: Sequence[str]) -> int:
     return 0
 
 
-def _read_input(raw: bytes) -> bytes:
+def _read_input(raw: bytes, dialect: HookDialect) -> bytes:
     """What is handed over of the input. Raises ``ValueError``."""
     given = json.loads(raw) if len(raw) <= INPUT_BYTES else None
     if not isinstance(given, dict):
         raise ValueError  # noqa: TRY004  it is the text that is wrong
+    read = dialect.read(given)
     kept = {
         name: value
         for name, most in FIELDS.items()
-        if isinstance(value := given.get(name), str) and len(value.encode("utf-8", "surrogatepass")) <= most
+        if isinstance(value := read.get(name), str) and len(value.encode("utf-8", "surrogatepass")) <= most
     }
     return json.dumps(kept).encode()
 
@@ -102,10 +119,11 @@ def _complain(reason: str) -> None:
     sys.stderr.write(f"strongroom hook: {reason}\n")
 
 
-def _work(place: Sequence[int], options: Sequence[str]) -> int:
+def work() -> int:
     """In the process that was started: wait until no other is at work, let the next one wait, and do it."""
     from server.cli import run_command
 
+    place, options = [int(number) for number in sys.argv[1].split(",") if number], sys.argv[2:]
     if place:
         import fcntl
 
@@ -125,7 +143,3 @@ def _tidy(folder: str) -> None:
         for entry in entries:
             if time.time() - entry.stat(follow_symlinks=False).st_mtime > DAY_S:
                 os.unlink(entry.path)  # noqa: PTH108
-
-
-if __name__ == "__main__":
-    _work([int(number) for number in sys.argv[1].split(",") if number], sys.argv[2:])

@@ -139,6 +139,6 @@ async def _open_push(loaded: LoadedSettings, vault: str, remote: RemoteServer | 
         services.pool.lease(require_vault(services, vault)) as local_vault,
         recorded_in(services, vault, "harvest"),
     ):
-        local_vault.shared.embedder.loads_for_backfill = True  # there may be no end that could wait for the vectors
+        local_vault.embedder.loads_for_backfill = True  # there may be no end that could wait for the vectors
         yield local_push(services, owner("cli"), local_vault)
         await local_vault.background.wait()

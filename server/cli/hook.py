@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from server.cli.local_server import WITHIN_S
+from server.hook_dialects import CLAUDE_CODE, DIALECTS
+
 if TYPE_CHECKING:
     from server.hooks import HookRun
     from server.settings import LoadedSettings
-
-WITHIN_S = {"session-start": 8.0, "prompt": 3.0, "stop": 60.0}
-"""Seconds after which a hook gives up by default; nobody waits for what ``stop`` started."""
 
 LOG = "hook.log"
 _LOG_BYTES = 64 * 1024
@@ -34,6 +34,7 @@ def hook(
         typer.Argument(metavar="EVENT", help="what happened"),
     ],
     *,
+    client: Annotated[str, typer.Option(help="the program whose hook this is")] = CLAUDE_CODE,
     vault: Annotated[str, typer.Option(help="the vault; default: the project's, else main")] = "",
     url: Annotated[str, typer.Option(envvar="STRONGROOM_URL", help="a server, instead of the vault on disk")] = "",
     token_file: Annotated[str, typer.Option(envvar="STRONGROOM_TOKEN_FILE", help="its token; with --url")] = "",
@@ -47,16 +48,26 @@ def hook(
     ] = 0.0,
     wait: Annotated[bool, typer.Option("--wait", help="stop: do the work here, and say what went wrong")] = False,
 ) -> None:
-    """Answer a hook of Claude Code. Its JSON stands on stdin; whatever goes wrong, the session goes on."""
+    """Answer a hook of an agent's program, such as Claude Code. Its JSON stands on stdin; whatever goes wrong, the
+    session goes on."""
     from server.cli.hand_over import hand_over
     from server.cli.output import say
+    from vaults.errors import InvalidArgument
 
+    if client not in DIALECTS:
+        raise InvalidArgument("--client", f"must be one of {', '.join(DIALECTS)}")
     if event == "stop" and not wait:
-        given = {"--vault": vault, "--url": url, "--token-file": token_file, "--within": str(within) if within else ""}
+        given = {
+            "--client": client,
+            "--vault": vault,
+            "--url": url,
+            "--token-file": token_file,
+            "--within": str(within) if within else "",
+        }
         given = {**_global_options(ctx), **given}
         hand_over([word for name, value in given.items() if value for word in (name, value)])
         return
-    answer = _run(ctx, event, (url, vault, token_file), within if within > 0 else WITHIN_S[event])
+    answer = _run(ctx, (event, client), (url, vault, token_file), within if within > 0 else WITHIN_S[event])
     if answer is not None:
         say(answer)
 
@@ -68,7 +79,7 @@ def _global_options(ctx: typer.Context) -> dict[str, str]:
     return {name: str(value.absolute()) for name, value in named.items() if value is not None}
 
 
-def _run(ctx: typer.Context, event: str, place: tuple[str, str, str], limit: float) -> str | None:
+def _run(ctx: typer.Context, hook: tuple[str, str], place: tuple[str, str, str], limit: float) -> str | None:
     """The answer of a hook. A failure is said on stderr and, where nobody may be reading that, kept in a file."""
     from server.cli.hook_vaults import load_hook_settings, open_local, open_remote
     from server.cli.output import say_on_stderr
@@ -76,10 +87,10 @@ def _run(ctx: typer.Context, event: str, place: tuple[str, str, str], limit: flo
     from server.hooks import INPUT_BYTES, parse_input
     from vaults.errors import StrongroomError
 
-    url, vault, _ = place
+    (event, client), (url, vault, _) = hook, place
     loaded: LoadedSettings | None = None
     try:
-        hook_input = parse_input(sys.stdin.buffer.read(INPUT_BYTES + 1))
+        hook_input = parse_input(sys.stdin.buffer.read(INPUT_BYTES + 1), client)
         if url:
             loaded = load_hook_settings(ctx, hook_input, vault, remote=True) if event == "stop" else None
             return run_async(_answer(event, limit, open_remote(loaded, hook_input, limit, place)))

@@ -48,7 +48,6 @@ async def open_remote(
     """A vault of a server. ``place``: its URL, the vault, the file with the token; ``loaded``: the settings here, where
     a transcript is handed over."""
     from server.hooks import HookRun
-    from server.remote_vault.line_push import TranscriptPush
     from server.remote_vault.single_call import call_remote_tool
 
     endpoint = _remote_endpoint(hook_input, limit, *place)
@@ -61,19 +60,20 @@ async def open_remote(
 
     harvest = None
     if loaded is not None and hook_input.transcript_path:
+        from server.remote_vault.line_push import TranscriptPush
+
         harvest = _harvest_into(loaded, endpoint.url, TranscriptPush(push).push)
     yield HookRun(ask, hook_input, shared=True, harvest=harvest)
 
 
 def _remote_endpoint(hook_input: HookInput, limit: float, url: str, vault: str, token_file: str) -> RemoteEndpoint:
-    from server.hooks import CLIENT
     from server.remote_vault.endpoint import endpoint_of, token_in
     from server.remote_vault.single_call import RemoteEndpoint
     from vaults.errors import InvalidArgument
 
     if not token_file:
         raise InvalidArgument("--token-file", "is needed with --url")
-    about = {"X-Strongroom-Client": CLIENT} | (
+    about = {"X-Strongroom-Client": hook_input.client} | (
         {"X-Strongroom-Session": hook_input.session} if hook_input.session else {}
     )
     return RemoteEndpoint(endpoint_of(url, vault or "main"), token_in(Path(token_file).expanduser()), limit, about)
@@ -82,11 +82,11 @@ def _remote_endpoint(hook_input: HookInput, limit: float, url: str, vault: str, 
 @asynccontextmanager
 async def open_local(loaded: LoadedSettings, hook_input: HookInput, vault: str) -> AsyncIterator[HookRun]:
     """A vault on disk; never makes one."""
+    from server.cli.local_server import FIRST_VAULT  # not from ``first_start``, which loads what makes tokens
     from server.cli.runtime import open_all
-    from server.dispatch import dispatch
     from server.hooks import TOOL_MODULES, HookRun
-    from server.setup.first_start import FIRST_VAULT
-    from vaults.errors import NotFound, StrongroomError
+    from server.local_commands import ask_as, hook_caller
+    from vaults.errors import NotFound
 
     nothing = NotFound("there is no vault here; strongroom init makes one")
     if not (loaded.data / "control.db").is_file():
@@ -96,18 +96,12 @@ async def open_local(loaded: LoadedSettings, hook_input: HookInput, vault: str) 
     async with open_all(loaded, TOOL_MODULES) as services:
         if not services.registry_cache.known(name):
             raise nothing
-        caller = _caller(services, name, hook_input, project)
-
-        async def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-            outcome = await dispatch(services, caller, tool, arguments)
-            if not outcome.ok:
-                raise StrongroomError(f"{tool} answered {outcome.code}")
-            return outcome.content
-
+        workspace = str((project or hook_input.folder).resolve())
+        caller = hook_caller(services, name, hook_input, workspace)
         harvest = None
         if hook_input.transcript_path and caller.write_mode == "auto":  # else a person is to be asked first
             harvest = _harvest_into(loaded, name, _local_push(services, caller))
-        yield HookRun(ask, hook_input, shared=False, harvest=harvest)
+        yield HookRun(ask_as(services, caller), hook_input, shared=False, harvest=harvest)
 
 
 def _local_push(services: Services, caller: Caller) -> Push:
@@ -142,26 +136,3 @@ async def _name_of(loaded: LoadedSettings, project: Path) -> str:
 
     async with open_control(loaded) as control:
         return (await open_project_vault(control, loaded, project)).name
-
-
-def _caller(services: Services, vault: str, hook_input: HookInput, project: Path | None) -> Caller:
-    """The caller is an agent's program, not the person at the command line: where a person must be asked first,
-    nothing is saved."""
-    from auth.principal import owner
-    from auth.roles import Role
-    from server.call import Caller
-    from server.caller_views import strictest_mode
-    from server.hooks import CLIENT
-
-    principal = owner("stdio")
-    return Caller(
-        principal,
-        vault,
-        services.role_in(principal, vault) or Role.READER,
-        "stdio",
-        preset="full",
-        write_mode=strictest_mode(services.settings.server.write_mode, services.registry_cache.entry(vault).write_mode),
-        workspace=str((project or hook_input.folder).resolve()),
-        session=hook_input.session,
-        client=CLIENT,
-    )

@@ -195,7 +195,7 @@ async def add_vectors(vault: Vault) -> None:
     from server.cli.output import progress, say_on_stderr
     from vaults.index import embeddings
 
-    vault.shared.embedder.loads_for_backfill = True  # whoever started the import waits for them
+    vault.embedder.loads_for_backfill = True  # whoever started the import waits for them
     vault.start_background_work()
     total = await vault.db.read(embeddings.count_missing)
     with progress("adding vectors") as advance:

@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+from server.cli import model_recommendation
+
 
 def add_to(app: typer.Typer) -> None:
-    group = typer.Typer(name="model", help="Prepare and describe the embedding model.", no_args_is_help=True)
+    group = typer.Typer(name="model", help="Prepare, describe and compare embedding models.", no_args_is_help=True)
     group.command("prepare")(prepare)
     group.command("info")(info)
+    group.command("recommend")(model_recommendation.recommend)
     app.add_typer(group)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from server.services import BackgroundPlan, Services
+    from server.background_plan import BackgroundPlan
+    from server.services import Services
     from server.settings import LoadedSettings
     from vaults.db.connection import Database
     from vaults.registry import VaultEntry
@@ -54,14 +56,19 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
-    """Open control.db alone, for commands that touch no vault."""
+    """Open control.db alone, for commands that touch no vault. Raises ``ReadOnly`` where it cannot be made."""
     from server.control_database import migrate_control
     from vaults.db.connection import Database
+    from vaults.errors import ReadOnly
+    from vaults.files.permissions import deny_reason
 
     loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    reason = deny_reason(loaded.data, os.W_OK)
+    if reason is not None and not (loaded.data / "control.db").exists():  # one that is there can still be read
+        raise ReadOnly(f"{loaded.data} holds nothing yet and cannot be written: {reason}")
     control = Database(loaded.data / "control.db", loaded.settings.storage)
     try:
-        await migrate_control(control)
+        await migrate_control(control, loaded.settings.storage)
         yield control
     finally:
         await control.close()
@@ -74,16 +81,17 @@ async def open_all(
     """Open everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``:
     load only their tools. ``background``: the background work; by default little, since the process soon ends."""
     from ops.logs import configure
-    from server.services import COMMAND_WORK, Recorders, open_services
+    from server.background_plan import COMMAND_WORK
+    from server.services import Recorders, open_services
     from server.settings import configured_endpoints
-    from server.tools import discover, registry_of
+    from server.tools import discover_kept, registry_of
 
     ops = loaded.settings.ops
     if "ops.log_level" not in loaded.sources:
         ops = ops.model_copy(update={"log_level": "warning"})
     calls = configure(ops)
     endpoints = configured_endpoints(loaded.settings)
-    registry = registry_of(modules, endpoints) if modules else discover(endpoints=endpoints)
+    registry = registry_of(modules, endpoints) if modules else discover_kept(loaded.data, endpoints=endpoints)
     async with open_services(
         loaded.settings, loaded.data, registry, recorders=Recorders(calls=calls), background=background or COMMAND_WORK
     ) as services:
@@ -98,14 +106,17 @@ async def open_vault(loaded: LoadedSettings, name: str) -> AsyncIterator[Vault]:
 
 
 @asynccontextmanager
-async def change_vault(loaded: LoadedSettings, name: str, tool: str, action: str | None = None) -> AsyncIterator[Vault]:
-    """``open_vault`` for a command whose work there stands in the audit. Raises ``AuditUnavailable``."""
+async def change_vault(
+    loaded: LoadedSettings, name: str, tool: str, action: str | None = None, **details: Any
+) -> AsyncIterator[Vault]:
+    """``open_vault`` for a command whose work there stands in the audit, with ``details``. Raises
+    ``AuditUnavailable``."""
     from server.cli.admin_acts import recorded_in
 
     async with (
         open_all(loaded) as services,
         services.pool.lease(require_vault(services, name)) as vault,
-        recorded_in(services, name, tool, action),
+        recorded_in(services, name, tool, action, **details),
     ):
         yield vault
 
@@ -114,6 +125,8 @@ def require_vault(services: Services, name: str) -> VaultEntry:
     """The entry of an active vault. Raises ``NotFound``, worded for the operator."""
     from vaults.errors import NotFound
 
+    if name in services.registry_cache.archived:
+        raise NotFound(f"vault {name} is archived", hint=f"vault unarchive {name} puts it back into service")
     if not services.registry_cache.known(name):
         raise NotFound(f"no vault {name}", hint="vault list shows what there is")
     return services.registry_cache.entry(name)

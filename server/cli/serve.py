@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from auth.tokens import IssuedToken
     from ops.audit.entries import AuditEntry
-    from server.settings import LoadedSettings
+    from server.http.options import ServeOptions
+    from server.settings import LoadedSettings, Settings
     from server.setup.first_start import FirstStart
 
 
@@ -73,8 +74,8 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
     from server.cli.output import say
     from server.cli.runtime import run_async
     from server.http.app import ApplicationBuilder, public_url
-    from server.http.serve import ServeOptions, address, bind, run_server
-    from server.running_server import announce_url
+    from server.http.serve import address, bind, run_server
+    from server.running_server import announce_url, hold_serving
     from server.version import version
     from vaults.errors import InvalidArgument
 
@@ -83,8 +84,27 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
         refuse_open_bind(loaded.settings.auth, server.host)
     except ValueError as failure:
         raise InvalidArgument("auth.mode", str(failure)) from None
-    options = ServeOptions(
-        ops=ops,
+    options = _options(loaded.settings)
+    options.check()
+    with hold_serving(loaded.data), ExitStack() as bound:
+        listener = bound.enter_context(bind(server.host, server.port))
+        metrics = bound.enter_context(bind(ops.metrics_host, ops.metrics_port)) if ops.metrics_port else None
+        url = public_url(loaded.settings, *address(listener))
+        first = run_async(_first_start(loaded))
+        bound.pop_all()  # from here on they are the server's
+        if first is not None and loaded.settings.auth.mode != "none":
+            say(welcome(url, first.token, token_command))
+        say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
+        with announce_url(loaded.data, url):
+            return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
+
+
+def _options(settings: Settings) -> ServeOptions:
+    from server.http.options import ServeOptions
+
+    server = settings.server
+    return ServeOptions(
+        ops=settings.ops,
         workers=server.workers,
         tls_cert=server.tls_cert,
         tls_key=server.tls_key,
@@ -92,27 +112,19 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
         connections=server.connections,
         connections_per_address=server.connections_per_address,
     )
-    options.check()
-    with ExitStack() as bound:
-        listener = bound.enter_context(bind(server.host, server.port))
-        metrics = bound.enter_context(bind(ops.metrics_host, ops.metrics_port)) if ops.metrics_port else None
-        url = public_url(loaded.settings, *address(listener))
-        first = run_async(_first_start(loaded))
-        bound.pop_all()  # from here on they are the server's
-    if first is not None and loaded.settings.auth.mode != "none":
-        say(welcome(url, first.token, token_command))
-    say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
-    with announce_url(loaded.data, url):
-        return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
 
 
 async def _first_start(loaded: LoadedSettings) -> FirstStart | None:
+    import asyncio
+
     from ops.audit.links import INSTALLATION
     from server.cli.admin_acts import open_audit
     from server.cli.runtime import open_control
+    from server.http.app import open_keys
     from server.setup.first_start import first_start
 
     async with open_control(loaded) as control:
+        await asyncio.to_thread(open_keys, loaded)  # keys that do not open are said before the address is
         first = await first_start(control, loaded)
     async with open_audit(loaded) as audit:
         # The start itself changes nothing: where it cannot be recorded, the first change will tell.

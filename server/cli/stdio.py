@@ -85,9 +85,10 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
     import asyncio
 
     from auth.principal import owner
+    from server.background_plan import SERVER_WORK
     from server.backup_schedule import keep_backups
     from server.cli.runtime import open_all
-    from server.services import SERVER_WORK
+    from server.command_door import open_door
     from server.stdio import run_stdio
     from vaults.errors import NotFound
 
@@ -98,7 +99,7 @@ async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None
         preset, write_mode = view
         following = _follow_conversations(services, name, write_mode) if loaded.settings.harvest.enabled else None
         try:
-            async with keep_backups(services):
+            async with keep_backups(services, loaded.file), open_door(services, loaded.file):
                 await run_stdio(
                     services,
                     owner("stdio"),

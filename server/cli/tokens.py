@@ -110,16 +110,17 @@ def _issued_to_row(issued: IssuedToken) -> dict[str, Any]:
 async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
     import asyncio
 
-    from auth.keys import open_key_ring
+    from auth.keys import KEYS_FOLDER, open_key_ring
     from auth.tokens import create_token
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
-    from server.setup.first_start import KEYS
     from vaults import registry
 
     async with open_control(loaded) as control:
         await require_vaults(control, request.vaults)
-        ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS, loaded.settings.auth.key_passphrase_file)
+        ring = await asyncio.to_thread(
+            open_key_ring, loaded.data / KEYS_FOLDER, loaded.settings.auth.key_passphrase_file
+        )
         instance = await registry.instance_id(control)
         about = {"subject": request.subject, "vaults": list(request.vaults), "role": request.role.label}
         async with recorded(loaded, "token", "create", **about) as details:

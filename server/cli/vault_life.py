@@ -98,15 +98,30 @@ def delete(
 ) -> None:
     """Delete a vault for good. A last backup is made, then its files are overwritten and removed; of a folder served
     in place only .strongroom/ goes."""
-    import sys
-
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
 
-    if confirm is None and sys.stdin.isatty():
+    loaded = load_settings(ctx)
+    if confirm is None and _is_at_a_terminal():
+        run_async(_require(loaded, name))
         confirm = typer.prompt(f"This deletes vault {name} for good. Its name again", err=True)
-    gone = run_async(_delete(load_settings(ctx), name, confirm, keep=not no_backup))
+    gone = run_async(_delete(loaded, name, confirm, keep=not no_backup))
     say(f"vault {name} is deleted; " + (f"its last backup: {gone.backup}" if gone.backup else "there is no backup"))
+
+
+def _is_at_a_terminal() -> bool:
+    import sys
+
+    return sys.stdin.isatty()
+
+
+async def _require(loaded: LoadedSettings, name: str) -> None:
+    """Raise ``NotFound`` for a vault that does not exist, before anybody is asked about it."""
+    from server.cli.runtime import open_control
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        await control.read(lambda tx: registry.get(tx, name))
 
 
 async def _delete(loaded: LoadedSettings, name: str, confirm: str | None, *, keep: bool) -> DeletedVault:

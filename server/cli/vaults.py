@@ -124,8 +124,16 @@ def info(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     say(f"memories   {memories['living']}, {memories['archived']} archived, {memories['superseded']} superseded")
     say(f"notes      {notes['notes']} in {found['notes_folder']}, {notes['skipped']} files left out")
     say(f"watching   {notes['watching']}" + (f", {notes['state']}" if notes["state"] != "ready" else ""))
+    say(f"model      {embedding['own'] or 'as the server'}" + _describe_change(embedding["change"]))
     say(f"passages   {found['index']['passages']}, {embedding['pending']} without a vector yet")
     say(f"size       {found['storage_bytes']:,} bytes")
+
+
+def _describe_change(change: dict[str, Any] | None) -> str:
+    if change is None:
+        return ""
+    reason = f" ({change['reason']})" if change["reason"] else ""
+    return f", changing to {change['to']}: {change['done']:,} of {change['total']:,} passages{reason}"
 
 
 async def _info(loaded: LoadedSettings, name: str) -> dict[str, Any]:
@@ -154,15 +162,23 @@ def update(
         Literal["on", "off", "default"] | None,
         typer.Option(help="keep what calls ask for; default: as telemetry.query_context"),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="embed it with this model: a name or folder, endpoint:NAME for one behind embedding.endpoint, or "
+            "default for the server's; the one before answers until all is embedded"
+        ),
+    ] = None,
 ) -> None:
-    """Change how writing goes in a vault, and what its log keeps. Holds on a running server within seconds."""
+    """Change how a vault takes writes, and its model. Also what its log keeps; holds on a running server within
+    seconds."""
     from server.cli.output import say
     from server.cli.runtime import load_settings, run_async
     from vaults.errors import InvalidArgument
     from vaults.registry import VaultRules
 
-    if write_mode is None and destructive is None and query_context is None:
-        raise InvalidArgument("--write-mode", "or --destructive or --query-context is needed")
+    if (write_mode, destructive, query_context, model) == (None, None, None, None):
+        raise InvalidArgument("--write-mode", "or --destructive, --query-context or --model is needed")
     loaded = load_settings(ctx)
     if write_mode is not None or destructive is not None:
         entry = run_async(_update(loaded, name, VaultRules(write_mode, destructive)))
@@ -170,6 +186,23 @@ def update(
     if query_context is not None:
         kept = run_async(_keep_queries(loaded, name, {"on": True, "off": False}.get(query_context)))
         say(f"vault {name}: what calls ask for is {'kept' if kept else 'not kept'}")
+    if model is not None:
+        say(f"vault {name}: {run_async(_change_model(loaded, name, model))}")
+
+
+async def _change_model(loaded: LoadedSettings, name: str, model: str) -> str:
+    from server.cli.runtime import change_vault, open_control
+    from vaults import registry
+    from vaults.domain.maintenance import model_change
+
+    async with change_vault(loaded, name, "vault", "update", model=model) as vault:
+        choice = await model_change.request(vault, model)
+    async with open_control(loaded) as control:
+        await control.write(lambda tx: registry.announce_work(tx, vault.entry.vault_id))
+    serving, wanted = (each or "the server's model" for each in (choice.serving, choice.wanted))
+    if choice.is_settled:
+        return f"embedded with {serving}"
+    return f"a running server embeds it with {wanted}; until that is done, {serving} answers"
 
 
 async def _keep_queries(loaded: LoadedSettings, name: str, kept: bool | None) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,22 +23,25 @@ from starlette.requests import Request
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from auth import key_rotation
 from auth.authenticate import Authenticator, TokenAuthenticator
 from auth.external_issuer import ExternalAuthenticator
 from auth.jwks import IssuerKeys
+from auth.kept_secrets import open_secrets
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.settings import refuse_open_bind
 from auth.tokens import TOKEN_SEEN
 from ops import tracing
+from ops.disk_space import keep_reading, written_folders
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
 from ops.refusals import RefusalLog
+from server.background_plan import SERVER_WORK
 from server.backup_drills import keep_drilling
 from server.backup_schedule import keep_backups
 from server.call import Caller
+from server.command_door import open_door
 from server.http.certificate import certificate_names
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
@@ -46,11 +49,12 @@ from server.http.mcp_route import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.http.request_head import Refusal, line_of, respond
+from server.http.upkeep import keep_up
 from server.protocol import Context, Extend, Protocol, make_protocol
-from server.services import SERVER_WORK, Recorders, Services, open_services
+from server.services import Recorders, Services, open_services
 from server.settings import LoadedSettings, Settings, configured_endpoints
-from server.tool_registry import ToolRegistry
-from server.tools import discover
+from server.tool_registry import ToolRegistry, load_gradually
+from server.tools import discover_kept
 from server.toolsets.registry import required_role as old_tool_role
 from server.version import version
 from vaults.db.migration import load_migrations
@@ -58,11 +62,8 @@ from vaults.errors import InvalidArgument, StrongroomError
 
 log = structlog.get_logger("server.http")
 
-KEYS = KEYS_FOLDER
-"""Folder of the signing keys, in the data folder."""
-
-KEY_UPKEEP_S = 3600.0
-"""Seconds between two looks for keys that no token needs any more."""
+LOAD_TOOLS_S = 1.0
+"""Seconds between two looks at whether somebody called a tool."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PUBLIC = ("/health/", "/.well-known/")
@@ -96,9 +97,9 @@ class _Site:
         self._application = application
         self._settings = application.loaded.settings
         self._url = url
-        self._registry = discover(application.extra_tools, configured_endpoints(self._settings))
-        names = [spec.name for spec in self._registry]
-        self._metrics = Metrics(instruments.registry, tools=names, version=version())
+        endpoints = configured_endpoints(self._settings)
+        self._registry = discover_kept(application.loaded.data, application.extra_tools, endpoints)
+        self._metrics = Metrics(instruments.registry, tools=self._registry.names, version=version())
         self._calls = instruments.calls
         self._calls.sink.on_drop = self._metrics.on_lines_dropped
         self._refusals = RefusalLog(self._calls, self._metrics.on_refusal)
@@ -127,34 +128,40 @@ class _Site:
             stop = tracing.start_tracing(self._settings.ops.otlp_endpoint, version=version())
             if stop is not None:
                 stack.push_async_callback(asyncio.to_thread, stop)
-            ring = await asyncio.to_thread(_keys, self._application.loaded)
+            ring = await asyncio.to_thread(open_keys, self._application.loaded)
             services = await stack.enter_async_context(
                 open_services(
                     self._settings,
                     self._application.loaded.data,
                     self._registry,
                     recorders=Recorders(self._metrics, self._calls),
-                    background=SERVER_WORK if ring is None else replace(SERVER_WORK, followers=(ring.refresh,)),
+                    background=SERVER_WORK
+                    if ring is None
+                    else replace(SERVER_WORK, followers=(partial(_follow, ring),)),
                 )
             )
             _log_opened(services)
             if ring is not None:
                 log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
-                upkeep = asyncio.create_task(_remove_spent_keys(services, ring), name="spent-keys")
-                stack.push_async_callback(_end, upkeep)
+            await stack.enter_async_context(keep_up(services, ring))
             register_pings(services)
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
-            await stack.enter_async_context(keep_backups(services))
+            disks = written_folders(services.data, self._settings.backup.to)
+            await stack.enter_async_context(keep_reading(disks, self._metrics.on_disk, services.defects))
+            await stack.enter_async_context(keep_backups(services, self._application.loaded.file))
             await stack.enter_async_context(keep_drilling(services))
             protocol = make_protocol(services, _identify, traced=stop is not None, extend=self._application.extend)
             await self._open_doors(stack, services, ring, protocol)
+            await stack.enter_async_context(open_door(services, self._application.loaded.file))
             gc.freeze()  # what is loaded by now stays: the collector need not walk it during calls
+            stack.callback(asyncio.create_task(_load_tools(services.registry), name="tools").cancel)
             stack.callback(self._refusals.flush)
             yield {
                 "drain": partial(_drain, services, protocol),
                 "reload": _Reload(ring, services),
+                "certificate": self._metrics.on_certificate,
                 "refused": self._refusals.write,
             }
 
@@ -241,12 +248,24 @@ def register_pings(services: Services) -> None:
     services.health.register("audit", audit, required=False)
 
 
-def _keys(loaded: LoadedSettings) -> KeyRing | None:
-    """The signing keys; None where everybody is the owner. Blocking."""
+def open_keys(loaded: LoadedSettings) -> KeyRing | None:
+    """The signing keys; None where everybody is the owner. Blocking. Raises ``InvalidArgument`` for a passphrase that
+    opens none of what lies among them."""
+    folder, passphrase_file = loaded.data / KEYS_FOLDER, loaded.settings.auth.key_passphrase_file
+    open_secrets(folder, passphrase_file)
     if loaded.settings.auth.mode == "none":
         return None
-    loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_key_ring(loaded.data / KEYS, loaded.settings.auth.key_passphrase_file)
+    return open_key_ring(folder, passphrase_file)
+
+
+def _follow(ring: KeyRing) -> None:
+    """Take up changed keys; say which one signs from now on, and once which of them do not open. Blocking."""
+    newest, unopened = [key.kid for key in ring.keys[-1:]], ring.unopened
+    ring.refresh()
+    if ring.keys and [ring.newest.kid] != newest:
+        log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
+    if ring.unopened and ring.unopened != unopened:
+        log.warning("keys_not_opened", files=", ".join(ring.unopened))
 
 
 def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:
@@ -291,24 +310,19 @@ class _Reload:
                 await asyncio.to_thread(self._ring.reload)
             await asyncio.to_thread(self._services.licence.refresh)
             await self._services.access_cache.refresh()
-        except StrongroomError as failure:  # what was read before goes on to hold
-            log.warning("reload_failed", reason=failure.message)
+        except (StrongroomError, OSError) as failure:  # what was read before goes on to hold
+            log.warning("reload_failed", reason=getattr(failure, "message", None) or type(failure).__name__)
         else:
             log.info("reloaded", kid=None if self._ring is None else self._ring.newest.kid)
 
 
-async def _remove_spent_keys(services: Services, ring: KeyRing) -> None:
-    """Now and then remove the keys that no token needs any more."""
-    while True:
-        with suppress(StrongroomError):  # the folder cannot be written, or the database not now: tried again
-            for key in await key_rotation.remove_spent(services.control, ring):
-                log.info("key_removed", kid=key.kid)
-        await asyncio.sleep(KEY_UPKEEP_S)
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+async def _load_tools(registry: ToolRegistry) -> None:
+    """Once a tool was called, import the others, so that their first call waits less. A server nobody uses goes without
+    them."""
+    while not registry.is_used:  # noqa: ASYNC110  any thread may be the first to ask
+        await asyncio.sleep(LOAD_TOOLS_S)
+    await load_gradually(registry)
+    gc.freeze()
 
 
 def _drain(services: Services, protocol: Protocol) -> None:
@@ -324,5 +338,5 @@ def _log_opened(services: Services) -> None:
         control_schema=len(load_migrations("control")),
         vault_schema=len(load_migrations("vault")),
         text_index="fts5",
-        tools=len(list(services.registry)),
+        tools=len(services.registry.names),
     )

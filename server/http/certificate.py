@@ -1,4 +1,4 @@
-"""The names of a TLS certificate: what clients that check it can call this server by."""
+"""What a TLS certificate says: the names that clients who check it can call this server by, and until when."""
 
 from __future__ import annotations
 
@@ -27,3 +27,15 @@ def certificate_names(path: str) -> tuple[str, ...]:
         f"[{ip}]" if isinstance(ip, IPv6Address) else str(ip) for ip in found.get_values_for_type(x509.IPAddress)
     ]
     return (*names, *addresses)
+
+
+def certificate_end(path: str) -> float:
+    """When the first certificate of a PEM file to end does so, in seconds since 1970: a chain holds no longer than the
+    shortest of its links. Raises ``InvalidArgument``."""
+    from cryptography import x509
+
+    try:
+        chain = x509.load_pem_x509_certificates(Path(path).read_bytes())
+    except (OSError, ValueError) as failure:
+        raise InvalidArgument("tls_cert", "is not a readable PEM certificate") from failure
+    return min(each.not_valid_after_utc.timestamp() for each in chain)

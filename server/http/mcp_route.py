@@ -34,6 +34,7 @@ from server.http.request_body import JsonBody, RequestBody
 from server.http.request_head import Refusal, line_of, respond
 from server.protocol import Protocol
 from server.services import Services
+from server.tool_spec import ToolSpec
 from vaults.errors import NotFound, Overloaded, RateLimited
 
 _ERAS = {version.encode(): version for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
@@ -68,7 +69,8 @@ class McpRoute:
         streaming = self._transport(protocol.server, json=False)
         fast_path = FastPath({SERVER_INFO_META_KEY: protocol.server.server_info_stamp})
         # Tools that declare a header per argument need the SDK to compare both.
-        declaring = {s.name for s in self._services.registry if "x-mcp-header" in json.dumps(s.input_schema)}
+        tools = self._services.registry
+        declaring = tools.kept.get("header arguments", lambda: [each.name for each in tools if _declares_header(each)])
         async with plain.run(), streaming.run():
             self._transports = _Transports(protocol, plain, streaming, fast_path, frozenset(declaring))
             yield
@@ -161,6 +163,10 @@ class _Transports:
 
     def transport(self, scope: Scope, body: JsonBody) -> StreamableHTTPSessionManager:
         return self.streaming if _wants_stream(scope, body) else self.plain
+
+
+def _declares_header(spec: ToolSpec) -> bool:
+    return "x-mcp-header" in json.dumps(spec.input_schema)
 
 
 def caller_of(scope: Scope, services: Services) -> Caller:

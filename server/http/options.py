@@ -31,7 +31,8 @@ AppFactory: TypeAlias = Callable[[Instruments], ASGIApp]
 """Builds the application of one process. Called in the process that serves, with logs configured and no loop running;
 a top-level function or a frozen dataclass with ``__call__``, because workers get it pickled. The application's lifespan
 state may carry ``"drain"``, a function of no arguments called on the loop as soon as shutdown begins (to end long
-streams and report draining), and ``"refused"``, called with the ``RefusalLine`` of each request that does not reach
+streams and report draining), ``"certificate"``, called with the end of the certificate that new connections see, in
+seconds since 1970, and ``"refused"``, called with the ``RefusalLine`` of each request that does not reach
 the application."""
 
 

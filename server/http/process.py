@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 
 from server.http.body_timeout import BodyTimeout
+from server.http.certificate import certificate_end
 from server.http.connection import Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
@@ -50,10 +51,14 @@ class DrainingServer(uvicorn.Server):
         self._options = options
         self._terminal = Terminal()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._certificate_end: float | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        if self._options.tls_cert is not None:
+            self._certificate_end = certificate_end(self._options.tls_cert)
         await super().startup(sockets)
+        self._tell_certificate()  # also that of a signal during the start
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """First signal: drain. Second: hurry. Replaces uvicorn's, which re-raises the signal after a clean end."""
@@ -88,13 +93,19 @@ class DrainingServer(uvicorn.Server):
     def _reload(self) -> None:
         try:
             if self.config.ssl is not None:
-                reload_certificate(self.config.ssl, self._options)
+                self._certificate_end = reload_certificate(self.config.ssl, self._options)
+                self._tell_certificate()
                 log.info("certificate_reloaded")
         except InvalidArgument as failure:  # the one that was read before goes on to hold
             log.warning("reload_failed", reason=failure.message)
         hook = self.lifespan.state.get("reload")
         if hook is not None:
             hook()
+
+    def _tell_certificate(self) -> None:
+        hook = self.lifespan.state.get("certificate")
+        if hook is not None and self._certificate_end is not None:
+            hook(self._certificate_end)
 
     def _tell_application(self) -> None:
         log.info("draining", calls=len(self.server_state.tasks))

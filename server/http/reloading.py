@@ -8,6 +8,7 @@ import signal
 import ssl
 from contextlib import suppress
 
+from server.http.certificate import certificate_end
 from server.http.options import ServeOptions
 
 SIGNAL = getattr(signal, "SIGHUP", None)
@@ -31,12 +32,14 @@ def _is_there() -> bool:
     return False
 
 
-def reload_certificate(context: ssl.SSLContext, options: ServeOptions) -> None:
-    """Have new connections use the pair as it is on disk now; those that are open keep theirs. Raises
-    ``InvalidArgument`` for a pair that does not fit, and then nothing changes."""
+def reload_certificate(context: ssl.SSLContext, options: ServeOptions) -> float:
+    """Have new connections use the pair as it is on disk now; those that are open keep theirs. Returns when it ends, in
+    seconds since 1970. Raises ``InvalidArgument`` for a pair that does not fit, and then nothing changes."""
     options.check()  # on a context of its own: loading half a pair would leave this one without a usable key
     assert options.tls_cert is not None
+    ends = certificate_end(options.tls_cert)
     context.load_cert_chain(options.tls_cert, options.tls_key)
+    return ends
 
 
 def hold_back() -> None:

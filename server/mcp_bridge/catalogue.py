@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
 from auth.roles import Role
@@ -32,7 +34,9 @@ class ToolCatalogue:
         key = view, form != "text"
         tools = self._tools.get(key)
         if tools is None:
-            tools = self._tools[key] = self._list(*key)
+            name = f"tools {view[0].label} {view[1]} {view[2]} {form != 'text'}"
+            kept = self._registry.kept.get(name, lambda: [_to_json(tool) for tool in self._list(*key)])
+            tools = self._tools[key] = [Tool.model_validate(each) for each in kept]
         listing = "tools {:d} {} {}".format(*view)
         start = _decode_start(cursor, listing, len(tools)) if cursor is not None else 0
         end = start + self._page
@@ -55,6 +59,10 @@ def _decode_start(cursor: str, listing: str, count: int) -> int:
     if not 0 < start < count:
         raise InvalidArgument("cursor", "is not one this listing gave", hint="start again without a cursor")
     return start
+
+
+def _to_json(tool: Tool) -> dict[str, Any]:
+    return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _wire(spec: ToolSpec, view: View, structured: bool) -> Tool:  # noqa: FBT001  a fact about the caller

@@ -23,7 +23,8 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from auth.keys import KEYS_FOLDER, open_secret
+from auth.kept_secrets import open_secret
+from auth.keys import KEYS_FOLDER
 from server.call import Caller, PersonState
 from server.services import Services
 
@@ -45,7 +46,9 @@ def make_boundary(
         return f"{caller.principal.key} {services.registry_cache.entry(caller.vault).vault_id}"
 
     security = RequestStateSecurity(
-        codec=_LazyCodec(services.data / KEYS_FOLDER), ttl=ANSWER_WITHIN_S, bind_principal=whose
+        codec=_LazyCodec(services.data / KEYS_FOLDER, services.settings.auth.key_passphrase_file),
+        ttl=ANSWER_WITHIN_S,
+        bind_principal=whose,
     )
     return RequestStateBoundary(security, default_audience=services.instance_id)
 
@@ -53,12 +56,13 @@ def make_boundary(
 class _LazyCodec:
     """The SDK's codec, with a key made or read on first use: few servers ever ask, and some may not write."""
 
-    def __init__(self, keys: Path) -> None:
+    def __init__(self, keys: Path, passphrase_file: str | None) -> None:
         self._keys = keys
+        self._passphrase_file = passphrase_file
 
     @cached_property
     def _codec(self) -> AESGCMRequestStateCodec:
-        return AESGCMRequestStateCodec([open_secret(self._keys, _KEY_FILE)])
+        return AESGCMRequestStateCodec([open_secret(self._keys, _KEY_FILE, self._passphrase_file)])
 
     def seal(self, payload: bytes) -> str:
         return self._codec.seal(payload)

@@ -33,4 +33,9 @@ def make_instructions_middleware(
 
 def _instructions_for(registry: ToolRegistry, view: View) -> str:
     toolset = toolset_of(view[1])
-    return instructions(audience_of(registry, view)) if toolset is None else toolset.instructions
+    if toolset is not None:
+        return toolset.instructions
+    role, preset, write_mode = view
+    name = f"instructions {role.label} {preset} {write_mode}"
+    text: str = registry.kept.get(name, lambda: instructions(audience_of(registry, view)))
+    return text

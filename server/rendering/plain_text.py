@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vaults import clock
-from vaults.domain.packs.rendering import format_age
+from vaults.domain.text.ages import format_age
 from vaults.domain.text.sanitize import MARK, escape_hidden, make_nonce, quote_for_prompt, sanitize, to_one_line
 from vaults.domain.text.titles import derive_title
 

@@ -28,6 +28,8 @@ Cursor (.cursor/mcp.json):
 
 VS Code (.vscode/mcp.json):
 {json.dumps(code)}
+
+For these and others `strongroom connect` writes it, without the token: strongroom connect --help
 """
 
 
@@ -42,4 +44,6 @@ Cursor (.cursor/mcp.json):
 
 VS Code (.vscode/mcp.json):
 {json.dumps({"servers": {"strongroom": {"type": "stdio", **command}}})}
+
+For these and others `strongroom connect` writes it: strongroom connect --help
 """

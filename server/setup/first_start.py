@@ -19,7 +19,6 @@ from vaults.errors import AlreadyExists
 
 FIRST_VAULT = "main"
 OWNER_SUBJECT = "owner"
-KEYS = KEYS_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,9 @@ async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart |
         return None
     auth = loaded.settings.auth
     wanted = auth.mode != "none" and auth.first_token_ttl != "none"  # noqa: S105  a duration
-    ring = await asyncio.to_thread(open_key_ring, loaded.data / KEYS, auth.key_passphrase_file) if wanted else None
+    ring = (
+        await asyncio.to_thread(open_key_ring, loaded.data / KEYS_FOLDER, auth.key_passphrase_file) if wanted else None
+    )
     instance = await registry.instance_id(control)
     tokens: list[IssuedToken] = []
 

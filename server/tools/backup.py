@@ -1,9 +1,10 @@
-"""Backups of the vault: made when an admin asks, and how the last ones went."""
+"""Backups of the vault: made when an admin asks, how the last ones went, and notes and memories out of them."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -11,14 +12,40 @@ from pydantic import Field
 from auth.roles import Role
 from server.call import Call
 from server.tool_spec import EDITS, LOOKS, Action, Arguments, tool
+from server.tools import _backups
+from server.tools._backups import BackupText, BackupVersionsResult, RestoredMemory
+from server.tools._lines import describe_change
+from server.tools._notes import note_change_entry
+from vaults import clock
+from vaults.domain.notes.edit.edit_results import EditResult
+from vaults.domain.notes.edit.reversals import UndoRequest
+from vaults.domain.text.fields import Text
+from vaults.domain.text.plurals import pluralize
+from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from ops.backup.back_up import MadeBackup
     from ops.backup.backup_runs import BackupRun
 
 
+CALL_SHARE = 0.5
+"""Of the time a call may take, what it waits for a backup it asked for. Clients give up sooner than servers."""
+
+MAX_REMARKS = 20
+"""Files that are not in a backup of which a call is told."""
+
+
 class BackupArguments(Arguments):
-    action: Annotated[Literal["list", "run"], Field(description="run: make one now")] = "list"
-    limit: Annotated[int, Field(ge=1, le=100, description="list: at most so many")] = 10
+    action: Annotated[
+        Literal["list", "run", "history", "read", "restore_note", "restore_memory"],
+        Field(description="run: make one now; history: versions of a note or memory in backups; read: one of them"),
+    ] = "list"
+    limit: Annotated[int, Field(ge=1, le=100, description="list, history: of the newest so many")] = 10
+    path: Annotated[Text | None, Field(min_length=1, max_length=1024, description="a note")] = None
+    id: Annotated[Text | None, Field(min_length=1, max_length=64, description="a memory")] = None
+    backup: Annotated[Text, Field(max_length=255, description="its name, by history; default the newest")] = "latest"
+    replace: Annotated[bool, Field(description="restore_memory: also where it is there")] = False
+    dry_run: Annotated[bool, Field(description="restore_note: only show the diff")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +64,114 @@ class BackupSummary:
 
 @dataclass(frozen=True, slots=True)
 class BackupsResult:
-    """Backups of this vault, newest first."""
+    """Backups of this vault, newest first. ``under_way_since``: one is being made now; ``list`` says how it ended.
+    ``remarks``: of ``run``: files that are not in the backup as they lie in the notes folder, and why."""
 
     backups: list[BackupSummary] = field(default_factory=list)
+    under_way_since: str | None = None
+    remarks: list[str] = field(default_factory=list)
+
+
+BackupResult = Annotated[
+    BackupsResult | BackupVersionsResult | BackupText | RestoredMemory | EditResult,
+    """Of list and run: ``backups``. Of history: ``versions``, newest first, and how many backups were looked at. Of
+    read: ``text``. Of restore_note: what every change of a note answers; of restore_memory: ``id`` and ``version``.""",
+    "backups under_way_since remarks versions looked_at without closed left_out text made_at title version id path etag"
+    " changed change diff",
+]
+
+LOOKS_INTO_BACKUPS = Action(Role.ADMIN)
+"""They hold what was deleted since."""
+
+
+def _head(found: object) -> str:
+    match found:
+        case BackupVersionsResult():
+            left = f" {pluralize(found.left_out, 'older one')} not looked at." if found.left_out else ""
+            return f"{pluralize(len(found.versions), 'version')} in {pluralize(found.looked_at, 'backup')}.{left}"
+        case EditResult():
+            return describe_change(found)
+        case RestoredMemory():
+            return "There again."
+    return ""
 
 
 @tool(
     role=Role.ADMIN,
     effect=EDITS,
     preset="full",
-    actions={"list": LOOKS, "run": Action(Role.ADMIN, "write a backup of this vault")},
+    head=_head,
+    actions={
+        "list": LOOKS,
+        "run": Action(Role.ADMIN, "write a backup of this vault", dry_run=False),
+        "history": LOOKS_INTO_BACKUPS,
+        "read": LOOKS_INTO_BACKUPS,
+        "restore_note": Action(Role.ADMIN, "write a note as a backup has it"),
+        "restore_memory": Action(Role.ADMIN, "write a memory as a backup has it", dry_run=False),
+    },
+    activity_entry=note_change_entry("restored from a backup"),
 )
-async def backup(call: Call, args: BackupArguments) -> BackupsResult:
-    """Backups of this vault: how the last ones went, or one made now, where the operator keeps them. Use it before a
-    change that is hard to take back; others go on meanwhile."""
+async def backup(call: Call, args: BackupArguments) -> BackupResult:
+    """Backups of this vault: how the last ones went, one made now, and what notes and memories said in them. Use it
+    before a change that is hard to take back; one that takes long goes on when the call has ended. And when a note or
+    memory is spoilt or gone and `history` no longer has it: history, then read, then restore_note or restore_memory."""
+    match args.action:
+        case "list":
+            return await _list(call, args.limit)
+        case "run":
+            return await _run(call)
+        case "history":
+            return await _backups.find_versions(call, args.path, args.id, args.limit)
+        case "read":
+            return await _backups.read_version(call, args.path, args.id, args.backup)
+        case "restore_note":
+            return await _restore_note(call, args)
+        case "restore_memory":
+            return await _restore_memory(call, args)
+
+
+async def _list(call: Call, limit: int) -> BackupsResult:
     from ops.backup import backup_runs
 
     vault_id = call.vault.entry.vault_id
-    if args.action == "run":
-        return BackupsResult([_summarize(await _back_up(call))])
-    runs = await call.services.control.read(lambda tx: backup_runs.list_runs(tx, vault_id, args.limit))
-    return BackupsResult([_summarize(run) for run in runs])
+    runs = await call.services.control.read(lambda tx: backup_runs.list_runs(tx, vault_id, limit))
+    return BackupsResult([_summarize(run) for run in runs], await _under_way_since(call))
 
 
-async def _back_up(call: Call) -> BackupRun:
+async def _run(call: Call) -> BackupsResult:
+    services = call.services
+    wait_s = CALL_SHARE * services.settings.server.call_timeout_s
+    made = await services.requested_backups.run(call.vault.entry.name, partial(_back_up, call), wait_s)
+    if made is not None:
+        return BackupsResult([_summarize(made.run)], remarks=_list_remarks(made))
+    return BackupsResult(under_way_since=await _under_way_since(call) or clock.now())
+
+
+async def _under_way_since(call: Call) -> str | None:
+    from ops.backup.turns import SCRATCH_FOLDER, under_way_since
+
+    scratch = call.services.data / SCRATCH_FOLDER
+    return await asyncio.to_thread(under_way_since, scratch, call.vault.entry.vault_id)
+
+
+async def _restore_note(call: Call, args: BackupArguments) -> EditResult:
+    from ops.backup import single_items
+
+    asked = UndoRequest(
+        path=_backups.note_path(call, args.path), dry_run=args.dry_run, session=call.session.id, governs=True
+    )
+    source = await _backups.open_named(call, args.backup)
+    with _backups.naming_no_place():
+        return await single_items.restore_note(call.vault, call.actor, source, asked)
+
+
+async def _restore_memory(call: Call, args: BackupArguments) -> RestoredMemory:
+    if args.id is None:
+        raise InvalidArgument("id", "is required: which memory?")
+    return await _backups.restore_memory(call, args.id, args.backup, replacing=args.replace)
+
+
+async def _back_up(call: Call) -> MadeBackup:
     from ops.audit.entries import AuditEntry
     from ops.backup.back_up import back_up_vault
     from server import backups
@@ -77,6 +188,12 @@ async def _back_up(call: Call) -> BackupRun:
     act = AuditEntry("act", "backup", "ok", actor=actor_of(call.caller), action="run", vault=entry.name)
     async with services.audit.acting(act):
         return await back_up_vault(home, entry, order)
+
+
+def _list_remarks(made: MadeBackup) -> list[str]:
+    shown = [f"{each.path}: {each.reason}" for each in made.remarks[:MAX_REMARKS]]
+    left = made.remark_count - len(shown)
+    return [*shown, *([f"… and {left:,} more"] if left else [])]
 
 
 def _summarize(run: BackupRun) -> BackupSummary:

@@ -131,7 +131,7 @@ def _moment(since: str) -> str:
 
 @lru_cache(maxsize=64)
 def count_schema_tokens(registry: ToolRegistry, role: Role, preset: str, write_mode: str) -> int:
-    """What a model is shown of the tools, in cl100k tokens. Blocking: 0.4 s the first time in a process."""
+    """What a model is shown of the tools, in cl100k tokens. Blocking: 0.25 s the first time in a process."""
     shown = [
         {
             "name": spec.name,

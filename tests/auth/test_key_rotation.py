@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from auth import key_rotation
 from auth.key_rotation import KeyUse
-from auth.keys import KeyRing, add_key, open_key_ring
+from auth.keys import KeyRing, add_key
 from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.token_claims import peek
@@ -19,11 +18,6 @@ from vaults.db.sql import Writer
 from vaults.errors import ReadOnly
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-
-
-@pytest.fixture
-def ring(tmp_path: Path) -> KeyRing:
-    return open_key_ring(tmp_path / "keys")
 
 
 @pytest.fixture
@@ -114,6 +108,29 @@ async def test_the_key_of_a_rotation_that_was_killed_ends_when_that_is_noticed(
     assert len(await key_rotation.remove_spent(control, ring)) == 1
 
 
+async def test_a_clock_that_was_ahead_when_a_key_ended_takes_no_key_from_its_tokens(
+    control: Database, ring: KeyRing, clocked: _Clock
+) -> None:
+    await key_rotation.rotate(control, ring)
+    await key_rotation.remove_spent(control, ring)
+    await control.write(
+        lambda tx: tx.run("UPDATE installation SET value = '2999-01-01T00:00:00Z' WHERE key LIKE 'key_ended:%'")
+    )
+    second = ring.newest
+    issued = await _issue(control, ring, 10 * DAY)
+    await clocked.wait(HOUR)
+    await control.write(
+        lambda tx: tx.run("UPDATE installation SET value = '2999-01-01T00:00:00Z' WHERE key LIKE 'key_ended:%'")
+    )
+    await key_rotation.rotate(control, ring)
+    await control.write(lambda tx: tx.run(
+        "UPDATE installation SET value = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 hour') WHERE key = :key",
+        {"key": f"key_ended:{second.kid}"},
+    ))  # fmt: skip
+    await key_rotation.remove_spent(control, ring)
+    assert ring.find(peek(issued.token).kid) is not None
+
+
 async def test_the_only_key_stays_however_old_it_is(control: Database, ring: KeyRing, clocked: _Clock) -> None:
     await clocked.wait(1000 * DAY)
     assert not await key_rotation.remove_spent(control, ring)
@@ -126,6 +143,6 @@ async def test_a_folder_that_cannot_be_written_is_said(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr("auth.keys._publish", refuse)
+    monkeypatch.setattr("auth.private_files.publish", refuse)
     with pytest.raises(ReadOnly, match="folder of the keys"):
         await key_rotation.rotate(control, ring)

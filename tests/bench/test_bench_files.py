@@ -107,6 +107,7 @@ def data(tmp_path: Path) -> Path:
     return folder.parent
 
 
+@pytest.mark.e2e
 def test_files_are_read_in_by_the_command_and_found_by_their_names(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
     judged = sets.read_set(data, BY_NAME["scifact-pdf"])
@@ -128,5 +129,5 @@ def test_the_plain_files_are_asked_first_and_told_to_the_others(
     monkeypatch.setattr(runs, "_ask_store", ask)
     monkeypatch.setattr(ScoreScript, "score", lambda *_, **__: RunScores({"nDCG@10": 0.9, "R@10": 0.9}))
     chosen = [sets.read_set(data, BY_NAME[name]) for name in ("scifact-text", "scifact-html")]
-    plain, page = runs.measure(chosen, StoredSets(tmp_path), ScoreScript(tmp_path, tmp_path), ablate=False)
+    plain, page = runs.measure(chosen, StoredSets(tmp_path), ScoreScript(tmp_path, tmp_path), ablate=False, flags={})
     assert (plain.beside, page.beside) == (None, plain)

@@ -265,6 +265,7 @@ def test_without_data_or_scorer_it_says_so_and_ends_well(
     assert capsys.readouterr().out.startswith("skipped: ")
 
 
+@pytest.mark.e2e
 def test_a_set_is_stored_once_and_asked_through_the_server(data: Path, tmp_path: Path) -> None:
     turns, sessions = read(data, "locomo"), read(data, "sessions")
     shelf = StoredSets(tmp_path / "stored")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("vaults", "auth", "ops", "server", "bench")
@@ -14,21 +14,40 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 
+@dataclass(frozen=True)
+class Read:
+    """What a module says of itself: its public classes, and everything it imports."""
+
+    path: Path
+    classes: set[str]
+    imported: set[str]
+
+
+@cache
+def modules() -> list[Read]:
+    """Every module, read once."""
+    found = []
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        found.append(Read(path.relative_to(ROOT), classes, {name for node in imports for name in _imported(node)}))
+    return found
+
+
 def test_there_is_something_to_check() -> None:
     assert len(SOURCES) > 50
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_is_named_for_what_it_holds(path: Path) -> None:
-    assert path.stem.strip("_") not in FORBIDDEN_NAMES
+def test_a_module_is_named_for_what_it_holds() -> None:
+    assert [path.relative_to(ROOT) for path in SOURCES if path.stem.strip("_") in FORBIDDEN_NAMES] == []
 
 
 def test_a_public_class_name_stands_in_one_module() -> None:
     places: dict[str, set[Path]] = {}
-    for path in SOURCES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, set()).add(path.relative_to(ROOT))
+    for module in modules():
+        for name in module.classes:
+            places.setdefault(name, set()).add(module.path)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
@@ -44,6 +63,7 @@ def test_only_settings_reads_the_environment() -> None:
 
 ALLOWED_ENVIRONMENT = {
     "server/settings.py",
+    "server/local_socket.py",  # where a command finds a server, and whether both were told the same
     "ops/worker_metrics.py",  # writes one variable that prometheus_client takes from nowhere else; reads none
 }
 
@@ -73,6 +93,7 @@ ALLOWED_OUTBOUND = {
     "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
     "vaults/web/page_fetch.py",  # pages of the hosts of ingest.hosts
     "vaults/web/pinned_connections.py",  # the connections to these
+    "vaults/embed/endpoint_connection.py",  # texts to be embedded, to embedding.endpoint
     "vaults/embed/model_source.py",  # looks a model up in the local cache, local_files_only
 }
 
@@ -80,8 +101,7 @@ ALLOWED_OUTBOUND = {
 PROCESSES = re.compile(r"\bsubprocess\b|os\.(?:system|popen|spawn|exec|posix_spawn)")
 ALLOWED_PROCESSES = {
     "server/cli/hand_over.py",  # itself, to read a transcript after the hook has returned
-    "vaults/domain/maintenance/memory_comparison.py",  # this very interpreter, to compare many memories at once
-    "vaults/domain/notes/index/reader_pool.py",  # this very interpreter, to read many notes at once
+    "vaults/child_processes.py",  # this very interpreter, to read many notes or compare many rows at once
     "vaults/parsing/worker_process.py",  # this very interpreter, to read files that may break it
     "vaults/transcripts/model_extraction/model_command.py",  # extraction.command, which the operator named
 }
@@ -98,12 +118,10 @@ def test_no_program_is_started_but_what_the_operator_configured() -> None:
 
 def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
     found = {
-        str(path.relative_to(ROOT))
-        for path in SOURCES
-        if path.parts[len(ROOT.parts)] != "bench"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and any(name in OUTBOUND or name.partition(".")[0] in OUTBOUND for name in _imported(node))
+        str(module.path)
+        for module in modules()
+        if module.path.parts[0] != "bench"
+        and any(name in OUTBOUND or name.partition(".")[0] in OUTBOUND for name in module.imported)
     }
     assert found <= ALLOWED_OUTBOUND, found
 

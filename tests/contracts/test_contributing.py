@@ -18,7 +18,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 PACKAGES = ("server", "ops", "auth", "vaults", "bench")
-SUPPORT = ("code_bases.py", "conftest.py", "blanks.py", "fakes.py", "people.py", "noted.py", "work.py")
+SUPPORT = ("code_bases.py", "conftest.py", "blanks.py", "tool_list.py", "fakes.py", "people.py", "noted.py", "work.py")
 """Files of ``tests`` that tests of recipes may use."""
 
 MIGRATIONS = "vaults/db/migrations/vault"
@@ -103,6 +103,7 @@ def _run(root: Path, *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.e2e  # each runs a suite of its own
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.title)
 def test_a_recipe_works_as_it_stands(recipe: Recipe, tmp_path: Path) -> None:
     _copy(recipe, tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -54,19 +55,48 @@ def test_slim_is_the_last_stage_and_both_targets_exist():
 
 
 def test_slim_never_sees_pytorch():
-    assert "torch" not in " ".join(values("slim", "RUN") + values("build", "RUN") + values("build", "COPY"))
+    assert not re.search(
+        r"torch|models\.txt", " ".join(values("slim", "RUN") + values("build", "RUN") + values("build", "COPY"))
+    )
     environment = [copy for copy in values("slim", "COPY") if copy.endswith("/opt/strongroom")]
     assert environment == ["--from=build /opt/strongroom /opt/strongroom"]
-    names = re.findall(r"^([\w.-]+)==", (ROOT / "requirements" / "base.txt").read_text(), re.MULTILINE)
-    assert not {name.lower() for name in names} & {"torch", "transformers", "sentence-transformers"}
+    assert not set(locked("light")) & {"torch", "transformers", "sentence-transformers", "onnx"}
 
 
-@pytest.mark.parametrize("target", ["slim", "full"])
-def test_both_targets_carry_the_model_prepared_where_it_can_be_checked(target):
-    assert "--from=build-full /opt/models /opt/models" in values(target, "COPY")
-    assert "strongroom model prepare" in values("build-full", "RUN")
-    assert "STRONGROOM_EMBEDDING__MODELS_DIR=/opt/models" in " ".join(values(target, "ENV"))
+def locked(name):
+    """Package → version of a list with digests."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    assert len(re.findall(r"^[\w.-]+==", text, re.MULTILINE)) == len(
+        re.findall(r"^[\w.-]+==.* \\$", text, re.MULTILINE)
+    )
+    return {normalised(found[0]): found[1] for found in re.findall(r"^([\w.-]+)==([\w.+]+)", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("name", ["light", "extras", "models", "dev", "clients"])
+def test_what_is_installed_is_what_was_asked_for_with_the_digest_of_each_file(name):
+    asked = (ROOT / "requirements" / f"{name}.in").read_text()
+    wanted = re.findall(r"^([\w.-]+)==([\w.+]+)", asked, re.MULTILINE)
+    assert {normalised(each): version for each, version in wanted} == locked(name), "run: make lock"
+
+
+def test_both_targets_hold_the_model_and_check_it():
+    assert "&& strongroom model prepare" in re.sub(r"\s+", " ", " ".join(values("build", "RUN")))
     assert "https://download.pytorch.org/whl/cpu torch==" in " ".join(values("build-full", "RUN"))
+
+
+def test_what_serving_needs_is_what_the_package_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert named(project["dependencies"]) - set(locked("light")) == set()
+    for extra, name in (("documents", "extras"), ("code", "extras"), ("backup", "extras"), ("models", "models")):
+        assert named(project["optional-dependencies"][extra]) - set(locked(name)) == set(), extra
+
+
+def named(requirements):
+    return {normalised(re.split(r"[\s<>=!~;\[]", each)[0]) for each in requirements}
+
+
+def normalised(name):
+    return re.sub(r"[-_.]+", "-", name.lower())
 
 
 @pytest.mark.parametrize("target", ["slim", "full"])
@@ -198,19 +228,24 @@ def test_environment_names_settings_that_exist():
 
     given = COMPOSE["services"]["server"]["environment"]
     built = dict(pair.split("=", 1) for env in values("slim", "ENV") for pair in env.split() if "STRONGROOM_" in pair)
+    assert built
     defaults = {name: re.sub(r"\$\{\w+:-(.*)\}", r"\1", value) for name, value in (given | built).items()}
     loaded = load(environment=defaults)
-    assert loaded.settings.embedding.models_dir == "/opt/models"
     assert loaded.settings.auth.public_url == "http://localhost:8700"
 
 
 # -- monitoring
 
 
+BOARD = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
+PANELS = [pytest.param(panel, id=panel["title"]) for panel in BOARD["panels"]]
+VARIABLES = {each["name"]: each for each in BOARD["templating"]["list"]}
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
+
+
 def expressions():
-    board = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
     alerts = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
-    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    shown = [target["expr"] for panel in BOARD["panels"] for target in panel["targets"]]
     return shown, [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
 
 
@@ -224,7 +259,7 @@ def exposed_names():
 
 def test_dashboard_and_alerts_use_metrics_and_labels_that_exist():
     shown, alerts = expressions()
-    labels = {label for metric in DECLARED for label in metric.labels} | {"le", "job"}
+    labels = {label for metric in DECLARED for label in metric.labels} | {"le", "job", "instance"}
     for expression in shown + alerts:
         assert set(re.findall(r"strongroom_\w+", expression)) <= set(exposed_names()), expression
         grouped = [label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")]
@@ -244,12 +279,69 @@ def test_every_metric_is_on_the_dashboard():
     assert [metric.name for metric in DECLARED if metric.name not in shown] == []
 
 
+def unit_of(expression):
+    """What an expression is counted in, by the names of its metrics."""
+    names = " ".join(re.findall(r"(?:strongroom|process)_\w+", expression))
+    if "_bytes" in names:
+        return "share" if " / strongroom" in expression else "bytes"
+    if re.search(r"_seconds(_bucket|_sum)?\b", names):
+        return "time"
+    return "share" if re.search(r"_(ratio|score)\b", names) else "count"
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_has_one_unit_and_one_axis(panel):
+    assert panel["fieldConfig"]["overrides"] == []
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert len({unit_of(target["expr"]) for target in panel["targets"]}) == 1
+
+
+def test_panels_do_not_lie_upon_each_other():
+    boxes = [panel["gridPos"] for panel in BOARD["panels"]]
+    taken = [
+        (x, y)
+        for box in boxes
+        for x in range(box["x"], box["x"] + box["w"])
+        for y in range(box["y"], box["y"] + box["h"])
+    ]
+    assert len(taken) == len(set(taken))
+    assert max(x for x, _ in taken) == 23
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(boxes)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_shows_the_servers_that_are_chosen_and_tools_where_it_tells_them_apart(panel):
+    for target in panel["targets"]:
+        named = re.findall(r"(?:strongroom|process)_\w+(?:\{[^}]*\})?", target["expr"])
+        assert [each for each in named if 'instance=~"$instance"' not in each] == []
+        assert ("$tool" in target["expr"]) is ("{{tool}}" in target["legendFormat"])
+        assert set(re.findall(r"\$(\w+)", target["expr"])) <= {*VARIABLES, "__rate_interval"}
+
+
+@needs_promtool
+def test_prometheus_takes_what_the_dashboard_asks_for(tmp_path):
+    shown = [expression.replace("$__rate_interval", "5m") for expression in expressions()[0]]
+    rules = [{"record": f"shown:{number}", "expr": each} for number, each in enumerate(shown)]
+    (tmp_path / "shown.yml").write_text(yaml.safe_dump({"groups": [{"name": "shown", "rules": rules}]}))
+    done = subprocess.run(
+        ["promtool", "check", "rules", "shown.yml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_grafana_finds_its_source_and_its_dashboards():
     provisioning = ROOT / "deploy/grafana/provisioning"
     source = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())["datasources"][0]
     provider = yaml.safe_load((provisioning / "dashboards/strongroom.yaml").read_text())["providers"][0]
-    board = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
-    assert {panel["datasource"]["uid"] for panel in board["panels"]} == {source["uid"]}
+    assert {panel["datasource"]["uid"] for panel in BOARD["panels"]} == {"${datasource}"}
+    assert VARIABLES["datasource"]["type"] == "datasource"
+    assert VARIABLES["datasource"]["query"] == source["type"]
+    assert VARIABLES["datasource"]["current"]["value"] == source["uid"]
     assert source["url"].split("//")[1].split(":")[0] in COMPOSE["services"]
     mounts = [mount.split(":")[1] for mount in COMPOSE["services"]["grafana"]["volumes"]]
     assert provider["options"]["path"] in mounts

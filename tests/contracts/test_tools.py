@@ -24,9 +24,9 @@ from server.mcp_bridge.catalogue import ToolCatalogue
 from server.services import Services
 from server.settings import ENDPOINTS
 from server.tool_json_schema import WHOLE_SCHEMA_LIMIT, to_listed_output
-from server.tool_registry import ToolRegistry
 from server.tool_spec import COMMON_ARGUMENTS, CONFIRMED, PRESETS, ToolSpec
 from server.tools import discover
+from tests.tool_list import registry_with
 from vaults.search import tokenizer
 
 TOOLS = list(discover(endpoints=ENDPOINTS))
@@ -52,13 +52,14 @@ def test_the_description_says_when_to_use_it(spec: ToolSpec) -> None:
 
 
 @each_tool
-@pytest.mark.parametrize("preset", [*PRESETS, None])
-def test_every_argument_is_described_and_bounded(spec: ToolSpec, preset: str | None) -> None:
-    whole = spec.input_schema if preset is None else spec.input_schema_for(Role.ADMIN, preset, "ask")
-    for name, schema in _properties(whole):
-        assert schema.get("description"), name
-        bounded = {"maxLength", "maximum", "enum", "const", "maxItems"} & set(schema)
-        assert bounded or schema.get("type") in ("boolean", "object") or "format" in schema or _number(schema), name
+def test_every_argument_is_described_and_bounded(spec: ToolSpec) -> None:
+    for preset in (*PRESETS, None):
+        whole = spec.input_schema if preset is None else spec.input_schema_for(Role.ADMIN, preset, "ask")
+        for name, schema in _properties(whole):
+            assert schema.get("description"), (preset, name)
+            bounded = {"maxLength", "maximum", "enum", "const", "maxItems"} & set(schema)
+            free = schema.get("type") in ("boolean", "object") or "format" in schema or _number(schema)
+            assert bounded or free, (preset, name)
 
 
 def _number(schema: dict[str, Any]) -> bool:
@@ -98,7 +99,7 @@ def test_who_may_only_read_is_shown_no_action_that_writes(spec: ToolSpec) -> Non
         for role in Role:
             assert spec.input_schema_for(role)["properties"]["action"]["enum"] == spec.actions_for(role)
     for action in spec.actions.values():
-        assert action.writes == (action.role > Role.READER) or spec.name in ("doctor", "audit")
+        assert action.writes == (action.role > Role.READER) or spec.name in ("doctor", "audit", "backup")
 
 
 @each_tool
@@ -215,30 +216,29 @@ def test_whatever_fits_the_whole_schema_fits_the_published_one(whole: dict[str, 
 
 def test_two_tools_of_one_name_stop_the_start() -> None:
     with pytest.raises(RuntimeError):
-        ToolRegistry([TOOLS[0], TOOLS[0]])
+        registry_with(TOOLS[0], TOOLS[0])
 
 
-@each_tool
-async def test_unknown_arguments_are_refused_by_name(services: Services, spec: ToolSpec) -> None:
+async def test_unknown_arguments_are_refused_by_name(services: Services) -> None:
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    every = replace(services, registry=ToolRegistry(TOOLS))
-    outcome = await dispatch(every, caller, spec.name, {"no_such_argument": 1})
-    assert outcome.code == "invalid_argument"
-    assert set(outcome.content["error"]["details"]) == {"field"}
+    every = replace(services, registry=registry_with(*TOOLS))
+    for spec in TOOLS:
+        outcome = await dispatch(every, caller, spec.name, {"no_such_argument": 1})
+        assert outcome.code == "invalid_argument", spec.name
+        assert set(outcome.content["error"]["details"]) == {"field"}, spec.name
 
 
-@each_tool
-async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(services: Services, spec: ToolSpec) -> None:
+async def test_a_bug_inside_a_tool_reaches_the_caller_as_a_reference_only(services: Services) -> None:
     async def explode(call: object, args: object) -> None:
         raise RuntimeError("secret /srv/vault/path SELECT * FROM memories")
 
-    broken = replace(services, registry=ToolRegistry([replace(spec, run=explode, arguments=_Anything)]))
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    action = {"action": next(iter(spec.actions))}
-    outcome = await dispatch(broken, caller, spec.name, action)
-    assert outcome.code == "internal"
-    assert set(outcome.content["error"]["details"]) == {"reference"}
-    assert "secret" not in json.dumps(outcome.content) + outcome.text
+    for spec in TOOLS:
+        broken = replace(services, registry=registry_with(replace(spec, run=explode, arguments=_Anything)))
+        outcome = await dispatch(broken, caller, spec.name, {"action": next(iter(spec.actions))})
+        assert outcome.code == "internal", spec.name
+        assert set(outcome.content["error"]["details"]) == {"reference"}, spec.name
+        assert "secret" not in json.dumps(outcome.content) + outcome.text, spec.name
 
 
 class _Anything:

@@ -16,6 +16,7 @@ from server.services import Services
 from tests.code_bases import store_files
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, indexed, put, settled
+from tests.people import give_role
 from vaults.domain.actors import Actor
 
 TWINS = ("left", "right")
@@ -94,8 +95,7 @@ class Twin:
 
 
 async def _grant(services: Services, subject: str, vault: str, role: Role = Role.ADMIN) -> Asking:
-    row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, subject, role, vault=vault)
     return asker(services, Caller(local(subject), vault, role, "http"))
 
 
@@ -134,7 +134,9 @@ async def twin(services: Services, vault: str) -> Twin:
     return Twin(ann, await _grant(services, "cat", vault, Role.READER), ids[0], ids[1], hidden[0])
 
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\bk:[0-9a-f]{32}\b")
+"""Ids, and hashes of content, for which each vault has a key of its own: what equals what counts."""
+
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?")
 _NONCE = re.compile(r"</?\d{9}>")
 _MS = re.compile(r"\d[\d.,]*(?= ms\b)")
@@ -143,7 +145,7 @@ _AGE = re.compile(r"\bnow\b|\b\d+[a-z]+ ago\b")
 _BYTES = re.compile(r"\d[\d,]*(?= (?:bytes|KB)\b)")
 _FIGURES = re.compile(
     r"\b(?:(timings_ms: |tokens: |savings: )[^\n]*|(storage_bytes:? |tokens(?:_in|_out)? |used )\d+"
-    r"|((?:p50_|p95_)?ms )[\d.]+)|(pass cursor )\S+|(at work: )[a-z, ]+"
+    r"|((?:p50_|p95_)?ms )[\d.]+|((?:leads|working|watching) )(?:true|false))|(pass cursor )\S+|(at work: )[a-z, ]+"
 )
 """What stands before a figure is read; to look back for it at every place takes ten times as long."""
 
@@ -173,7 +175,7 @@ def comparable(outcome: CallOutcome) -> str:
         said = _LOADED.sub("", said)
     for measured in (_NONCE, _MS, _TOKENS, _AGE, _BYTES):
         said = measured.sub("<n>", said)
-    said = _FIGURES.sub(r"\1\2\3\4\5<n>", said)
+    said = _FIGURES.sub(r"\1\2\3\4\5\6<n>", said)
     return re.sub(r"\b(left|right)\b", "<vault>", said)
 
 

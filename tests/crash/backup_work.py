@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +14,8 @@ from ops.backup.run_reports import NoBackupObserver
 from ops.backup.schedule import BackupSchedule
 from server.backup_schedule import make_schedule
 from server.services import Services
-from tests.crash.notes_work import PR_SET_PTRACER, ask, opened
+from tests.crash.notes_work import ask, opened
+from tests.crash.traced import be_traced
 
 KEPT = 3
 LONG_AGO = "2020-01-01T00:00:00.000Z"
@@ -33,7 +33,7 @@ async def backing_up(data: Path) -> AsyncIterator[tuple[Services, BackupSchedule
     (data / "to").mkdir(exist_ok=True)
     async with opened(data, flags) as services:
         await services.control.write(lambda tx: tx.run("UPDATE backups SET began_at = :then", {"then": LONG_AGO}))
-        schedule = make_schedule(services, NoBackupObserver())
+        schedule = make_schedule(services, NoBackupObserver(), data / "strongroom.toml")
         try:
             yield services, schedule
         finally:
@@ -50,8 +50,7 @@ async def change(services: Services, number: int) -> None:
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Back up once, and rotate."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     os.dup2(2, 1)  # log lines
     asyncio.run(_work(Path(data), pipe))
     pipe.send(("closed", None))

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ops.backup.folder_store import FolderStore
-from ops.change_log.change_log import ChangeLog, LogShelf
+from ops.change_log.change_log import ChangeLog
+from ops.change_log.log_shelf import LogShelf
+from ops.change_log.store_threads import StoreThreads
 from vaults.db.connection import Database
 from vaults.settings import StorageSettings
 
@@ -52,7 +54,9 @@ def say(*words: Any) -> None:
 async def work(folder: Path, count: int, dies_at: int) -> None:
     path = folder / "v.db"
     with ThreadPoolExecutor(2) as pool:
-        shelf = LogShelf(lambda: MortalStore(folder / "target", dies_at), pool, SETTINGS, keep_s=3600)
+        shelf = LogShelf(
+            lambda: MortalStore(folder / "target", dies_at), pool, StoreThreads(pool), SETTINGS, keep_s=3600
+        )
         log = ChangeLog(path, VAULT, shelf)
         db = Database(path, SETTINGS, log=log)
         await db.write(lambda tx: tx.run("CREATE TABLE IF NOT EXISTS t (n INTEGER PRIMARY KEY, w BLOB, at REAL)"))

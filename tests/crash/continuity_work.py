@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +17,8 @@ from server.call import Caller
 from server.dispatch import CallOutcome, dispatch
 from server.services import Services
 from tests.conftest import local
-from tests.crash.notes_work import PR_SET_PTRACER, opened
+from tests.crash.notes_work import opened
+from tests.crash.traced import be_traced
 from tests.work import PATIENCE_S
 from vaults.domain.maintenance import retention
 
@@ -74,8 +74,7 @@ async def swept(services: Services) -> None:
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """``day``: the steps of ``DAY`` from number ``start`` of the flags on, and up to ``stop``, where it kills itself;
     ``sweep``: open, and wait for the sweep."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_sweep(Path(data), pipe) if kind == "sweep" else _work(Path(data), flags, pipe))
     pipe.send(("closed", None))
 

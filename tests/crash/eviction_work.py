@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from server.services import Services
-from tests.crash.notes_work import PR_SET_PTRACER, opened
+from tests.crash.notes_work import opened
+from tests.crash.traced import be_traced
 from tests.work import PATIENCE_S
 from vaults import clock
 from vaults.db.sql import Writer
@@ -59,8 +59,7 @@ async def kept(services: Services) -> None:
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Open the vault under its limits once the word comes, and wait until they are kept."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_work(Path(data), pipe))
     pipe.send(("closed", None))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.crash.notes_work import PR_SET_PTRACER, opened
+from tests.crash.notes_work import opened
+from tests.crash.traced import be_traced
 from tests.working_day import WorkingDay
 from vaults.domain.actors import Actor
 from vaults.domain.import_export.harvesting import Harvester
@@ -37,8 +37,7 @@ def write_sessions(home: Path) -> Path:
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Open the vault, say ``ready``, wait for the word, harvest once, close. Each push is said."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_work(Path(data), flags, pipe))
     pipe.send(("closed", None))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 from multiprocessing.connection import Connection
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from server.services import Services
-from tests.crash.notes_work import PR_SET_PTRACER, opened
+from tests.crash.notes_work import opened
+from tests.crash.traced import be_traced
 from vaults.domain.actors import Actor
 from vaults.domain.import_export import import_runs, run_undo
 from vaults.domain.import_export.source_import import ImportPlan
@@ -43,8 +43,7 @@ def write_source(path: Path) -> Path:
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Open the vault, say ``ready``, wait for the word, import or undo, close. Each batch is said."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_work(Path(data), kind, flags, pipe))
     pipe.send(("closed", None))
 

@@ -7,7 +7,6 @@ begins: so the first system call that is counted is one of the change itself.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,12 +22,12 @@ from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
 from server.settings import load
 from server.tools import discover
+from tests.crash.traced import be_traced
 from tests.fakes import HashEmbedder
 
 HUB = "projects/hub.md"
 MOVED = "archive/old/centre.md"
 LINKING = 5
-PR_SET_PTRACER = 0x59616D61
 
 SEED: Mapping[str, str] = {
     HUB: "---\naliases: [Middle]\n---\n# Hub\n\nSee [[hub#Plan]] and [self](hub.md).\n\n## Plan\n\n- hubword one\n",
@@ -105,8 +104,7 @@ CHANGES: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Open the vault, say ``ready``, wait for the word, make the changes of ``kind``, close. Everything is said."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_work(Path(data), kind, flags, pipe))
     pipe.send(("closed", None))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.crash.notes_work import PR_SET_PTRACER, ask, opened
+from tests.crash.notes_work import ask, opened
+from tests.crash.traced import be_traced
 
 NOTES = 30
 
@@ -25,8 +25,7 @@ MIGRATION: Mapping[str, Any] = {
 
 def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
     """Open the vault, say ``ready``, wait for the word, migrate, close. Everything is said."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    be_traced()
     asyncio.run(_work(Path(data), flags, pipe))
     pipe.send(("closed", None))
 

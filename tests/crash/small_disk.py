@@ -43,6 +43,15 @@ def done(outcome: CallOutcome) -> bool:
     return bool(outcome.content.get("error", {}).get("details", {}).get("done"))
 
 
+def cause(outcome: CallOutcome) -> str | None:
+    """The code of a refusal; of one for the audit's sake that of what the audit met: which of the two meets a full disk
+    first depends on the last bytes of it."""
+    error = outcome.content.get("error", {})
+    if outcome.code == "audit_unavailable" and not done(outcome):
+        return str(error["details"]["reason"])
+    return outcome.code
+
+
 def changes(mark: str) -> list[tuple[str, dict[str, Any]]]:
     """One of each kind."""
     return [
@@ -73,7 +82,7 @@ async def attempt(services: Services, data: Path, free: int, number: int) -> dic
         await reconciliation.reconcile_all(vault)
         later = files_of(notes_of(data))
         await agrees(vault, later)
-    code = None if done(outcome) else outcome.code
+    code = None if done(outcome) else cause(outcome)
     kept = later == (before if code else after)
     again = (await ask(services, tool, **arguments)).code if code else None
     if tool == "note_move":

@@ -52,7 +52,7 @@ def state(data: Path) -> dict[str, bytes]:
 
 @pytest.mark.crash
 @strace
-@pytest.mark.parametrize("call", ["write", "pwrite64", "fsync", "rename", "unlink", "mkdir", "openat"])
+@pytest.mark.parametrize("call", ["write", "pwrite64", "fsync", "renameat2", "unlink", "mkdir", "openat"])
 async def test_a_kill_at_any_step_leaves_no_half_archive_and_the_vault_as_it_was(
     tmp_path: Path, template: Path, call: str
 ) -> None:

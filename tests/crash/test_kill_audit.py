@@ -63,7 +63,7 @@ async def test_what_was_answered_before_a_kill_stands_in_the_audit(tmp_path: Pat
 
 @pytest.mark.crash
 @strace
-@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "fsync"])
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync,fsync"])
 async def test_a_kill_at_any_write_leaves_no_answer_without_its_entry(tmp_path: Path, call: str) -> None:
     kills = 0
     for point in range(1, 4 * SWEEP, 4):
@@ -77,7 +77,7 @@ async def test_a_kill_at_any_write_leaves_no_answer_without_its_entry(tmp_path: 
         if "closed" in output:
             break
         kills += 1
-    assert kills or call != "pwrite64"
+    assert kills, "the sweep killed nothing: is the call still made?"
 
 
 @pytest.mark.crash

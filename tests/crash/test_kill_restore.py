@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ops.backup import restore_places
+from ops.backup import restore_leftovers
 from ops.backup.archive_writer import write_archive
 from ops.backup.staging import stage
 from ops.backup.subject import read_subject
@@ -20,6 +20,7 @@ from server.services import Services
 from tests.crash.child import Child, strace
 from tests.crash.notes_work import ask, opened
 from tests.crash.restore_work import work
+from tests.ops.backup.restoring import as_owner_of
 from vaults.domain.maintenance.verification import verify
 
 SWEEP = max(3, int(os.environ.get("STRONGROOM_CRASH_POINTS", "12")))
@@ -105,7 +106,7 @@ async def _kill(ground: Ground, kill: tuple[str, int]) -> str | None:
     data = ground.lay_out()
     child = await asyncio.to_thread(Child, work, data, str(ground.archive), kill)
     for parent in (data / "vaults", data.parent / "mine"):
-        restore_places.sweep(parent)
+        restore_leftovers.sweep(parent)
         if parent.exists():
             left = [each.name for each in parent.iterdir() if each.name.startswith((".restoring", ".replaced"))]
             assert not left, (kill, left)
@@ -124,20 +125,45 @@ async def test_a_restore_killed_at_the_exchange_leaves_one_vault_whole(tmp_path:
     assert await _kill(ground, ("renameat2", 1)) == "since"
 
 
+CALLS = ("renameat2", "renameat", "fsync", "syncfs", "unlink", "unlinkat", "pwrite64", "openat")
+
+
 @pytest.mark.crash
 @strace
-@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize(
-    "call", ["renameat2", "renameat", "rename", "fsync", "syncfs", "unlink", "unlinkat", "pwrite64", "openat"]
+    ("call", "in_place"), [*((call, False) for call in CALLS), *((call, True) for call in (*CALLS, "rename"))]
 )
 async def test_a_restore_killed_at_any_call_leaves_one_vault_whole(tmp_path: Path, call: str, in_place: bool) -> None:
     ground = await _ground(tmp_path, in_place)
     data = ground.lay_out()
     whole = await asyncio.to_thread(Child, work, data, str(ground.archive), (call, 0))
-    if not whole.calls:
-        pytest.skip(f"no {call} is made here")
+    assert whole.calls, f"no {call} is made any more"
     left = [
         await _kill(ground, (call, point))
         for point in sorted({1 + round(n * (whole.calls - 1) / max(1, SWEEP - 1)) for n in range(SWEEP)})
     ]
     assert any(left), "the sweep killed nothing"
+
+
+@pytest.mark.crash
+@strace
+@pytest.mark.parametrize("call", ["renameat", "fsync", "unlink", "pwrite64"])
+async def test_a_new_vault_whose_restore_was_killed_is_there_whole_or_not_at_all(tmp_path: Path, call: str) -> None:
+    ground = await _ground(tmp_path, in_place=False)
+    kind = f"{ground.archive}:copy"
+    whole = await asyncio.to_thread(Child, work, ground.lay_out(), kind, (call, 0))
+    assert whole.calls, f"no {call} is made any more"
+    killed = 0
+    for point in sorted({1 + round(n * (whole.calls - 1) / max(1, SWEEP - 1)) for n in range(SWEEP)}):
+        data = ground.lay_out()
+        child = await asyncio.to_thread(Child, work, data, kind, (call, point))
+        killed += child.killed
+        async with opened(data) as services:
+            known = services.registry_cache.known("copy")
+            assert known or not child.acknowledged, point
+            assert sorted(each.name for each in (data / "vaults").iterdir()) == ["copy", "main"][not known :], point
+            assert await _state(services) == ground.since
+            if known:
+                said = (await as_owner_of(services, "copy")("memory_list", limit=200, max_tokens=50_000)).content
+                assert sorted(each["content"] for each in said["memories"]) == ground.then["memories"], point
+    assert killed, "the sweep killed nothing"

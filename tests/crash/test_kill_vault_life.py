@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from auth.kept_secrets import open_secret
 from auth.keys import KEYS_FOLDER, open_key_ring
 from auth.local_issuer import LocalAuthenticator
+from auth.passphrase_change import change_passphrase
 from auth.token_claims import peek
 from auth.tokens import list_tokens
 from ops.vault_life import copies, folder_moves
@@ -23,7 +25,7 @@ from server.tools import discover
 from tests.conftest import QUIET
 from tests.crash.child import Child, strace
 from tests.crash.notes_work import ask, opened
-from tests.crash.vault_life_work import FLAGS, NOTE, PASSPHRASE, SETTINGS, fill, work
+from tests.crash.vault_life_work import FLAGS, NEW_PASSPHRASE, NOTE, PASSPHRASE, SECRET, SETTINGS, fill, work
 from vaults.registry import folder_of
 
 POINTS = int(os.environ.get("STRONGROOM_CRASH_POINTS", "6"))
@@ -101,12 +103,22 @@ async def _check_encrypt(data: Path, token: str) -> bool:
     return lay_encrypted
 
 
+async def _check_passphrase(data: Path, token: str) -> bool:
+    folder, file = data / KEYS_FOLDER, str(data / PASSPHRASE)
+    left = change_passphrase(folder, None, NEW_PASSPHRASE)  # the call is made again
+    assert [key.kid for key in open_key_ring(folder, file).keys] == [peek(token).kid]
+    assert len(open_secret(folder, SECRET, file)) == 32
+    assert all(path.read_bytes().startswith(b"-----BEGIN ENCRYPTED") for path in folder.glob("[!.]*"))
+    return not left
+
+
 CHECKS = {
     "rename": _check_rename,
     "copy": _check_copy,
     "delete": _check_delete,
     "rotate": _check_rotate,
     "encrypt": _check_encrypt,
+    "passphrase": _check_passphrase,
 }
 
 
@@ -120,6 +132,7 @@ CHECKS = {
         ("rotate", "pwrite64"), ("rotate", "fsync"), ("rotate", "link"), ("rotate", "unlink"),
         ("copy", "pwrite64"), ("copy", "fsync"), ("copy", "rename"), ("copy", "renameat2"),
         ("encrypt", "write"), ("encrypt", "fsync"), ("encrypt", "rename"),
+        ("passphrase", "write"), ("passphrase", "rename"),
     ],
 )  # fmt: skip
 async def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path: Path, kind: str, call: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.crash.piped import PATIENCE_S, Piped
 from tests.crash.serving_process import serving
 
-STALE_S = 2.5
+STALE_S = 4.0
 QUICK = {"STRONGROOM_SESSIONS__STALE_S": str(STALE_S), "STRONGROOM_SESSIONS__HEARTBEAT_S": "0.3"}
 BURST = 40
 """Acknowledgements after which the server is told to stop."""

@@ -5,6 +5,7 @@ Covers ops.backup.s3_store.
 
 from __future__ import annotations
 
+import hashlib
 import random
 import signal
 import subprocess
@@ -63,7 +64,7 @@ def bucket(port: int, prefix: str = "in/here", name: str = "backups") -> S3Store
     return S3Store(BucketAddress(name, prefix, f"http://127.0.0.1:{port}", "us-east-1", "key", "secret"))
 
 
-def test_objects_are_kept_listed_replaced_and_removed(port: int) -> None:
+def test_objects_are_kept_listed_replaced_and_removed(tmp_path: Path, port: int) -> None:
     store = bucket(port)
     store.put("vaults/v/a/one", b"1")
     store.put("vaults/v/a/one", b"11")
@@ -75,6 +76,11 @@ def test_objects_are_kept_listed_replaced_and_removed(port: int) -> None:
     with pytest.raises(AlreadyExists):
         store.create("vaults/v/b/two", b"3")
     assert store.get("vaults/v/b/two") == b"2"
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 50_000)
+    store.create_file("control/one", tmp_path / "large")
+    assert store.digest("control/one") == hashlib.sha256((tmp_path / "large").read_bytes()).digest()
+    with pytest.raises(AlreadyExists):
+        store.create_file("control/one", tmp_path / "large")
     assert store.list_folders("vaults") == ["v"]
     assert store.list_folders("vaults/v") == ["a", "b"]
     store.delete(["vaults/v/a/one", "vaults/v/a/none"])

@@ -16,6 +16,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.people import give_role
 from vaults.domain.maintenance.verification import verify
 
 SECONDS = float(os.environ.get("STRONGROOM_LOAD_SECONDS", "15"))
@@ -26,8 +27,7 @@ def _as(services: Services, name: str, vault: str) -> Asking:
 
 
 async def _grant(services: Services, name: str, vault: str) -> None:
-    row = (name, "local", vault, "admin", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, name, Role.ADMIN, vault=vault)
 
 
 async def test_five_hundred_calls_at_once_are_served_or_told_to_wait(opening: Opening) -> None:

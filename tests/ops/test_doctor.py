@@ -1,6 +1,6 @@
 """Each check says what is wrong, in words that help, and only looks.
 
-Covers ops.doctor.machine, ops.doctor.notes, ops.doctor.vaults.
+Covers ops.doctor.background, ops.doctor.machine, ops.doctor.notes, ops.doctor.vaults.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from ops.doctor.check import DoctorCheck, is_well
 from ops.doctor.machine import Machine, examine_machine
 from ops.doctor.repairs import repair
 from ops.doctor.vaults import VAULT, examine_vault
+from server import background_jobs
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
+from vaults.background_defects import TaskName
 from vaults.pool import VaultPool
 from vaults.settings import EmbeddingSettings, StorageSettings
-from vaults.vault import Vault
+from vaults.vault import BackgroundJob, Vault, VaultTask
 
 ORPHAN = ".strongroom-new-0123abcd.tmp"
 
@@ -154,6 +156,32 @@ async def test_vectors_that_are_owed_are_made_by_a_repair(vault: Vault) -> None:
         lambda tx: tx.run("INSERT INTO embedding_queue (passage, attempts) SELECT seq, 99 FROM passages")
     )
     assert (await looked(vault))["vectors"].status == "warning"
+
+
+async def test_a_job_with_a_defect_is_named_and_keeps_no_other_from_being_done(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    due: list[str] = []  # of the vault looked at alone: others may be opened before it
+
+    async def broken(_vault: Vault) -> None:
+        raise ZeroDivisionError
+
+    async def whole(vault: Vault) -> None:
+        ran.append(vault.name)
+
+    def job(name: TaskName, run: VaultTask) -> BackgroundJob:
+        return BackgroundJob(name, lambda _: bool(due) and not ran, run)
+
+    monkeypatch.setattr(background_jobs, "BACKGROUND_JOBS", (job("retention", broken), job("rechunk", whole)))
+    async with opening({}) as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
+        due.append(vault.name)
+        vault.start_background_work()
+        await vault.background.wait(PATIENCE_S)
+        assert ran == ["main"]
+        check = (await looked(vault))["background"]
+        assert check.status == "warning"
+        assert check.details[0].startswith("retention: ZeroDivisionError (1), last at ")
 
 
 async def test_a_notes_folder_that_is_away_is_an_error(vault: Vault) -> None:

@@ -63,6 +63,10 @@ def test_what_storage_reports_can_be_read():
     metrics.on_events_lost(3)
     metrics.on_loop_lag(0.004)
     metrics.on_lines_dropped(2)
+    metrics.on_disk("data", free=300, size=1000)
+    metrics.on_certificate(1_800_000_000)
+    metrics.on_background_defect("retention")
+    metrics.on_background_defect("bogus")
     figures = {
         "strongroom_embedding_batch_texts_sum": 8,
         "strongroom_embedding_queue_texts": 5,
@@ -80,8 +84,16 @@ def test_what_storage_reports_can_be_read():
         "strongroom_events_lost_total": 3,
         "strongroom_loop_lag_seconds_count": 1,
         "strongroom_log_lines_dropped_total": 2,
+        "strongroom_certificate_end_timestamp_seconds": 1_800_000_000,
     }
     assert {name: registry.get_sample_value(name) for name in figures} == figures
+    defects = [
+        registry.get_sample_value("strongroom_background_defects_total", {"task": task})
+        for task in ("retention", "other", "drills")
+    ]
+    assert defects == [1, 1, 0]
+    disk = [registry.get_sample_value(f"strongroom_disk_{what}_bytes", {"disk": "data"}) for what in ("free", "size")]
+    assert disk == [300, 1000]
     assert registry.get_sample_value("strongroom_search_stage_seconds_count", {"stage": "dense"}) == 1
     assert registry.get_sample_value(BUILD.name, {"version": "1.2.3"}) == 1
 
@@ -91,6 +103,18 @@ def test_before_the_first_call_nothing_has_failed():
     assert registry.get_sample_value("strongroom_health_score") == 1
 
 
+def test_what_a_single_call_raises_an_alert_by_counts_from_zero():
+    _, registry = recorder()
+    for tool in ("recall", "remember", "unknown"):
+        for outcome in ("internal", "storage_full"):
+            assert registry.get_sample_value("strongroom_calls_total", {"tool": tool, "outcome": outcome}) == 0
+
+
+def test_a_disk_that_was_not_read_yet_is_not_said_to_be_full():
+    _, registry = recorder()
+    assert [line for line in series(registry) if line.startswith("strongroom_disk")] == []
+
+
 def test_no_metric_can_name_a_vault_or_a_caller():
     assert {label for metric in DECLARED for label in metric.labels} == {
         "tool",
@@ -98,6 +122,8 @@ def test_no_metric_can_name_a_vault_or_a_caller():
         "reason",
         "stage",
         "kind",
+        "task",
+        "disk",
         "version",
     }
 

@@ -12,7 +12,7 @@ from server import vault_admin
 from server.services import open_services
 from server.settings import load
 from server.stdio import run_stdio
-from server.tools import discover
+from server.tools import discover_kept
 
 
 def make_noise() -> None:
@@ -23,7 +23,8 @@ def make_noise() -> None:
 async def main(data: str, vault: str, preset: str = "", write_mode: str = "auto") -> None:
     flags = {"storage.reserve_mb": 0, "embedding.engine": "off"}
     loaded = load(Path(data), flags=flags, environment={})
-    async with open_services(loaded.settings, loaded.data, discover()) as services:
+    loaded.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # as the command does, before it opens the rest
+    async with open_services(loaded.settings, loaded.data, discover_kept(loaded.data)) as services:
         if not services.registry_cache.known(vault):
             await vault_admin.create(services, vault)
         print("a stray print")

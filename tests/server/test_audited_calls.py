@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import os
+import pwd
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +19,21 @@ import pytest
 
 from auth.principal import Principal, owner
 from auth.roles import Role
-from server.audited_calls import actor_of
+from ops.audit import chain_rows
+from ops.audit.export_formats import to_csv_row, to_line
+from ops.audit.syslog import to_message
+from server.audited_calls import actor_of, os_user
 from server.call import Caller
 from server.dispatch import dispatch
 from server.http.gate import Admission
 from server.http.mcp_route import caller_of
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
-from vaults.db.connection import Database
-from vaults.errors import StorageFull
+from tests.ops.audit.chains import FullDisk
+from tests.people import give_role
+from vaults.change_notes import ChangeNotes
+from vaults.context import CallContext, bind_call
+from vaults.db import connection
 
 ANA = Caller(local("ana"), "main", Role.ADMIN, "http", client="editor", address="192.0.2.7")
 
@@ -34,8 +45,7 @@ async def entries(services: Services, vault: str = "main") -> list[dict[str, Any
 
 
 async def grant(services: Services, subject: str, role: Role) -> None:
-    row = (subject, "local", "main", role.label, "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, subject, role)
 
 
 async def test_a_change_is_recorded_with_who_what_and_hashes(services: Services) -> None:
@@ -92,33 +102,25 @@ async def test_what_failed_is_recorded_with_its_code_and_without_changes(service
 async def test_a_call_that_changes_much_lists_the_first_and_a_hash_of_all(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaults.context.MAX_CHANGE_NOTES", 2)
+    monkeypatch.setattr("vaults.change_notes.MAX_CHANGE_NOTES", 2)
     ask = asker(services)
     ids = [(await ask("remember", content=f"fact {n}")).content["id"] for n in range(3)]
     await ask("memory_forget", ids=ids)
     last = (await entries(services))[-1]
     assert ([each[1] for each in last["changes"]], last["changed"]) == (ids[:2], 3)
-    assert len(last["changes_digest"]) == 64
+    assert last["changes_digest"].startswith("k:")
 
 
 @pytest.fixture
-def full(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
-    state, write = {"full": False}, Database.write_uncounted
-
-    async def write_or_fail(database: Database, work: Any) -> Any:
-        if state["full"] and database.path.parent.name == "audit":
-            raise StorageFull("the disk is full")
-        return await write(database, work)
-
-    monkeypatch.setattr(Database, "write_uncounted", write_or_fail)
-    return state
+def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+    return FullDisk(monkeypatch)
 
 
 async def test_changes_stop_while_it_cannot_be_written_and_reads_go_on(
-    services: Services, ask: Asking, full: dict[str, bool]
+    services: Services, ask: Asking, disk: FullDisk
 ) -> None:
     await ask("remember", content="before")
-    full["full"] = True
+    disk.on = True
     late = await ask("remember", content="unrecorded")
     assert (late.code, late.content["error"]["retryable"]) == ("audit_unavailable", False)
     assert late.content["error"]["details"]["done"] is True
@@ -126,7 +128,7 @@ async def test_changes_stop_while_it_cannot_be_written_and_reads_go_on(
     assert (refused.code, refused.content["error"]["retryable"]) == ("audit_unavailable", True)
     found = await ask("recall", query="before never unrecorded")
     assert sorted(each["content"] for each in found.content["hits"]) == ["before", "unrecorded"]
-    full["full"] = False
+    disk.on = False
     assert (await ask("remember", content="after")).ok
     assert [each["outcome"] for each in await entries(services)] == ["ok", "ok", "ok"]
 
@@ -206,3 +208,122 @@ def test_over_http_the_address_is_that_of_the_connection(services: Services) -> 
 def test_a_token_of_an_outside_issuer_is_named_as_that_issuer_does() -> None:
     principal = Principal("ann", "https://id.example.org", frozenset(), foreign_token_id="jti-1")
     assert actor_of(Caller(principal, "main", Role.READER, "http")).token_id == "jti-1"
+
+
+class HeldWrites:
+    """Nobody hears of changes that are committed until they are let go; ``begun`` tells that there is one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.let_go, self._loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+        self._commit = connection._commit_group
+        monkeypatch.setattr(connection, "_commit_group", self._hold)
+
+    def _hold(self, writer: Any, group: Any, log: Any) -> Any:
+        outcomes = self._commit(writer, group, log)
+        if any(each.changes for each in group):
+            self._loop.call_soon_threadsafe(self.begun.set)
+            assert self.let_go.wait(30)
+        return outcomes
+
+
+async def test_what_a_call_changed_after_its_caller_hung_up_is_recorded(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening() as services:
+        held = HeldWrites(monkeypatch)
+        calling = asyncio.create_task(dispatch(services, ANA_OWNER, "remember", {"content": "x"}))
+        await held.begun.wait()
+        calling.cancel()
+        await asyncio.wait({calling})
+        held.let_go.set()
+    monkeypatch.undo()
+    async with opening() as services:
+        (said,) = await entries(services)
+        (stored,) = (await asker(services)("memory_list")).content["memories"]
+        assert said["outcome"] == "cancelled"
+        assert [each[:3] for each in said["changes"]] == [["memory", stored["id"], None]]
+
+
+async def test_what_a_call_changed_after_its_time_ran_out_is_recorded(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        opening({"server.call_timeout_s": 0.5}) as services,
+        services.pool.lease(services.registry_cache.entry("main")),
+    ):  # the vault is open: its time runs out while it writes
+        held = HeldWrites(monkeypatch)
+        outcome = await dispatch(services, ANA_OWNER, "remember", {"content": "x"})
+        held.let_go.set()
+    monkeypatch.undo()
+    assert outcome.code == "timeout"
+    async with opening() as services:
+        (said,) = await entries(services)
+        assert (said["outcome"], len(said["changes"])) == ("timeout", 1)
+
+
+async def test_a_change_whose_answer_failed_is_owed_on_a_full_disk(
+    services: Services, ask: Asking, disk: FullDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ask("remember", content="before")
+
+    async def fail(*_: Any) -> None:
+        disk.on = True
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("server.dispatch.rendering.render", fail)
+        assert (await ask("remember", content="made all the same")).code == "internal"
+    disk.on = False
+    await ask("remember", content="after")
+    assert [(each["outcome"], len(each["changes"])) for each in await entries(services)] == [
+        ("ok", 1), ("internal", 1), ("ok", 1),
+    ]  # fmt: skip
+
+
+async def test_what_the_vault_does_meanwhile_is_no_change_of_the_call(services: Services) -> None:
+    changes, done = ChangeNotes(), asyncio.Event()
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+
+        async def work() -> None:
+            await vault.db.write(lambda tx: tx.note_change("memory archived", "m", "a", "a"))
+            done.set()
+
+        with bind_call(CallContext("ana", "v", math.inf, changes=changes)):
+            vault.background.run_follow_up(work)
+            await vault.db.write(lambda tx: tx.note_change("note", "a.md", None, "1"))
+            await asyncio.wait_for(done.wait(), 30)
+    assert [each.kind for each in changes.first] == ["note"]
+
+
+async def test_of_other_vaults_an_admin_of_this_one_is_told_nothing(opening: Opening) -> None:
+    async with opening({"audit.reads": True, "audit.shown_ids": True}, vaults=("main", "secret")) as services:
+        ask, other = asker(services), asker(services, Caller(owner("cli"), "secret", Role.ADMIN, "cli"))
+        theirs = (await other("remember", content="harbour")).content["id"]
+        await ask("recall", query="harbour", vaults=["*"])
+        assert (await ask("vaults", action="rename", name="secret", to="hidden", confirmed=True)).ok
+        secret = await entries(services, "hidden")
+        said = (await ask("audit", limit=100)).content
+        assert len(said["entries"]) == 2
+        assert not [word for word in ("secret", "hidden", theirs) if word in json.dumps(said)]
+        assert [each["tool"] for each in secret] == ["remember"]
+        assert "entries" not in (await ask("audit", tool="vault")).content
+        assert "entries" not in (await ask("audit", id=theirs)).content
+
+
+async def test_a_client_steers_nothing_by_its_name(services: Services) -> None:
+    name = '=1+1\r\n<1>1 - - - - - "]}\x1b[2J\u202e'
+    await grant(services, "ana", Role.WRITER)
+    await asker(services, replace(ANA, client=name, address=name))("remember", content="x")
+    chain = services.audit.chain(services.registry_cache.entry("main").vault_id)
+    (stored,) = await chain.read(lambda tx: chain_rows.read_from(tx, 1, 10))
+    for line in (to_line(stored), to_message(chain.chain, stored, "host").decode()):
+        assert line.isprintable()
+    assert json.loads(to_line(stored))["entry"]["client"] == name
+    assert all(cell.isprintable() and not cell.startswith("=") for cell in to_csv_row(stored))
+
+
+def test_a_person_is_who_the_system_says_and_not_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    os_user.cache_clear()
+    assert os_user() == pwd.getpwuid(os.getuid()).pw_name

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from auth.keys import open_key_ring
 from ops.backup import backup_runs, snapshot_run
+from ops.backup import schedule as schedules
 from ops.backup.archive_reader import Opener, open_archive
 from ops.backup.backup_runs import BackupRun
 from ops.backup.control_run import control_key, list_control_backups
@@ -27,14 +28,22 @@ from ops.backup.folder_store import FolderStore
 from ops.backup.signature import trusted_keys
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot
 from ops.metrics import Metrics
+from server import vault_admin
 from server.backup_schedule import _names_secret, keep_backups, make_schedule
 from server.services import Services
 from tests.conftest import Opening
+from tests.noted import put
 from tests.ops.backup.staged import contents
+from tests.work import PATIENCE_S
 from vaults import clock
 from vaults.errors import InvalidArgument, StorageFull, VaultQuarantined
 
 DAY = 86_400
+
+
+def config_of(services: Services) -> Path:
+    """A settings file of another name."""
+    return services.data / "elsewhere.toml"
 
 
 class Counting:
@@ -44,13 +53,21 @@ class Counting:
         self.outcomes: list[str] = []
         self.moved: list[int] = []
         self.states: list[tuple[float, float, int]] = []
+        self._told = asyncio.Event()
+
+    async def told(self) -> None:
+        """Until it is told of something."""
+        self._told.clear()
+        await self._told.wait()
 
     def on_backup(self, outcome: str, seconds: float, moved: int) -> None:
         self.outcomes.append(outcome)
         self.moved.append(moved)
+        self._told.set()
 
     def on_backup_state(self, age_s: float, interval_s: float, size: int) -> None:
         self.states.append((age_s, interval_s, size))
+        self._told.set()
 
 
 @pytest.fixture
@@ -63,7 +80,7 @@ def flags(tmp_path: Path) -> dict[str, object]:
 async def scheduled(opening: Opening, flags: dict[str, object]):
     async with opening(flags, vaults=("main", "other")) as services:
         observer = Counting()
-        schedule = make_schedule(services, observer)
+        schedule = make_schedule(services, observer, config_of(services))
         yield services, schedule, observer
         await schedule.close()
 
@@ -110,7 +127,7 @@ async def test_after_a_restart_nothing_is_due_that_was_done_before(
 ) -> None:
     services, schedule, _ = scheduled
     await schedule.look()
-    again = make_schedule(services, Counting())
+    again = make_schedule(services, Counting(), config_of(services))
     assert await again.look() == 0
     await age(services, timedelta(days=1, seconds=1))
     assert await again.look() == 2
@@ -120,7 +137,7 @@ async def test_after_a_restart_nothing_is_due_that_was_done_before(
 
 async def test_two_processes_that_look_at_once_make_one_backup_of_each_vault(scheduled, tmp_path: Path) -> None:
     services, schedule, _ = scheduled
-    other = make_schedule(services, Counting())
+    other = make_schedule(services, Counting(), config_of(services))
     assert sum(await asyncio.gather(schedule.look(), other.look())) == 2
     await other.close()
     assert [len(await runs(services, name)) for name in ("main", "other")] == [1, 1]
@@ -185,6 +202,95 @@ async def test_a_damaged_vault_takes_no_good_backup_away(scheduled, tmp_path: Pa
     assert kept == {path: data for path, data in before.items() if entry.vault_id in path}
 
 
+async def test_an_archived_vault_is_backed_up_once_and_again_when_it_was_changed(scheduled, tmp_path: Path) -> None:
+    services, schedule, observer = scheduled
+    entry = services.registry_cache.entry("main")
+    await vault_admin.archive(services, "main")
+    assert await schedule.look() == 2
+    await age(services, timedelta(days=3))
+    assert observer.states[-1][0] < DAY
+    put(services.pool.folder_of(entry) / "notes", {"late.md": "changed since"})
+    again = make_schedule(services, observer, config_of(services))
+    assert await again.look() == 2
+    assert (await again.look(), len(list_snapshots(FolderStore(tmp_path / "to"), entry.vault_id))) == (0, 2)
+    await services.control.write(
+        lambda tx: tx.run("UPDATE backups SET began_at = :began", {"began": clock.to_text(datetime.now(UTC))})
+    )
+    schedule.pace = replace(schedule.pace, every_s=0)
+    assert await schedule.look() == 1, "nothing changed in the archived one"
+    await again.close()
+    out = tmp_path / "out"
+    open_snapshot(FolderStore(tmp_path / "to"), entry.vault_id, "latest").extract(out)
+    assert (out / "notes" / "late.md").read_text() == "changed since"
+
+
+async def test_a_backup_that_cannot_be_recorded_is_not_made_again_at_every_look(
+    scheduled, tmp_path: Path, monkeypatch
+) -> None:
+    """Else the rotation would soon have taken every older one away."""
+    services, schedule, observer = scheduled
+
+    async def fail(_: object) -> None:
+        raise StorageFull("full")
+
+    monkeypatch.setattr(type(services.control), "write_uncounted", lambda _, work: fail(work))
+    assert await schedule.look() == 2
+    assert observer.outcomes == ["ok", "storage_full"] * 2
+    assert await schedule.look() == 0
+    assert snapshots(tmp_path, services, "main") == [1]
+
+
+async def test_a_defect_ends_neither_the_looks_nor_what_is_told(scheduled, monkeypatch) -> None:
+    _, schedule, observer = scheduled
+    monkeypatch.setattr(schedules, "FIRST_LOOK_S", 0)
+    monkeypatch.setattr(schedules, "LOOK_S", 0)
+    prepare, looks, told, tellings = schedule.prepare, iter(range(9)), observer.on_backup_state, iter(range(99))
+
+    def tell_second(*figures: float) -> None:
+        if next(tellings) == 0:
+            raise ZeroDivisionError
+        told(*figures)
+
+    def fail_first() -> object:
+        if next(looks) == 0:
+            raise PermissionError
+        return prepare()
+
+    schedule.prepare = fail_first
+    monkeypatch.setattr(observer, "on_backup_state", tell_second)
+    running = asyncio.create_task(schedule.run())
+    async with asyncio.timeout(PATIENCE_S):
+        while observer.outcomes.count("ok") < 2:
+            await observer.told()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert observer.outcomes[:2] == ["internal", "internal"]
+    assert observer.states
+
+
+async def test_how_old_backups_are_is_told_while_one_hangs(scheduled, monkeypatch) -> None:
+    _, schedule, observer = scheduled
+    monkeypatch.setattr(schedules, "FIRST_LOOK_S", 0)
+    monkeypatch.setattr(schedules, "LOOK_S", 0)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        inside.set()
+        go_on.wait()
+        raise StorageFull("full")
+
+    monkeypatch.setattr(snapshot_run, "stage", hang)
+    running = asyncio.create_task(schedule.run())
+    await asyncio.to_thread(inside.wait)
+    told = len(observer.states)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(observer.states) < told + 2:
+            await observer.told()
+    go_on.set()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_one_vault_that_fails_holds_up_no_other(scheduled, monkeypatch, tmp_path: Path) -> None:
     services, schedule, observer = scheduled
     whole = snapshot_run.stage
@@ -237,16 +343,16 @@ async def test_a_disk_that_does_not_answer_gets_no_backup_to_do(scheduled, tmp_p
     schedule.probe = DiskProbe(hanging.wait, patience_s=0.01)
     assert await schedule.look() == 0
     assert observer.outcomes == ["vault_unavailable"] * 2
-    assert contents(tmp_path / "to") == {}
+    assert not any(contents(tmp_path / "to").values())
     hanging.set()
 
 
 async def test_a_disk_that_is_nearly_full_gets_no_copy(scheduled, monkeypatch, tmp_path: Path) -> None:
     _, schedule, observer = scheduled
-    monkeypatch.setattr("ops.backup.schedule.free_bytes", lambda _: 1000)
+    monkeypatch.setattr("vaults.disk_reserve.free_bytes", lambda _: 1000)
     assert await schedule.look() == 0
     assert observer.outcomes == ["storage_full"] * 2
-    assert contents(tmp_path / "to") == {}
+    assert not any(contents(tmp_path / "to").values())
 
 
 async def test_a_server_that_ends_stops_its_backup_and_publishes_nothing_of_it(
@@ -293,8 +399,9 @@ async def test_with_recipients_the_installation_is_backed_up_too_and_only_its_ke
     age_keys = pytest.importorskip("pyrage").x25519.Identity.generate()
     encrypted = {**flags, "backup.recipients": [str(age_keys.to_public())], "backup.sign": True, "backup.keep": "2"}
     async with opening(encrypted) as services:
+        config_of(services).write_text("[server]\n")
         observer = Counting()
-        schedule = make_schedule(services, observer)
+        schedule = make_schedule(services, observer, config_of(services))
         for _ in range(3):
             await schedule.look()
             await age(services, timedelta(days=2))
@@ -308,7 +415,9 @@ async def test_with_recipients_the_installation_is_backed_up_too_and_only_its_ke
     source = open_archive(tmp_path / "to" / control_key(there[0]), opener)
     (tmp_path / "control").mkdir()
     source.extract(tmp_path / "control")
-    assert {"control.db", "keys/backup-names.key"} <= contents(tmp_path / "control").keys()
+    found = contents(tmp_path / "control")
+    assert {"control.db", "keys/backup-names.key"} <= found.keys()
+    assert found["strongroom.toml"] == b"[server]\n"
     snapshot = open_snapshot(store, entry.vault_id, "latest", opener)
     assert snapshot.read_manifest().vault == "main"
     assert snapshot.signed_by in trusted
@@ -333,12 +442,12 @@ async def test_settings_with_which_no_backup_could_be_made_end_the_start(opening
     }
     async with opening(bad) as services:
         with pytest.raises(InvalidArgument, match=r"backup\.secret_key_file"):
-            async with keep_backups(services):
+            async with keep_backups(services, config_of(services)):
                 pass
 
 
 async def test_without_a_schedule_nothing_is_made(opening: Opening) -> None:
-    async with opening() as services, keep_backups(services):
+    async with opening() as services, keep_backups(services, config_of(services)):
         assert not (services.data / "backup-scratch").exists()
 
 

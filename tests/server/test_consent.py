@@ -18,6 +18,7 @@ from server.services import Services
 from server.tool_spec import ToolSpec
 from server.tools import discover
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults import registry
 from vaults.registry import VaultRules
 
@@ -294,9 +295,7 @@ def test_the_schema_says_so_only_where_it_is_asked_and_written() -> None:
 
 async def test_nobody_is_asked_about_what_the_caller_may_not_do(services: Services) -> None:
     stored = (await asker(services)("remember", content="lantern")).content["id"]
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "w")
     writer = Caller(local("w"), "main", Role.WRITER, "http", write_mode="ask", person="there")
     for person in ("there", "agreed"):
         refused = await asker(services, replace(writer, person=person))("memory_forget", ids=[stored], purge=True)

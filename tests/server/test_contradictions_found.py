@@ -13,6 +13,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.importing import import_jsonl
+from tests.people import give_role
 from vaults.domain.actors import Actor
 from vaults.embed.backend import Embedder
 from vaults.embed.engines import load_embedder
@@ -92,9 +93,7 @@ async def test_the_answer_names_the_subject_and_both_values(ask: Asking) -> None
 
 
 async def test_what_somebody_keeps_private_crowds_nothing_out(services: Services, ask: Asking) -> None:
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "w")
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
     old = (await ask("remember", content=f"{OLD} since May")).content["id"]
     for number in range(30):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from auth.principal import LOCAL
 from auth.roles import Role
 from server import vault_admin
 from server.call import Caller
+from server.federated_search import merge_answers
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
@@ -18,6 +20,7 @@ from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults.domain.retrieval import hybrid_search
 from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
+from vaults.domain.retrieval.search_hits import Hit, RankedHit
 from vaults.files.notebook import IndexProgress
 from vaults.vault import Vault
 
@@ -168,3 +171,17 @@ async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening)
             assert found or any(said.startswith("big: still being read") for said in answer.get("warnings", ()))
             if found and "warnings" not in answer:
                 break
+
+
+def _answer(vault: str, model: str, *cosines: float) -> SearchAnswer:
+    found = [Hit(f"{vault}{n}", vault, signals={"semantic": cosine}) for n, cosine in enumerate(cosines)]
+    hits = [RankedHit(("memory", n), n, hit) for n, hit in enumerate(found)]
+    spans = {"keyword": (0.0, 0.0), "semantic": (min(cosines), max(cosines))}
+    return SearchAnswer(hits, len(hits), "semantic", spans, model=model)
+
+
+def test_cosines_of_different_models_are_not_compared() -> None:
+    narrow, wide = _answer("a", "narrow", 0.90, 0.86, 0.80), _answer("b", "wide", 0.60, 0.50, 0.10)
+    assert [each.hit.id for each in merge_answers([narrow, wide], 0.4)] == ["a0", "b0", "b1", "a1", "a2", "b2"]
+    same = [replace(each, model="same") for each in (narrow, wide)]
+    assert [each.hit.id for each in merge_answers(same, 0.4)] == ["a0", "a1", "a2", "b0", "b1", "b2"]

@@ -17,6 +17,7 @@ from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.importing import import_jsonl
 from tests.noted import folder, indexed, put
+from tests.people import give_role
 from tests.vaults.domain.secrets.texts import made
 from vaults.domain.actors import Actor
 
@@ -150,9 +151,7 @@ async def test_what_is_gone_private_or_said_in_a_conversation_is_no_contradictio
         await ask("memory_forget", ids=[old])
     if "superseded" in gone:
         await ask("memory_supersede", id=old, content="The ledger service has no API any more")
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "w")
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
     stored = await writer("remember", content=PORT.replace("8700", "9000"))
     assert stored.ok, stored.text
@@ -232,9 +231,7 @@ async def test_an_echo_of_what_is_gone_is_stored(ask: Asking) -> None:
 async def test_what_another_caller_was_shown_is_unknown_to_this_one(services: Services, ask: Asking) -> None:
     secret = await _id(ask, FACT, visibility="private")
     await ask("recall", query="release train")
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "w")
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
     stored = await writer("remember", content=FACT)
     assert stored.content["id"] != secret

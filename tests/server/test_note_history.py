@@ -14,6 +14,7 @@ import pytest
 from auth.roles import Role
 from server.call import Caller
 from tests.conftest import Opening, asker, local
+from tests.people import give_role
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit.journal import FileChange, NoteChange
@@ -212,8 +213,7 @@ async def test_what_cannot_be_restored_says_why(desk: Desk) -> None:
 
 async def test_a_reader_sees_history_and_changes_nothing(desk: Desk) -> None:
     await edit(desk, {"a.md": "one\n"})
-    row = ("rita", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await desk.services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(desk.services, "rita", Role.READER)
     ask = asker(desk.services, Caller(local("rita"), "main", Role.READER, "http"))
     before = sorted(each.name for each in desk.vault.folder.iterdir())
     assert (await ask("history", path="a")).ok

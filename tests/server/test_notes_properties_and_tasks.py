@@ -14,6 +14,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, indexed, put
+from tests.people import give_role
 
 NOTE = (
     b"---\r\n# mine\r\ntitle: 'A'   # why\r\ntags:\r\n  - x\r\n---\r\n"
@@ -158,8 +159,7 @@ async def test_a_task_copied_with_its_box_gets_one_box(ask: Asking, root: Path) 
 
 
 async def test_readers_list_and_do_no_more(services: Services, root: Path) -> None:
-    row = ("ro", "local", "main", Role.READER.label, "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "ro", Role.READER)
     ask = asker(services, Caller(local("ro"), "main", Role.ADMIN, "http"))
     assert (await ask("tasks", status="all")).content["total"] == 5
     assert (await ask("tasks", action="toggle", path="a", line=8)).code == "forbidden"

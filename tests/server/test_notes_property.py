@@ -174,7 +174,7 @@ async def _dumped(services: Services) -> dict[str, list[Any]]:
         return await vault.db.read(_rows)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.tuples(*[notes() for _ in NAMES]), plan=plans)
 def test_edits_change_what_they_say_and_are_kept(opening: Opening, texts: tuple[bytes, ...], plan: list[Any]) -> None:
     async def scenario(data: Path) -> None:

@@ -16,6 +16,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.noted import folder, put
+from tests.people import give_role
 from vaults.domain.notes.commit.journal import NoteChange
 from vaults.domain.notes.commit.transaction import CommittedChange, commit
 from vaults.domain.notes.edit import single_note
@@ -28,8 +29,7 @@ def root(services: Services, tmp_path: Path) -> Path:
 
 
 async def _caller(services: Services, name: str) -> Asking:
-    row = (name, "local", "main", Role.WRITER.label, "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, name)
     return asker(services, Caller(local(name), "main", Role.WRITER, "http"))
 
 

@@ -199,7 +199,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=8), st.booleans())
 def test_whatever_stands_in_a_file_it_is_a_policy_or_refused_by_us(values: dict[str, Any], headed: bool) -> None:
     import yaml

@@ -15,14 +15,14 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults.domain.paging import cursors, search_cursors
 
 
 @pytest.fixture
 async def ben(services: Services) -> Asking:
     """A reader who may see what is shared and nothing else."""
-    row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "ben", Role.READER)
     return asker(services, Caller(local("ben"), "main", Role.READER, "http"))
 
 

@@ -22,9 +22,10 @@ from server.settings import load
 from server.tools import discover
 from tests.conftest import Asking, Opening, asker, local
 from tests.fakes import HashEmbedder
+from tests.people import give_role
 from tests.server.rendering.answers import inside, is_told, outside
 from vaults import clock
-from vaults.db.sql import Reader, Writer
+from vaults.db.sql import Reader
 from vaults.domain.continuity import live_status
 from vaults.domain.continuity.live_status import VaultFigures
 
@@ -32,12 +33,8 @@ from vaults.domain.continuity.live_status import VaultFigures
 async def people(services: Services, *names: str) -> Sequence[Asking]:
     """Writers of main who call over HTTP."""
 
-    def write(tx: Writer) -> None:
-        tx.many(
-            "INSERT INTO grants VALUES (?, 'local', 'main', 'writer', '2026-01-01T00:00:00Z')", [(n,) for n in names]
-        )
-
-    await services.access_cache.write(write)
+    for name in names:
+        await give_role(services, name)
     return [
         asker(services, Caller(local(name), "main", Role.WRITER, "http", client=f"{name}'s agent")) for name in names
     ]

@@ -1,13 +1,34 @@
-"""Tasks of an open vault start once, only with the lease, and end when the vault closes."""
+"""Tasks of an open vault start once, only with the lease, and end when the vault closes. A defect in one is told.
+
+Covers vaults.background_defects.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from vaults.background_defects import BackgroundDefects
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.db.lease import Lease
 from vaults.errors import VaultUnavailable
+from vaults.observer import NullObserver
+
+
+class Counted(NullObserver):
+    """Notes which tasks had a defect."""
+
+    def __init__(self) -> None:
+        self.tasks: list[str] = []
+
+    def on_background_defect(self, task: str) -> None:
+        self.tasks.append(task)
+
+
+def noting() -> BackgroundDefects:
+    return BackgroundDefects(NullObserver())
 
 
 class Work:
@@ -24,7 +45,7 @@ class Work:
 
 async def test_work_that_falls_due_while_work_runs_is_done_after_it(tmp_path: Path) -> None:
     work = Work()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run)
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, noting())
     background.start()
     await asyncio.sleep(0)
     background.start()
@@ -42,7 +63,7 @@ async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> N
     other = Lease(tmp_path / ".lease")
     assert other.try_acquire()
     work = Work()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [LastingTask(work.run)])
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, noting(), [LastingTask("follow_notes", work.run)])
     background.start()
     background.resume_lasting_tasks()
     assert background.due_work is None
@@ -64,7 +85,7 @@ async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_doe
         if (outcome := outcomes.pop(0)) is not None:
             raise outcome
 
-    background = BackgroundWork(Lease(tmp_path / ".lease"), last, [LastingTask(last)])
+    background = BackgroundWork(Lease(tmp_path / ".lease"), last, noting(), [LastingTask("follow_notes", last)])
     for left in (1, 0, 0):
         background.resume_lasting_tasks()
         await asyncio.wait(background.lasting_tasks.values())
@@ -76,9 +97,54 @@ async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_doe
 async def test_a_lasting_task_that_returned_begins_again_once_it_is_wanted(tmp_path: Path) -> None:
     work, wanted = Work(), [True, False]
     work.go.set()
-    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, [LastingTask(work.run, wanted.pop)])
+    background = BackgroundWork(
+        Lease(tmp_path / ".lease"), work.run, noting(), [LastingTask("follow_notes", work.run, wanted.pop)]
+    )
     for runs in (1, 1, 2):
         background.resume_lasting_tasks()
         await asyncio.wait(background.lasting_tasks.values())
         assert work.runs == runs
     await background.stop()
+
+
+async def test_a_defect_of_a_lasting_task_or_a_follow_up_is_counted_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> None:
+        raise ZeroDivisionError("what a memory says")
+
+    seen = Counted()
+    background = BackgroundWork(
+        Lease(tmp_path / ".lease"), broken, BackgroundDefects(seen, of="main"), [LastingTask("follow_notes", broken)]
+    )
+    for _ in range(2):
+        background.resume_lasting_tasks()
+        await asyncio.wait(background.lasting_tasks.values())
+    background.run_follow_up(broken)
+    assert background.follow_up is not None
+    await background.follow_up
+    assert seen.tasks == ["follow_notes", "follow_notes", "follow_up"]
+    assert background.defects.current["follow_notes"].times == 2
+    assert "what a memory says" not in str(background.defects.current)
+    assert [each.getMessage() for each in caplog.records] == [
+        "background task follow_notes failed (vault: main)",
+        "background task follow_up failed (vault: main)",
+    ]
+    await background.stop()
+
+
+async def test_what_is_down_is_no_defect_and_one_that_ended_well_is_over() -> None:
+    seen = Counted()
+    defects = BackgroundDefects(seen)
+
+    async def end_with(failure: Exception | None) -> None:
+        if failure is not None:
+            raise failure
+
+    with pytest.raises(VaultUnavailable):
+        await defects.outlive("retention", end_with(VaultUnavailable("not now")))
+    assert not seen.tasks
+    await defects.outlive("retention", end_with(KeyError()))
+    assert list(defects.current) == ["retention"]
+    await defects.outlive("retention", end_with(None))
+    assert not defects.current

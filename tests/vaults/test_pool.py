@@ -17,10 +17,12 @@ from auth.principal import owner
 from auth.roles import Role
 from server import vault_admin
 from server.call import Caller
-from server.services import SEARCH_THREADS, Services
+from server.services import Services
+from server.shared_resources import SEARCH_THREADS
 from tests.conftest import Asking, Opening, asker
 from tests.work import PATIENCE_S
 from vaults import pool as pools
+from vaults import registry
 from vaults.context import run_in
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
@@ -40,8 +42,26 @@ async def _start_every_thread(services: Services) -> None:
     await asyncio.gather(*(run_in(pool, meeting.wait, PATIENCE_S) for _ in range(SEARCH_THREADS)))
 
 
+async def test_the_look_after_a_start_closes_what_it_opened_and_nothing_else(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that filled up meanwhile a closed vault could not be opened again."""
+    monkeypatch.setattr(pools, "SWEEP_AFTER_S", 1_000.0)
+    async with opening(vaults=("used", "unused")) as services:
+        for name in ("used", "unused"):
+            assert (await _in(services, name)("remember", content="tea is at four")).ok
+        await services.pool.close_vault("unused")
+        async with services.pool.lease(services.registry_cache.entry("used")) as before:
+            pass
+        await services.pool._sweep()
+        assert services.pool.open_count == 1
+        async with services.pool.lease(services.registry_cache.entry("used")) as after:
+            assert after is before
+
+
 async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "SWEEP_AFTER_S", 1_000.0)  # the sweep opens vaults of its own, while they are counted
+    monkeypatch.setattr(pools, "ROOM_WAIT_S", PATIENCE_S)  # closing a vault takes as long as the machine is busy
     names = tuple(f"v{n}" for n in range(50))
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
 
@@ -222,6 +242,18 @@ async def test_damage_met_in_the_middle_of_a_call_quarantines_that_vault(service
     assert (await _in(services, "main")("recall", query="x")).code == "vault_quarantined"
 
 
+async def test_a_vault_that_was_shut_out_and_is_gone_is_nobody_s_trouble_any_more(services: Services) -> None:
+    with pytest.raises(VaultQuarantined):
+        async with services.pool.lease(services.registry_cache.entry("main")):
+            raise VaultQuarantined("a page is damaged", reason="damaged")
+    await services.pool._round()
+    assert set(services.pool.quarantined) == {"main"}
+    await services.control.write(lambda tx: registry.remove(tx, "main"))  # by a command beside the server
+    await services.registry_cache.refresh()
+    await services.pool._round()
+    assert not services.pool.quarantined
+
+
 async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     from vaults.index import projection
 
@@ -254,8 +286,10 @@ async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(openin
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             assert await vault.notes.wait_for_index(PATIENCE_S)
             await _idle(vault)
-        await vault.rest()
-        assert not vault.lease.held
+        async with asyncio.timeout(PATIENCE_S):
+            while vault.lease.held:  # the sweep after a start may have woken it once more
+                await vault.rest()
+                await asyncio.sleep(0.01)
 
 
 async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(services: Services) -> None:
@@ -334,3 +368,22 @@ async def test_a_full_disk_does_not_end_the_pools_rounds(services: Services, mon
     await vault.settle()
     assert vault.access_counts[1] == 1, "counted later"
     monkeypatch.undo()
+
+
+async def test_a_defect_in_a_round_ends_no_rounds_to_come_and_is_told(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SWEEP_AFTER_S", "ROUND_S"):
+        monkeypatch.setattr(pools, name, 0)
+    met, again = [], asyncio.Event()
+
+    async def keep_reserves(_pool: pools.VaultPool) -> None:
+        met.append(1)
+        if len(met) == 3:
+            again.set()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pools.VaultPool, "keep_reserves", keep_reserves)
+    async with opening({}) as services:
+        await asyncio.wait_for(again.wait(), PATIENCE_S)
+        assert services.defects.current["vault_rounds"].kind == "ZeroDivisionError"

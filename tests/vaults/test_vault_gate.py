@@ -26,7 +26,6 @@ from vaults.vault_gate import INTENT_FILE, VaultGate, hold_exclusively
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from vaults.vault import Vault
 from vaults.vault_gate import hold_exclusively
 async def hold():
     async with hold_exclusively(Path(sys.argv[1]), 30):
@@ -212,3 +211,23 @@ async def test_calls_that_do_not_end_keep_the_folder_only_so_long(
         entry = services.registry_cache.entry("main")
         async with services.pool.lease(entry), hold_exclusively(services.pool.folder_of(entry), PATIENCE_S):
             assert not services.pool.open_count
+
+
+async def test_a_vault_that_does_not_close_well_keeps_its_folder_from_nobody(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "GATE_LOOK_S", 0.01)
+    close = Vault.close
+
+    async def fail(vault: Vault) -> None:
+        await close(vault)
+        raise OSError(5, "the disk")
+
+    async with opening() as services:
+        entry = services.registry_cache.entry("main")
+        async with services.pool.lease(entry):
+            pass
+        with monkeypatch.context() as patched:
+            patched.setattr(Vault, "close", fail)
+            async with hold_exclusively(services.pool.folder_of(entry), PATIENCE_S):
+                assert not services.pool.open_count

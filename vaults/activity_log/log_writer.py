@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 
 from vaults import clock
@@ -131,6 +131,11 @@ class ActivityLog:
         unwritten = present is not None and session.seq is None and not present.idle and not present.completed
         return present if present is not None and (unwritten or present.id == session.id) else session
 
+    def begin_end(self, session: Session) -> None:
+        """Before a session is ended by a write: what is known of when it was seen is not written behind that write,
+        which would make it active again."""
+        self._touched.pop(session.id, None)
+
     def end(self, session: Session, status: str) -> None:
         """Forget a session that was paused or completed. After the latter, a call without a handle begins another."""
         session.completed = status == "completed"
@@ -169,10 +174,19 @@ class ActivityLog:
     def _schedule_flush(self) -> asyncio.Task[None]:
         """Write what waits as soon as the current write is done. Those who ask meanwhile share the task."""
         if self._next is None:
-            self._next = asyncio.create_task(self._flush_quietly(), name="activity-log")
-            self._flushing.add(self._next)
-            self._next.add_done_callback(self._flushing.discard)
+            self._next = self._see_to_the_end(self._flush_quietly())
         return self._next
+
+    def _see_to_the_end(self, flush: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(flush, name="activity-log")
+        self._flushing.add(task)
+        task.add_done_callback(self._forget_flush)
+        return task
+
+    def _forget_flush(self, task: asyncio.Task[None]) -> None:
+        self._flushing.discard(task)
+        if not task.cancelled():
+            task.exception()  # kept for later as it is; whoever waited was told
 
     async def _flush_quietly(self) -> None:
         with contextlib.suppress(StrongroomError):
@@ -195,15 +209,22 @@ class ActivityLog:
         """The row number of a session, which is written first if need be. Raises what keeps it from being written."""
         if session.seq is None:
             self._touched[session.id] = session
-            await self._flush()
+            await self._flush_for_call()
         assert session.seq is not None
         return session.seq
 
     async def refresh_row(self, session: Session) -> int:
         """As ``ensure_row``, after writing that the session was just seen: a paused one is active again."""
         if session.id in self._touched:
-            await self._flush()
+            await self._flush_for_call()
         return await self.ensure_row(session)
+
+    async def _flush_for_call(self) -> None:
+        """Write what waits, and raise what keeps it from being written. A call that is cancelled meanwhile leaves it to
+        be written all the same: sessions must learn their rows, or nobody would pause them at the end."""
+        flush = self._see_to_the_end(self._flush())
+        done, _ = await asyncio.wait({flush})
+        done.pop().result()
 
     async def _flush(self) -> None:
         async with self._writing:

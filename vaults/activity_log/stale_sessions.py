@@ -60,6 +60,8 @@ def end_session(tx: Writer, session: int, status: str) -> None:
         " WHERE seq = :session",
         {"status": status, "now": clock.now(), "session": session},
     )
+    for (resource,) in tx.all("SELECT resource FROM claims WHERE session = :session", {"session": session}):
+        tx.note_change("claim", resource, "held", None)
     tx.run("DELETE FROM claims WHERE session = :session", {"session": session})
 
 

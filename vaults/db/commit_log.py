@@ -15,8 +15,8 @@ from vaults.db.engine import sqlite
 class CommitLog(Protocol):
     """Told of what a ``Database`` commits. Whatever it raises is raised to the writers."""
 
-    def after_commit(self) -> None:
-        """A group was committed; nobody was answered yet. On the writer's thread."""
+    def after_commit(self, raw: sqlite.Connection) -> None:
+        """A group was committed by ``raw``, also one that changed nothing; nobody was answered yet. On its thread."""
 
     def before_checkpoint(self, raw: sqlite.Connection) -> None:
         """The write-ahead log is about to be emptied by ``raw``, which has no transaction open. On its thread."""
@@ -28,7 +28,7 @@ class CommitLog(Protocol):
 class NoCommitLog:
     """The default: nobody is told."""
 
-    def after_commit(self) -> None:
+    def after_commit(self, raw: sqlite.Connection) -> None:
         """Nothing."""
 
     def before_checkpoint(self, raw: sqlite.Connection) -> None:

@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeVar
 
 import aiosqlite
 
-from vaults.context import ChangeNote, note_changes
+from vaults.change_notes import ChangeNote, ChangeNotes
+from vaults.context import changes_of_call
 from vaults.db import database_files
 from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.engine import sqlite
@@ -44,7 +45,14 @@ class _PendingWrite(Generic[T]):
     done: asyncio.Future[T]
     uncounted: bool
     exclusive: bool = False
+    notes: ChangeNotes | None = None  # of the call, for its audit
     changes: list[ChangeNote] = field(default_factory=list)
+
+    def resolve(self, outcome: Any) -> None:
+        """Tell the audit and whoever waits, if anybody still does: the call may have run out of time meanwhile."""
+        if self.changes and self.notes is not None and not isinstance(outcome, BaseException):
+            self.notes.add(self.changes)
+        _resolve(self.done, outcome)
 
 
 class Database:
@@ -101,14 +109,13 @@ class Database:
     async def _queue_write(self, work: Callable[[Writer], T], *, uncounted: bool, exclusive: bool = False) -> T:
         self._refuse_if_closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        pending = _PendingWrite(work, done, uncounted, exclusive)
-        self._pending.append(pending)
+        notes = changes_of_call()
+        if notes is not None:
+            notes.expect(done)
+        self._pending.append(_PendingWrite(work, done, uncounted, exclusive, notes))
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._drain_pending())
-        result = await asyncio.shield(done)
-        if pending.changes:
-            note_changes(pending.changes)
-        return result
+        return await asyncio.shield(done)
 
     async def checkpoint(self) -> None:
         """Move the WAL into the database file and empty it (after a purge, before a copy)."""
@@ -189,7 +196,7 @@ class Database:
                 await self._discard_writer()
             self.observer.on_commit(len(group), time.perf_counter() - started)
             for pending, outcome in zip(group, outcomes, strict=True):
-                _resolve(pending.done, outcome)
+                pending.resolve(outcome)
 
     def _next_group(self) -> list[_PendingWrite[Any]]:
         group: list[_PendingWrite[Any]] = []
@@ -343,7 +350,7 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
         with contextlib.suppress(sqlite.Error):
             raw.execute("ROLLBACK")
         raise
-    log.after_commit()
+    log.after_commit(raw)
     return outcomes
 
 

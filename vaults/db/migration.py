@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
-from vaults.db.connection import Database
+from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
+from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader
-from vaults.errors import VaultQuarantined
+from vaults.errors import StrongroomError, VaultQuarantined
+from vaults.settings import StorageSettings
 
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
@@ -62,6 +66,19 @@ async def migrate(
         if done and before is not None:
             await before(done)
     return await db.run_on_writer(lambda raw: _apply(raw, folder, chain))
+
+
+def refuse_newer(path: Path, folder: str, settings: StorageSettings) -> None:
+    """Raise ``VaultQuarantined`` (reason ``future``) for a database a newer version wrote; one that is missing or
+    cannot be read is for whoever opens it. Blocking; nothing is written."""
+    if not path.exists():
+        return
+    try:
+        with translate_sqlite_errors(), closing(open_raw(path, settings, writer=False)) as raw:
+            _pending_migrations(Reader(raw), folder, load_migrations(folder))
+    except StrongroomError as failure:
+        if failure.details.get("reason") == "future":
+            raise
 
 
 async def migrate_to_write(db: Database, folder: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from vaults.context import ChangeNote
+from vaults.change_notes import ChangeNote, ContentHash
 from vaults.db.engine import sqlite
 
 Params: TypeAlias = Mapping[str, Any] | Sequence[Any]
@@ -84,9 +84,15 @@ class Writer(Reader):
         super().__init__(connection)
         self._changes = changes
 
-    def note_change(self, kind: str, identity: str, before: str | None, after: str | None) -> None:
+    def note_change(
+        self,
+        kind: str,
+        identity: str | ContentHash,
+        before: str | ContentHash | None,
+        after: str | ContentHash | None,
+    ) -> None:
         """Have the audit record what this transaction changes, if it is committed: hashes of what stood there before
-        and after, or a version; None for what was not there, or is not any more."""
+        and after, or states or versions; None for what was not there, or is not any more."""
         if self._changes is not None:
             self._changes.append(ChangeNote(kind, identity, before, after))
 

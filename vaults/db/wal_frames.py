@@ -111,29 +111,47 @@ def read_page(read: ReadAt, page_size: int, frame: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class WalFrame:
+    """The head of a frame. ``size``: of the database in pages after it, in the last of a transaction; else 0.
+    ``checksum``: as it stands there. ``added``: what the frame's own words add to the sums of those before it."""
+
     page: int
     size: int
+    salts: bytes
     checksum: Checksum
+    added: Checksum
 
 
-def _read_batch(read: ReadAt, header: WalHeader, first: int, count: int, running: Checksum) -> list[_Frame]:
-    """Frames that are as the checksum says, up to the first that is not."""
+def read_frames(read: ReadAt, header: WalHeader, first: int, count: int) -> list[WalFrame]:
+    """Frames as they stand in the log, none of which is believed yet: see ``is_believable``. Fewer where it ends."""
     length = FRAME_HEADER_BYTES + header.page_size
     data = read(_offset(header.page_size, first), count * length)
     count = len(data) // length
     if not count:
         return []
-    weights = _weigh(header.page_size)
     words = np.frombuffer(data, dtype=_word_type(big_endian=header.big_endian), count=count * length // 4)
-    added = words.reshape(count, -1).astype(np.uint32, copy=False) @ weights.of_words
-    found: list[_Frame] = []
+    added = words.reshape(count, -1).astype(np.uint32, copy=False) @ _weigh(header.page_size).of_words
+    found: list[WalFrame] = []
     for number, (one, other) in enumerate(added.tolist()):
         page, size, salts, *said = _FRAME.unpack_from(data, number * length)
-        running = weights.carry(running, (one, other))
-        if salts != header.salts or not page or running != tuple(said):
+        found.append(WalFrame(page, size, salts, (said[0], said[1]), (one, other)))
+    return found
+
+
+def is_believable(frame: WalFrame, header: WalHeader, running: Checksum) -> bool:
+    """Whether a frame is of this log and what its checksum says; ``running`` is the checksum before it."""
+    is_ours = frame.salts == header.salts and frame.page > 0
+    return is_ours and _weigh(header.page_size).carry(running, frame.added) == frame.checksum
+
+
+def _read_batch(read: ReadAt, header: WalHeader, first: int, count: int, running: Checksum) -> list[WalFrame]:
+    """Frames that are as the checksum says, up to the first that is not."""
+    found: list[WalFrame] = []
+    for frame in read_frames(read, header, first, count):
+        if not is_believable(frame, header, running):
             break
-        found.append(_Frame(page, size, running))
+        found.append(frame)
+        running = frame.checksum
     return found
 
 

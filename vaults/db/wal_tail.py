@@ -63,7 +63,8 @@ class WalTail:
         """None: the log is empty."""
         self.size = 0
         """Pages of the database at the position."""
-        self._may_restart = False
+        self.may_restart = False
+        """Whether all of the log is in the file, and nobody here keeps it from being started over."""
         self._pages = FrozenPages(self._wal, self._file, self.page_size, {})
         self._ahead: list[WalCommit] = []
         self._moved = 0
@@ -79,14 +80,14 @@ class WalTail:
                 self._ahead = list(read_commits(read, start_of(header), frames)) if header else []
             if frames and (not self._ahead or self._ahead[-1].end.frames != frames):
                 raise WalGap
-            self._may_restart = frames == self._moved
+            self.may_restart = frames == self._moved
             self.position = start_of(header) if header else None
             self.size = self._file.size() // self.page_size
 
     def start_from(self, known: WalPosition | None) -> None:
         """Go to ``known`` if the log holds it; else stay at the start, where the file is the state, unless some of the
         log was moved into it: then go to the end. What is in the file decides whether that state can be read."""
-        if self._may_restart:
+        if self.may_restart:
             self.skip_to_end()
             self._pages.frames.clear()  # the file is the state, and the log may be written over
         elif known is not None and (known == self.position or any(each.end == known for each in self._ahead)):
@@ -133,18 +134,19 @@ class WalTail:
             if header is None:
                 continue  # emptied since
             if self.position is not None and header.salts == self.position.header.salts:
-                self._may_restart = self._may_restart and frames == self.position.frames
+                self.may_restart = self.may_restart and frames == self.position.frames
                 return self.position, frames
-            if not self._may_restart:
+            if not self.may_restart:
                 raise WalGap
             self._follow_into(header)
-        if self._may_restart:
+        if self.may_restart:
+            self._pages.frames.clear()  # the file is the state
             return None, 0
         raise WalGap
 
     def _follow_into(self, header: WalHeader) -> None:
         """The log was started over, with everything in the file."""
-        self.position, self._may_restart = start_of(header), False
+        self.position, self.may_restart = start_of(header), False
         self._pages.frames.clear()
 
     def step(self, commit: WalCommit) -> None:
@@ -185,16 +187,26 @@ class WalTail:
         """Frames in the log up to the position."""
         return self.position.frames if self.position is not None else 0
 
-    def advance(self) -> None:
-        """Move what was read into the file, as far as nobody else reads it, while others go on writing: then little is
-        left for ``renewing``. The next snapshot is begun before this one ends, so the log is held all the time."""
+    def refresh(self) -> None:
+        """Hold no more of the log than was not read, while others go on writing. All that was committed must have been
+        read a moment ago. The next snapshot is begun before this one ends, so the log is held all the time."""
         with translate_sqlite_errors():
-            could_restart = self._is_moved()
+            # Looked at while the old snapshot still keeps the log: once before, in case that one reads the file alone.
+            # If the log was started over since it was read, as it might be, that is still to be followed.
+            self.may_restart = self.may_restart or self._is_moved()
             self._begin_snapshot(self._next)
+            self.may_restart = self.may_restart or self._is_moved()
+            if self.may_restart:
+                self._pages.frames.clear()  # the file is the state, and the log may be written over from now on
             self._held.execute("ROLLBACK")
             self._held, self._next = self._next, self._held
-            self._may_restart = could_restart or self._is_moved()
-            self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def move(self) -> bool:
+        """Move what is not held into the file, as far as nobody else reads it, while others go on writing. Whether that
+        was all: then the file is on the disk, too, and little is left for ``renewing``."""
+        with translate_sqlite_errors():
+            _, frames, moved = self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return bool(frames == moved)
 
     def _is_moved(self) -> bool:
         frames, moved = self._look()
@@ -211,10 +223,10 @@ class WalTail:
                 self._held.execute("ROLLBACK")
                 self._probe.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 self._begin_snapshot(self._held)
-                self._may_restart = self._is_moved()
+                self.may_restart = self._is_moved()
             except sqlite.Error as failure:
                 raise WalGap from failure
-            if self._may_restart:
+            if self.may_restart:
                 self._pages.frames.clear()  # the file is the state, and stays it: the log may be cut off at once
 
     def close(self) -> None:

@@ -20,7 +20,8 @@ class ModelIdentity:
     """Vectors of equal identity are comparable, whichever engine made them; others never are."""
 
     name: str
-    revision: str  # digest of the weights (and, where it is not a pinned model, of the files that shape its vectors)
+    revision: str  # digest of the weights (and, where it is not a pinned model, of the files that shape its vectors);
+    # of an endpoint, whose weights nobody sees, that of the vector it gave for a known text
     width: int
     normalised: bool
     recipe: int
@@ -42,7 +43,8 @@ class Embedder(Protocol):
     def max_tokens(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """float32 ``[len(texts), width]``, each row of unit length, in the order given. Blocks."""
+        """float32 ``[len(texts), width]``, each row of unit length, in the order given. Blocks. Raises
+        ``EmbeddingUnavailable`` only where no text would get a vector now; anything else is held against the texts."""
 
     def close(self) -> None:
         """Free the memory. The embedder is not used again."""

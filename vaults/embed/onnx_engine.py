@@ -1,4 +1,4 @@
-"""The ONNX Runtime engine: serves a prepared copy with onnxruntime and tokenizers alone, without torch.
+"""The ONNX Runtime engine: serves a prepared model with onnxruntime and tokenizers alone, without torch.
 
 Memory, after 1,000 mixed texts in a process with nothing else: without the arena 251 MB and peaks of 600, as each call
 maps and unmaps its buffers (up to 40 % slower on long texts); with the arena the largest run decides: 2,048 padded
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from vaults.embed.batches import split_into_batches
-from vaults.embed.prepared_model import GRAPH, TOKENIZER, PreparedModel
+from vaults.embed.prepared_model import TOKENIZER, PreparedModel
+from vaults.errors import EmbeddingUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,11 +24,11 @@ _MAX_TEXTS = 64  # texts of one run, however short
 
 
 class OnnxEmbedder:
-    """One prepared model in ONNX Runtime."""
+    """One prepared model in ONNX Runtime. Raises EmbeddingUnavailable for a device that it cannot use here."""
 
     engine: ClassVar[str] = "onnx"
 
-    def __init__(self, prepared: PreparedModel, *, threads: int) -> None:
+    def __init__(self, prepared: PreparedModel, *, threads: int, device: str = "cpu") -> None:
         from tokenizers import Tokenizer
 
         self.identity = prepared.identity
@@ -38,7 +39,7 @@ class OnnxEmbedder:
         # The file pads every text to 128 tokens, which makes a short query three times as expensive.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_tokens)
-        self._session = _open_session(prepared, threads)
+        self._session = _open_session(prepared, threads, device)
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         import numpy as np
@@ -75,12 +76,28 @@ def _pool_mean(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return cast("np.ndarray", mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12))
 
 
-def _open_session(prepared: PreparedModel, threads: int) -> Any:
+def _provider(device: str, available: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """What runs the graph, and how: on a graphics card with all digits, as the vectors must be those of the CPU."""
+    kind, _, number = device.partition(":")
+    if kind == "cpu":
+        return "CPUExecutionProvider", {}
+    if kind != "cuda" or not (number or "0").isdigit() or "CUDAExecutionProvider" not in available:
+        raise EmbeddingUnavailable(
+            f"ONNX Runtime cannot use the device {device} here.",
+            hint="Set embedding.device to cpu, embedding.engine to sentence-transformers, or install onnxruntime-gpu.",
+        )
+    return "CUDAExecutionProvider", {"device_id": number or "0", "use_tf32": "0"}
+
+
+def _open_session(prepared: PreparedModel, threads: int, device: str) -> Any:
     import onnxruntime
 
+    provider = _provider(device, onnxruntime.get_available_providers())
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors only: stderr is the log
-    return onnxruntime.InferenceSession(str(prepared.folder / GRAPH), options, providers=["CPUExecutionProvider"])
+    # The bundled model's graph does not lie beside its weights. Only for one given as bytes may the folder be told.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(prepared.folder))
+    return onnxruntime.InferenceSession(prepared.graph.read_bytes(), options, providers=[provider])

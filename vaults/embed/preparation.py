@@ -1,4 +1,5 @@
-"""Makes the serving copy of a model: load, export, compare with the original, and only then put in place."""
+"""Makes the serving copy of a model: load, export, compare with the original, and only then put in place. The bundled
+model is served from its own files, so that of it only the digests are compared."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from vaults.embed.prepared_model import (
     models_folder,
 )
 from vaults.embed.torch_engine import TorchEmbedder
-from vaults.errors import EmbeddingUnavailable, StorageFull
+from vaults.errors import EmbeddingUnavailable, InvalidArgument, StorageFull
 from vaults.settings import EmbeddingSettings
 
 TOLERANCE = 1e-5  # largest difference of one number of one vector
@@ -41,8 +42,11 @@ def prepare_model(settings: EmbeddingSettings) -> PreparedModel:
     """The verified copy, made now if there is none. Blocks: 0.1 s if it exists, some 10 s if not.
 
     Several processes may call it at once. Raises InvalidArgument for a model that only sentence-transformers can
-    serve, EmbeddingUnavailable when the model is absent or not the published one, StorageFull.
+    serve and for one behind an endpoint, EmbeddingUnavailable when the model is absent, not the published one, or needs
+    an extra, StorageFull.
     """
+    if settings.engine == "endpoint":
+        raise InvalidArgument("embedding.engine", "is endpoint: the model is served there, and nothing is to prepare")
     with _translate_os_errors(models_folder(settings)):
         return _find_ready(settings) or _make(require_source(settings.model), settings)
 

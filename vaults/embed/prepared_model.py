@@ -1,4 +1,5 @@
-"""A prepared model: the serving copy on disk, described by its manifest.
+"""A prepared model: what ONNX Runtime serves, described by its manifest. Of the bundled model these are its own files,
+of which nothing is copied; of another a copy on disk.
 
 ::
 
@@ -65,10 +66,16 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedModel:
-    """A copy that may be served."""
+    """A model that may be served from ``folder``, which holds its weights and its tokenizer, and its graph unless that
+    lies elsewhere."""
 
     folder: Path
     manifest: Manifest
+    graph_elsewhere: Path | None = None
+
+    @property
+    def graph(self) -> Path:
+        return self.graph_elsewhere or self.folder / GRAPH
 
     @property
     def identity(self) -> ModelIdentity:
@@ -95,15 +102,53 @@ def models_folder(settings: EmbeddingSettings) -> Path:
 
 
 def find_prepared(settings: EmbeddingSettings) -> PreparedModel | None:
-    """The copy of the configured model; None if it was never made, is damaged, or its original has changed.
+    """The bundled model, or the copy of another; None if it was never made, is damaged, or its original has changed.
 
     The original need not exist here: an image may hold the copy alone.
     """
+    if bundled.is_bundled(settings.model) and (found := _find_bundled()):
+        return found
     for path in sorted(models_folder(settings).glob(f"*/{MANIFEST}")):
         found = read_prepared(path.parent)
         if found and _is_copy_of(found.manifest, settings.model) and found.looks_intact():
             return found
     return None
+
+
+def list_prepared(settings: EmbeddingSettings) -> list[PreparedModel]:
+    """Every copy that looks intact, of whatever model."""
+    found = (read_prepared(path.parent) for path in sorted(models_folder(settings).glob(f"*/{MANIFEST}")))
+    return [each for each in found if each is not None and each.looks_intact()]
+
+
+_BUNDLED = Manifest(
+    format=FORMAT,
+    model=bundled.NAME,
+    name=bundled.NAME,
+    revision=bundled.DIGEST,
+    width=bundled.WIDTH,
+    max_tokens=bundled.MAX_TOKENS,
+    pad_id=0,
+    pooling="mean",
+    files=(
+        FileFingerprint(bundled.WEIGHTS, bundled.WEIGHTS_SIZE, 0, bundled.DIGEST),
+        FileFingerprint(TOKENIZER, bundled.TOKENIZER_SIZE, 0, bundled.TOKENIZER_DIGEST),
+    ),
+    original=(),
+)
+
+
+def _find_bundled() -> PreparedModel | None:
+    """The bundled model, if its files are those its graph was written for. The digest of the weights is not asked for:
+    a package is installed whole, and an installer has compared it; ``strongroom model prepare`` does it again."""
+    found = bundled.bundled_folder()
+    if found is None:
+        return None
+    # Some installers make links to files they keep, and ONNX Runtime follows none out of the folder it is told.
+    folder = (found / bundled.WEIGHTS).resolve().parent
+    if not all(mark.same_size(folder) for mark in _BUNDLED.files):
+        return None
+    return PreparedModel(folder, _BUNDLED, bundled.GRAPH)
 
 
 def read_prepared(folder: Path) -> PreparedModel | None:

@@ -62,6 +62,8 @@ class _Lane:
     """Texts cut into slices at a time."""
     most: int
     """Max texts of a slice."""
+    characters: int
+    """Max characters of a slice, padding included."""
     incoming: deque[QueuedText] = field(default_factory=deque)
     slices: deque[list[QueuedText]] = field(default_factory=deque)
     live: int = 0
@@ -83,19 +85,19 @@ class _Lane:
         """Cut one window, oldest first. Nothing later is served before all of it, so long texts do not starve."""
         taken = [self.incoming.popleft() for _ in range(min(self.window, len(self.incoming)))]
         window = [item for item in taken if item.places]
-        groups = split_into_batches([len(item.text) for item in window], budget=BATCH_CHARACTERS, most=self.most)
+        groups = split_into_batches([len(item.text) for item in window], budget=self.characters, most=self.most)
         self.slices.extend([window[place] for place in group] for group in groups)
 
 
 class PriorityQueue:
     """Bounded to ``limit`` texts. ``queued`` counts those that wait, without the slice the model is reading."""
 
-    def __init__(self, *, limit: int, batch: int) -> None:
+    def __init__(self, *, limit: int, batch: int, characters: int = BATCH_CHARACTERS) -> None:
         self._limit = limit
         self._lanes = {  # first served first
-            Priority.QUERY: _Lane(batch, batch),
-            Priority.WRITE: _Lane(batch, batch),
-            Priority.IMPORT: _Lane(8 * batch, min(batch, _IMPORT_SLICE)),
+            Priority.QUERY: _Lane(batch, batch, characters),
+            Priority.WRITE: _Lane(batch, batch, characters),
+            Priority.IMPORT: _Lane(8 * batch, min(batch, _IMPORT_SLICE), characters),
         }
         self._known: dict[tuple[Priority, str], QueuedText] = {}
 

@@ -1,24 +1,26 @@
 """Embeddings for the event loop: awaitable, bounded, cached, and never a reason for a call to crash.
 
-One model per process, in one thread. Calls that arrive while the model works are its next batch, so no timer is needed:
+One model, in one thread. Calls that arrive while the model works are its next batch, so no timer is needed:
 a lone text waits for nothing, and under load batches grow by themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
+from vaults.embed.prefixes import prefixes_of
 from vaults.embed.priority_queue import EmbeddingRequest, Priority
+from vaults.embed.resident_models import ResidentModels
 from vaults.embed.state import EmbeddingState, embedding_unavailable
 from vaults.embed.worker import EmbeddingWorker
-from vaults.errors import EmbeddingUnavailable
+from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
 
@@ -26,13 +28,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 _WINDOW = 512  # texts of one caller in the queue at a time: long enough to sort by length, short enough to share
-_CLOSE_WAIT_S = 2.0
+_CLOSE_WAIT_S = _BACK_WAIT_S = 2.0
 
 
 class EmbeddingService:
     """Belongs to one event loop. The model is loaded by the first call that needs it, never before.
     ``loads_for_backfill``: whether missing vectors are a reason to load it too; a process that ends with its command
-    would load it for nothing.
+    would load it for nothing. ``residents``: who it shares the memory for models with.
 
     Every method raises EmbeddingUnavailable when no model can answer (off, absent, failed, hung, closing) and
     Overloaded when too many texts wait.
@@ -46,11 +48,13 @@ class EmbeddingService:
         *,
         clock: Callable[[], float] = time.monotonic,
         loads_for_backfill: bool = True,
+        residents: ResidentModels | None = None,
     ) -> None:
         self.loads_for_backfill = loads_for_backfill
         self._settings = settings
-        self._worker = EmbeddingWorker(settings, observer, load or functools.partial(_load_embedder, settings), clock)
-        self._cache: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._prefixes = prefixes_of(settings)
+        self._worker = EmbeddingWorker(settings, observer, load or loader_of(settings), clock, residents)
+        self._cache: OrderedDict[tuple[ModelIdentity | None, str], np.ndarray] = OrderedDict()
         self._waiting: set[EmbeddingRequest] = set()
         self._watch: asyncio.TimerHandle | None = None
 
@@ -71,13 +75,23 @@ class EmbeddingService:
             await self.each(["strongroom"], urgent=True)
         return self._require_identity()
 
+    async def is_back(self) -> bool:
+        """Whether the model answers again after a failure; what takes over two seconds is known the next time. An
+        endpoint is asked here, no sooner than its failure allows, because callers do not wait for one that failed. A
+        model of this machine is loaded again by whoever needs it."""
+        if self._settings.engine == "endpoint" and self._worker.state().status == "failed":
+            with suppress(TimeoutError, EmbeddingUnavailable, Overloaded):
+                async with asyncio.timeout(_BACK_WAIT_S):
+                    await self.each(["strongroom"], urgent=False)
+        return self._worker.state().status == "ready"
+
     async def query(self, text: str) -> np.ndarray:
         """The vector of a search, read-only. A repeated query comes from the cache, also while the model fails."""
-        known = self._cache.get(text)
+        known = self._cache.get((self.identity, text))
         if known is not None:
-            self._cache.move_to_end(text)
+            self._cache.move_to_end((self.identity, text))
             return known
-        (row,) = await self._submit(Priority.QUERY, [text])
+        (row,) = await self._submit(Priority.QUERY, [self._prefixes.query + text])
         if row is None:
             raise embedding_unavailable("the model gives no vector for this text")
         vector = row.copy()  # the row is a view that would keep its whole batch
@@ -106,7 +120,8 @@ class EmbeddingService:
         window = min(_WINDOW, self._settings.queue)
         rows: list[np.ndarray | None] = []
         for start in range(0, len(texts), window):
-            rows += await self._submit(priority, texts[start : start + window])
+            texts_of_window = [self._prefixes.document + text for text in texts[start : start + window]]
+            rows += await self._submit(priority, texts_of_window)
         return rows
 
     async def close(self) -> None:
@@ -147,7 +162,7 @@ class EmbeddingService:
         return request.rows
 
     def _remember(self, text: str, vector: np.ndarray) -> None:
-        self._cache[text] = vector
+        self._cache[self.identity, text] = vector
         while len(self._cache) > self._settings.query_cache:
             self._cache.popitem(last=False)
 
@@ -174,7 +189,12 @@ def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     loop.call_soon_threadsafe(ended.set)
 
 
-def _load_embedder(settings: EmbeddingSettings) -> Embedder:
-    from vaults.embed.engines import load_embedder
+def loader_of(settings: EmbeddingSettings, stamps: Path | None = None) -> Callable[[], Embedder]:
+    """What loads the model of the settings. ``stamps``: folder in which models behind endpoints are remembered."""
 
-    return load_embedder(settings)
+    def load() -> Embedder:
+        from vaults.embed.engines import load_embedder
+
+        return load_embedder(settings, stamps)
+
+    return load

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from vaults.embed.backend import RECIPE, ModelIdentity
 from vaults.embed.batches import BATCH_CHARACTERS, split_into_batches
 from vaults.embed.model_source import ModelSource
+from vaults.embed.models_extra import missing_extra_error, refusing_foreign_code, require_device
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,15 +18,22 @@ _MAX_TEXTS = 64  # texts of one forward pass, however short
 
 
 def load_sentence_transformer(folder: Path, *, device: str, threads: int) -> Any:
-    """Load the ``SentenceTransformer`` in ``folder``: always as float32, without network or progress bar."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
+    """Load the ``SentenceTransformer`` in ``folder``: always as float32, without network or progress bar. Raises
+    EmbeddingUnavailable where the libraries are not installed, for a device that is not there, and for a model that
+    brings code of its own."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+    except ModuleNotFoundError as error:
+        raise missing_extra_error(folder.name) from error
 
+    require_device(torch, device)
     # More threads than free cores stall one another: two on a busy machine are ten times slower than one.
     torch.set_num_threads(threads)
     logging.disable_progress_bar()
-    model = SentenceTransformer(str(folder), device=device, local_files_only=True)
+    with refusing_foreign_code(folder.name):
+        model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
     return model.float().eval()
 
 

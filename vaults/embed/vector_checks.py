@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vaults.errors import EmbeddingUnavailable
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -16,7 +18,8 @@ _MIN_NORM = 1e-6  # a shorter vector has no direction worth keeping
 
 
 def embed_rows(call: EmbedCall, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
-    """A row per text, None where the model gives nothing usable. Never raises for what the model does.
+    """A row per text, None where the model gives nothing usable. Raises ``EmbeddingUnavailable`` where the model itself
+    does, which then is down, whatever the texts; nothing else it does is raised.
 
     When a batch fails, or some of its rows are unusable, those texts are tried once more, each alone, so that a bad
     text costs only its own vector.
@@ -49,5 +52,7 @@ def to_usable_rows(found: Any, count: int, width: int) -> list[np.ndarray | None
 def _attempt(call: EmbedCall, texts: Sequence[str], width: int) -> list[np.ndarray | None]:
     try:
         return to_usable_rows(call(texts), len(texts), width)
+    except EmbeddingUnavailable:
+        raise
     except Exception:  # noqa: BLE001 - whatever a model raises means the same: no vectors; the caller reports it
         return [None] * len(texts)

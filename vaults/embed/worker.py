@@ -15,9 +15,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vaults.embed.backend import Embedder, ModelIdentity
+from vaults.embed.batches import BATCH_CHARACTERS, ENDPOINT_CHARACTERS, ENDPOINT_TEXTS
 from vaults.embed.priority_queue import EmbeddingRequest, Priority, PriorityQueue
+from vaults.embed.resident_models import ResidentModels
 from vaults.embed.state import EmbeddingState, EmbeddingStatus, embedding_unavailable, plain_reason
 from vaults.embed.vector_checks import embed_rows
+from vaults.errors import EmbeddingUnavailable, StrongroomError
 from vaults.observer import Observer
 from vaults.settings import EmbeddingSettings
 
@@ -35,19 +38,28 @@ class EmbeddingWorker:
     """Thread-safe. ``submit``, ``drop``, ``overdue``, ``state`` return at once; only the thread itself waits."""
 
     def __init__(
-        self, settings: EmbeddingSettings, observer: Observer, load: Callable[[], Embedder], clock: Callable[[], float]
+        self,
+        settings: EmbeddingSettings,
+        observer: Observer,
+        load: Callable[[], Embedder],
+        clock: Callable[[], float],
+        residents: ResidentModels | None = None,
     ) -> None:
+        self._residents = None if settings.engine == "endpoint" else residents  # it takes no memory here
         self._settings, self._observer, self._load_model, self._clock = settings, observer, load, clock
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         # All below is changed under the condition's lock only.
-        self._queue = PriorityQueue(limit=settings.queue, batch=settings.batch)
+        batch, characters = settings.batch, BATCH_CHARACTERS
+        if settings.engine == "endpoint":  # one request a slice: several in a row would count as one silence
+            batch, characters = min(batch, ENDPOINT_TEXTS), ENDPOINT_CHARACTERS
+        self._queue = PriorityQueue(limit=settings.queue, batch=batch, characters=characters)
         self._status: EmbeddingStatus = "cold"
         self._reason: str | None = None
         self._embedder: Embedder | None = None
         self._identity: ModelIdentity | None = None
         self._busy_since: float | None = None
-        self._hung = self._closed = False
+        self._hung = self._closed = self._unwanted = False
         self._ended: list[Callable[[], None]] = []
         self._retry_at = 0.0
         self._pause = _BACKOFF_S[0]
@@ -56,6 +68,11 @@ class EmbeddingWorker:
     @property
     def identity(self) -> ModelIdentity | None:
         return self._identity
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether texts wait for the model, or it works on some."""
+        return self._busy_since is not None
 
     def state(self) -> EmbeddingState:
         with self._wake:
@@ -66,7 +83,7 @@ class EmbeddingWorker:
     def submit(self, priority: Priority, texts: Sequence[str], request: EmbeddingRequest) -> None:
         """Queue ``texts``. Raises EmbeddingUnavailable at once while there is no hope, Overloaded when full."""
         with self._wake:
-            self._refuse()
+            self._refuse(priority)
             self._queue.put(priority, texts, request, retry_after_s=self._wait_s())
             depth = self._queue.queued
             if self._thread is None:
@@ -106,6 +123,12 @@ class EmbeddingWorker:
         self._tell(requests, "the server is stopping")
         return thread
 
+    def unload(self) -> None:
+        """Have the thread free the model's memory after its current slice; the next text loads it again."""
+        with self._wake:
+            self._unwanted = True
+            self._wake.notify()
+
     def _is_hung(self) -> bool:
         """Whether the model counts as hung. Checked by each call: a caller may leave before the watch fires."""
         limit = self._settings.timeout_s
@@ -113,7 +136,11 @@ class EmbeddingWorker:
             self._hung, self._reason = True, f"the model has been silent for {limit:g} s"
         return self._hung
 
-    def _refuse(self) -> None:
+    def _is_recovering(self) -> bool:
+        """Whether an endpoint failed and gave no answer since."""
+        return self._settings.engine == "endpoint" and self._embedder is None and self._reason is not None
+
+    def _refuse(self, priority: Priority) -> None:
         if self._closed:
             raise embedding_unavailable("the server is stopping")
         if self._is_hung():
@@ -121,6 +148,9 @@ class EmbeddingWorker:
         left = self._retry_at - self._clock()
         if self._status == "failed" and left > 0:
             raise embedding_unavailable(self._reason or "the model failed", retry_after_s=left)
+        if self._is_recovering() and priority is not Priority.IMPORT:
+            # Whether it is back, imports find out: what hangs would cost each caller the whole time-out.
+            raise embedding_unavailable(self._reason or "the endpoint failed", retry_after_s=self._pause)
 
     def _wait_s(self) -> float:
         return min(max(self._queue.queued / self._rate, 0.1), self._settings.timeout_s)
@@ -130,7 +160,9 @@ class EmbeddingWorker:
     def _run(self) -> None:
         try:
             while self._wait():
-                if self._embedder or self._load():
+                if self._unwanted:
+                    self._unload()
+                elif self._embedder or self._load():
                     self._serve()
         finally:
             self._leave()
@@ -139,9 +171,9 @@ class EmbeddingWorker:
         """Sleep until there is work; False when the service closes."""
         with self._wake:
             self._busy_since = None
-            while not self._closed and not self._queue.queued:
+            while not (self._closed or self._queue.queued or self._unwanted):
                 self._wake.wait()
-            if not self._closed:
+            if self._queue.queued and not self._closed:
                 self._busy_since = self._clock()
             return not self._closed
 
@@ -149,16 +181,27 @@ class EmbeddingWorker:
         with self._wake:
             self._status = "loading"
         try:
+            if self._residents is not None:
+                self._residents.admit(self)
             embedder = self._load_model()
             identity = embedder.identity
         except Exception as error:  # noqa: BLE001 - the thread's root: any failure means keyword search only
-            _log.warning("the embedding model was not loaded", exc_info=True)
+            if not isinstance(error, StrongroomError):
+                _log.warning("the embedding model was not loaded", exc_info=True)
             self._fail(plain_reason(error))
             return False
         with self._wake:
             self._embedder, self._identity, self._status = embedder, identity, "ready"
             self._hung, self._reason = False, None
         return True
+
+    def _unload(self) -> None:
+        """Give the place in memory to another model."""
+        self._discard()
+        with self._wake:
+            self._unwanted = False
+            if self._status == "ready":
+                self._status = "cold"
 
     def _serve(self) -> None:
         """Run one slice through the model."""
@@ -171,6 +214,8 @@ class EmbeddingWorker:
         if not items:
             return
         self._observer.on_embedding_queue(depth)
+        if self._residents is not None:
+            self._residents.note_use(self)
         begun = self._clock()
 
         def call(texts: Sequence[str]) -> np.ndarray:
@@ -178,8 +223,12 @@ class EmbeddingWorker:
                 self._busy_since = self._clock()
             return embedder.embed(texts)
 
-        rows = embed_rows(call, [item.text for item in items], identity.width)
-        sound = any(row is not None for row in rows) or embed_rows(call, _PROBE, identity.width)[0] is not None
+        try:
+            rows = embed_rows(call, [item.text for item in items], identity.width)
+            sound = any(row is not None for row in rows) or embed_rows(call, _PROBE, identity.width)[0] is not None
+        except EmbeddingUnavailable as down:
+            self._fail(plain_reason(down))
+            return
         self._observer.on_embedded(len(items), self._clock() - begun)
         with self._wake:
             if sound:
@@ -195,8 +244,10 @@ class EmbeddingWorker:
         self._rate += 0.2 * (texts / max(seconds, 1e-6) - self._rate)
 
     def _fail(self, reason: str) -> None:
-        """No model for now; a call after the pause tries again."""
+        """No model for now; a call after the pause tries again. Each reason is logged once, however often it comes."""
         self._discard()
+        if reason != self._reason:
+            _log.warning("there are no embeddings: %s", reason)
         with self._wake:
             self._status, self._reason, self._hung, self._busy_since = "failed", reason, False, None
             self._retry_at = self._clock() + self._pause
@@ -222,6 +273,8 @@ class EmbeddingWorker:
         if embedder is not None:
             with suppress(Exception):  # it is given up either way
                 embedder.close()
+        if self._residents is not None:
+            self._residents.leave(self)
 
     def _tell(self, requests: list[EmbeddingRequest], reason: str) -> None:
         self._observer.on_embedding_queue(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -19,12 +19,19 @@ from vaults.files.failures import disk_failure
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
-def write_atomic(path: Path, data: bytes | Iterable[Buffer], mode: int = 0o600) -> None:
+def write_atomic(
+    path: Path,
+    data: bytes | Iterable[Buffer],
+    mode: int = 0o600,
+    before_replace: Callable[[int], None] | None = None,
+) -> None:
     """Replace ``path`` by ``data``; durable when it returns.
 
     The folder must exist; a symlink at ``path`` is replaced, not followed. Buffers are written as they are
-    produced, so a large file needs no second copy in memory. On any failure, also one raised by ``data`` itself,
-    the old file stands untouched and the temporary one is gone.
+    produced, so a large file needs no second copy in memory. ``before_replace`` is called with the descriptor of the
+    temporary file once that is synced, which may take long: what it checks was so just before the replacement. On any
+    failure, also one raised by ``data`` or ``before_replace``, the old file stands untouched and the temporary one is
+    gone.
     Raises StorageFull, ReadOnly; other ``OSError`` passes through.
     """
     with _translate_os_errors():
@@ -35,6 +42,8 @@ def write_atomic(path: Path, data: bytes | Iterable[Buffer], mode: int = 0o600) 
                     write_all(descriptor, memoryview(buffer).cast("B"))
                 os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
+                if before_replace is not None:
+                    before_replace(descriptor)
                 temporary.replace(path)
             finally:
                 os.close(descriptor)

@@ -35,3 +35,14 @@ def tighten_permissions(path: Path, mode: int) -> None:
         current = stat.S_IMODE(path.stat().st_mode)
         if current & ~mode:
             path.chmod(current & mode)
+
+
+def deny_reason(folder: Path, wanted: int) -> str | None:
+    """Why this process may not use a folder that is there as ``os.R_OK``, ``W_OK`` and ``X_OK`` say; None: it may."""
+    if os.access(folder, wanted):
+        return None
+    if wanted & os.W_OK and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return "its disk is mounted to be read only"
+    found = folder.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    return f"it belongs to user {found.st_uid} with mode {mode:04o}, and this is user {os.geteuid()}"

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from vaults.db.connection import Database
-from vaults.db.sql import Writer
+from vaults.db.sql import Reader, Writer
 from vaults.embed.backend import ModelIdentity
 from vaults.embed.service import EmbeddingService
-from vaults.index import embeddings
+from vaults.index import embeddings, model_choice
 
 WINDOW = 256
 """Passages per step: enough to sort by length, few enough for a short transaction."""
 
 
-async def adopt_model(db: Database, model: ModelIdentity) -> int:
-    """Make ``model`` the vault's own. After a change every passage is queued again; the old vectors are replaced one by
-    one while keyword search serves. Returns how many passages lack their vector."""
+async def adopt_model(db: Database, model: ModelIdentity, name: str | None) -> int | None:
+    """Make ``model``, which was chosen by ``name``, the vault's own. After a change every passage is queued again; the
+    old vectors are replaced one by one while keyword search serves. Returns how many passages lack their vector; None,
+    with nothing done, where the vault is served by a model of another name by now."""
 
-    def change(tx: Writer) -> int:
-        tx.run(
-            "INSERT INTO vault_info (key, value) VALUES ('model', :key)"
-            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            {"key": model.key},
-        )
+    def change(tx: Writer) -> int | None:
+        if model_choice.read_serving(tx) != name:
+            return None
+        embeddings.stamp_model(tx, model.key)
         return embeddings.enqueue_all_except(tx, model.key)
 
-    current = await db.read(lambda tx: tx.value("SELECT value FROM vault_info WHERE key = 'model'"))
-    if current == model.key:
-        return await db.read(embeddings.count_missing)
-    return await db.write(change)
+    def read(tx: Reader) -> tuple[bool, int | None]:
+        known = model_choice.read_serving(tx) == name
+        stamped = tx.value("SELECT value FROM vault_info WHERE key = 'model'") == model.key
+        return not known or stamped, embeddings.count_missing(tx) if known and stamped else None
+
+    is_done, missing = await db.read(read)
+    return missing if is_done else await db.write(change)
 
 
 async def run_backfill(db: Database, embedder: EmbeddingService, has_room: Callable[[], bool] = lambda: True) -> int:
@@ -46,11 +49,15 @@ async def run_backfill(db: Database, embedder: EmbeddingService, has_room: Calla
         pairs = list(zip(batch, rows, strict=True))
         good = [(missing.passage, missing.text_hash, row.tobytes()) for missing, row in pairs if row is not None]
         bad = [missing.passage for missing, row in pairs if row is None]
-        await db.write(lambda tx, key=model.key, good=good, bad=bad: _record_vectors(tx, key, good, bad))  # type: ignore[misc]
+        if not await db.write(partial(_record_vectors, model=model.key, good=good, bad=bad)):
+            return done  # the vault is another model's, or this one is to be adopted first
         done += len(good)
     return done
 
 
-def _record_vectors(tx: Writer, model: str, good: Sequence[tuple[int, str, bytes]], bad: Sequence[int]) -> None:
+def _record_vectors(tx: Writer, model: str, good: Sequence[tuple[int, str, bytes]], bad: Sequence[int]) -> bool:
+    if not embeddings.is_of(tx, model):
+        return False
     embeddings.store(tx, model, good)
     embeddings.record_failure(tx, bad)
+    return True

@@ -30,6 +30,10 @@ REMOVALS_KEPT = 10_000
 """Removals remembered for indexes that lag; one that lags more is rebuilt."""
 
 
+EMBEDDED_TEXT = "CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END"
+"""What the model is given of a passage ``p``."""
+
+
 @dataclass(frozen=True, slots=True)
 class MissingVector:
     """A passage without a vector."""
@@ -49,8 +53,12 @@ class VectorDelta:
 
 
 def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> None:
-    """Store vectors: ``(passage, text_hash, vector)``. A passage that is gone or whose text has moved on is skipped."""
-    change = _reserve_numbers(tx, len(rows))
+    """Store vectors: ``(passage, text_hash, vector)``. A passage that is gone or whose text has moved on is skipped.
+    Where the vault has changed its model since they were made, the passages are queued instead."""
+    if not is_of(tx, model):
+        enqueue(tx, [passage for passage, _, _ in rows])
+        return
+    change = reserve_numbers(tx, len(rows))
     for passage, text_hash, vector in rows:
         change += 1
         tx.run(
@@ -66,6 +74,21 @@ def store(tx: Writer, model: str, rows: Sequence[tuple[int, str, bytes]]) -> Non
             " (SELECT 1 FROM embeddings e WHERE e.passage = :passage AND e.change = :change)",
             {"passage": passage, "change": change},
         )
+
+
+def is_of(tx: Reader, model: str) -> bool:
+    """Whether the vault's vectors are of ``model``, or of none yet."""
+    stamped = tx.value("SELECT value FROM vault_info WHERE key = 'model'")
+    return stamped is None or stamped == model
+
+
+def stamp_model(tx: Writer, model: str) -> None:
+    """Make ``model``, by its key, the one the vault's vectors are of."""
+    tx.run(
+        "INSERT INTO vault_info (key, value) VALUES ('model', :key)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        {"key": model},
+    )
 
 
 def enqueue(tx: Writer, passages: Sequence[int]) -> None:
@@ -84,10 +107,11 @@ def drop(tx: Writer, passages: Sequence[int]) -> None:
     """Drop the vectors of passages, and record it for the indexes."""
     among = "passage IN (SELECT value FROM json_each(:passages))"
     named = {"passages": json.dumps(list(passages))}
+    tx.run(f"DELETE FROM spare_embeddings WHERE {among}", named)
     stored = [passage for (passage,) in tx.all(f"SELECT passage FROM embeddings WHERE {among} ORDER BY passage", named)]
     if not stored:
         return
-    change = _reserve_numbers(tx, len(stored))
+    change = reserve_numbers(tx, len(stored))
     tx.run(f"DELETE FROM embeddings WHERE {among}", named)
     tx.many(
         "INSERT INTO vector_removals (change, passage) VALUES (:change, :passage)",
@@ -107,7 +131,7 @@ def drop_all(tx: Writer) -> None:
         "SELECT MAX(n) FROM (SELECT MAX(last) AS n FROM vector_clock UNION ALL SELECT MAX(change) FROM embeddings"
         " UNION ALL SELECT MAX(change) FROM vector_removals) AS numbers"
     )
-    for table in ("embedding_queue", "embeddings", "vector_removals", "vector_clock"):
+    for table in ("embedding_queue", "embeddings", "spare_embeddings", "vector_removals", "vector_clock"):
         tx.run(f"DELETE FROM {table}")
     tx.run("INSERT INTO vector_clock (last, pruned) VALUES (:next, :next)", {"next": int(newest or 0) + 1})
 
@@ -128,7 +152,7 @@ def next_missing(tx: Reader, limit: int) -> list[MissingVector]:
     rows: list[Row] = []
     for shelf in SHELVES:  # one by one: in the order of an index, however many wait
         rows += tx.all(
-            "SELECT p.seq, CASE WHEN p.title = '' THEN p.body ELSE p.title || char(10) || p.body END, p.text_hash"
+            f"SELECT p.seq, {EMBEDDED_TEXT}, p.text_hash"
             " FROM embedding_queue q CROSS JOIN passages p ON p.seq = q.passage"
             " WHERE q.shelf = :shelf AND q.attempts < :attempts ORDER BY q.attempts, q.passage LIMIT :limit",
             {"shelf": shelf.number, "attempts": MAX_ATTEMPTS, "limit": limit - len(rows)},
@@ -295,8 +319,8 @@ def prune_removals(tx: Writer) -> None:
     tx.run("UPDATE vector_clock SET pruned = :cut", {"cut": int(cut)})
 
 
-def _reserve_numbers(tx: Writer, count: int) -> int:
-    """Reserve ``count`` numbers; returns the one before the first."""
+def reserve_numbers(tx: Writer, count: int) -> int:
+    """Reserve ``count`` change numbers; returns the one before the first."""
     if count:
         tx.run("UPDATE vector_clock SET last = last + :count", {"count": count})
     return last_change(tx) - count

@@ -31,3 +31,11 @@ def make_name_stemmer() -> Callable[[Sequence[str]], list[str]]:
 
     stemmer = Stemmer.Stemmer("english")
     return lambda words: list(stemmer.stemWords(list(words)))
+
+
+def stem_by_language(words: Sequence[str], language: str) -> list[str]:
+    """Stems of lower-case words by the rules of a language, as Snowball names it. Dutch by its older rules: the newer
+    ones cut beginnings off as well, so that forms of a word no longer begin alike."""
+    import Stemmer
+
+    return list(Stemmer.Stemmer("dutch_porter" if language == "dutch" else language, 0).stemWords(list(words)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaults.db.sql import Reader, Row, Writer
-from vaults.index.shelves import MAIN, SHELVES, Shelf
+from vaults.index.shelves import DOCUMENTS, MAIN, SHELVES, Shelf
 
 SHARED_WORDS, PRIVATE_WORDS = WORD_TABLES = MAIN.words
 """Tables over the passages of memories and notes: the shared ones, and those private to somebody."""
@@ -74,6 +74,11 @@ def has_rows(tx: Reader, index: TextIndex) -> bool:
     return any(_has_rows(tx, table) for table in (index.shared, index.private))
 
 
+def has_private_rows(tx: Reader) -> bool:
+    """Whether anybody keeps a passage private."""
+    return any(_has_rows(tx, shelf.words[1]) for shelf in SHELVES)
+
+
 def _has_rows(tx: Reader, table: str) -> bool:
     return tx.one(f"SELECT 1 FROM {table}_docsize LIMIT 1") is not None
 
@@ -123,6 +128,16 @@ def score_private(tx: Reader, index: TextIndex, expression: str) -> list[Row]:
     return tx.all(f"SELECT rowid, {index.score(table)} FROM {table} WHERE {matches(table)}", {"match": expression})
 
 
+def score_among(tx: Reader, index: TextIndex, expression: str, passages: Sequence[int]) -> list[Row]:
+    """Number and score of those of the shared ``passages`` that match."""
+    table = index.shared
+    return tx.all(
+        f"SELECT rowid, {index.score(table)} FROM {table} WHERE {matches(table)}"
+        " AND +rowid IN (SELECT value FROM json_each(:among))",
+        {"match": expression, "among": json.dumps(list(passages))},
+    )
+
+
 def find_passages(tx: Reader, shelf: Shelf, expression: str, where: str, params: Mapping[str, Any]) -> list[Row]:
     """Numbers of the passages, shared or private, whose own text matches and that meet ``where``."""
     bound = {**params, "match": in_own_text(expression)}
@@ -170,11 +185,21 @@ def list_stems(tx: Reader, beginning: str) -> tuple[str, ...]:
     return tuple(row[0] for row in rows)
 
 
-def count_shared(tx: Reader, expression: str, limit: int) -> int:
-    """How many shared passages match in their own text, counted up to ``limit``."""
+def list_some_stems(tx: Reader, beginning: str, limit: int) -> list[str]:
+    """The first stems of shared passages that begin so."""
+    rows = tx.all(
+        "SELECT term FROM passages_words WHERE term >= :first AND term < :beyond LIMIT :limit",
+        {"first": beginning, "beyond": beginning + "\U0010ffff", "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def count_shared(tx: Reader, expression: str, limit: int, shelf: Shelf = MAIN) -> int:
+    """How many shared passages of a shelf match in their own text, counted up to ``limit``."""
+    table = shelf.words[0]
     return int(
         tx.value(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts WHERE passages_fts MATCH :match LIMIT :limit) AS some",
+            f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {matches(table)} LIMIT :limit) AS some",
             {"match": in_own_text(expression), "limit": limit},
         )
     )
@@ -228,6 +253,29 @@ def is_own(tx: Reader, expression: str, viewer: str) -> bool:
         )
         for _, private in (shelf.words for shelf in SHELVES)
     )
+
+
+def read_documents(tx: Reader, expression: str, most: int) -> list[str]:
+    """The own text of shared passages of documents that match in it."""
+    table = DOCUMENTS.words[0]
+    rows = tx.all(
+        f"SELECT p.title || ' ' || p.body || ' ' || p.labels FROM {from_passages(table)}"
+        f" WHERE {matches(table)} AND p.owner IS NULL AND p.hidden = 0 LIMIT :most",
+        {"match": in_own_text(expression), "most": most},
+    )
+    return [row[0] for row in rows]
+
+
+def read_own(tx: Reader, expression: str, viewer: str, most: int) -> list[str]:
+    """The own text of private passages of the viewer that match in it: so many of each shelf at most."""
+    rows = []
+    for _, private in (shelf.words for shelf in SHELVES):
+        rows += tx.all(
+            f"SELECT p.title || ' ' || p.body || ' ' || p.labels FROM {private} f CROSS JOIN passages p"
+            f" ON p.seq = f.rowid WHERE {private} MATCH :match AND p.owner = :viewer LIMIT :most",
+            {"match": in_own_text(expression), "viewer": viewer, "most": most},
+        )
+    return [row[0] for row in rows]
 
 
 def add_pairs(tx: Writer, seq: int, pairs: str, owner: str | None = None, shelf: Shelf = MAIN) -> None:

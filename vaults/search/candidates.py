@@ -58,16 +58,18 @@ def find_by_word(tx: Reader, query: Query, limit: int, only: SearchFilter, weigh
     scores = dict(found.scores)
     for passage, score in more.scores.items():
         scores[passage] = scores.get(passage, 0.0) + score
-    return SearchCandidates(_keep_best(scores, limit), found.facts | more.facts, found.full or more.full)
+    return _to_best(scores, found.facts | more.facts, limit, full=found.full or more.full)
 
 
 @dataclass(frozen=True, slots=True)
 class _FtsMatch:
-    """An FTS5 expression and the phrases in it that bm25 weighs. ``strict``: holding one of these is not enough."""
+    """An FTS5 expression and the phrases in it that bm25 weighs. ``strict``: holding one of these is not enough.
+    ``groups``: words in it that are forms of one."""
 
     match: str
     phrases: tuple[str, ...]
     strict: bool = False
+    groups: tuple[tuple[str, ...], ...] = ()
 
 
 def _find_by_words(
@@ -82,7 +84,9 @@ def _find_by_words(
         phrases += map(in_own_text, private_text.split_phrases(query.must))
     columns = (TITLE, BODY, LABELS, float(weights.before), float(weights.after))
     indexes = [TextIndex.of_words(shelf, columns) for shelf in shelves_of(only.kinds)]
-    return _rank_shelves(tx, indexes, _FtsMatch(match, tuple(phrases), query.must is not None), limit, only)
+    return _rank_shelves(
+        tx, indexes, _FtsMatch(match, tuple(phrases), query.must is not None, query.groups), limit, only
+    )
 
 
 def _rank_shelves(
@@ -101,15 +105,13 @@ def _rank_shelves(
     for (_, each), scale in zip(held, scales, strict=True):
         scores |= {passage: score * scale for passage, score in each.scores.items()}
         facts |= each.facts
-    best = _keep_best(scores, limit)
-    full = any(each.full for _, each in held)
-    return SearchCandidates(best, {passage: facts[passage] for passage in best}, full)
+    return _to_best(scores, facts, limit, full=any(each.full for _, each in held))
 
 
 def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, only: SearchFilter) -> SearchCandidates:
     """Rank shared passages and the caller's private ones. These have an index of their own, because one caller's
     private text must not influence another's results."""
-    found = _shared_candidates(tx, index, asked.match, limit, only)
+    found = _weighed_candidates(tx, index, asked, limit, only)
     own = (
         private_text.score_own(tx, index, asked.phrases, only.viewer)
         if private_text.has_private_passages(tx, index, only.viewer)
@@ -122,7 +124,7 @@ def _rank_by_bm25(tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, on
         return found
     scores = {passage: score * own.scale for passage, score in found.scores.items()}
     scores |= {passage: own.scores[passage] for passage in mine}
-    return SearchCandidates(_keep_best(scores, limit), found.facts | mine, found.full or len(mine) >= limit)
+    return _to_best(scores, found.facts | mine, limit, full=found.full or len(mine) >= limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,27 @@ def _own_candidates(
     return found
 
 
+def _to_best(scores: Scores, facts: dict[int, PassageFacts], limit: int, *, full: bool) -> SearchCandidates:
+    """The best ``limit``, with their facts and no others: what has facts is lifted, and has to have a score."""
+    best = _keep_best(scores, limit)
+    return SearchCandidates(best, {passage: facts[passage] for passage in best}, full)
+
+
 def _keep_best(scores: Scores, limit: int) -> Scores:
     return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+
+
+def _weighed_candidates(
+    tx: Reader, index: TextIndex, asked: _FtsMatch, limit: int, only: SearchFilter
+) -> SearchCandidates:
+    """Shared passages, with the forms of a word weighed as one: of some more than are wanted, the best."""
+    if not asked.groups:
+        return _shared_candidates(tx, index, asked.match, limit, only)
+    from vaults.search import word_groups
+
+    found = _shared_candidates(tx, index, asked.match, limit * word_groups.WIDER, only)
+    best = _keep_best(word_groups.weigh_as_one(tx, index, found.scores, asked.groups), limit)
+    return SearchCandidates(best, {passage: found.facts[passage] for passage in best}, len(best) >= limit)
 
 
 def _shared_candidates(tx: Reader, index: TextIndex, match: str, limit: int, only: SearchFilter) -> SearchCandidates:

@@ -1,38 +1,68 @@
-"""The span of time an English question names. Pure. Days are UTC days; weeks begin on Monday.
+"""The span of time a question names: English is read here, other languages by their own tables. Pure. Days are UTC
+days; weeks begin on Monday.
 
 What could be something else is not taken for a date: "may" and "march" need a year, a day, or "in", "since" … before
 them; a year or a weekday needs such a word, too. Own code, because libraries for this find one day where a range is
-meant and dates where there are none ("what may happen", "we", "8080")."""
+meant and dates where there are none ("what may happen", "we", "8080", "die"): of 250 questions without a date in five
+languages dateparser 1.5 finds one in 50, and of 131 dates it names a day within the span of 87."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, TypeAlias
 
-EARLIEST = datetime.min.replace(tzinfo=UTC)
-LATEST = datetime.max.replace(tzinfo=UTC)
+from vaults.index import unspaced_scripts
+from vaults.search.fts_expression import split_words
+from vaults.search.languages import grammar
+from vaults.search.time_spans import TimeSpan, calendar_span, open_end, span_of, units_back
+
 MAX_TEXT = 2_000
 """Characters that are read; anything longer is a pasted text, not a question."""
 
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """From ``since`` up to, not including, ``until``; UTC. ``EARLIEST`` and ``LATEST`` stand for no bound."""
-
-    since: datetime
-    until: datetime
+_WITH_TABLES = ("german", "french", "spanish")
+_ALSO_ENGLISH = re.compile(r"\bmars\b", re.IGNORECASE)
+"""A planet, where nothing tells that the question is in French."""
 
 
 def find_time_span(text: str, now: datetime) -> tuple[TimeSpan, str] | None:
     """The span of time named first in ``text``, and the text without those words; None when it names none.
 
     "last week" is the calendar week before this one, "last 7 days" and "past week" reach back from today, today
-    included. A month, day or quarter without a year is the latest that has begun. ``now`` has to be aware."""
-    looked = text[:MAX_TEXT]
-    found = list(_named_dates(looked, now.astimezone(UTC)))
+    included. A month, day or quarter without a year is the latest that has begun. ``now`` has to be aware. Read are
+    English, German, French, Spanish, Japanese and Chinese."""
+    looked, moment = text[:MAX_TEXT], now.astimezone(UTC)
+    if (foreign := _find_foreign(looked, moment)) is not None:
+        span, start, end = foreign
+        return span, _cut_out(text, start, end)
+    return _find_english(text, looked, moment)
+
+
+def _find_foreign(looked: str, now: datetime) -> tuple[TimeSpan, int, int] | None:
+    """A span named in another language: that of a question's words of grammar, or where these tell none, any that is
+    beyond doubt."""
+    if unspaced_scripts.RUN.search(looked):
+        from vaults.search.unspaced_dates import find_unspaced_span
+
+        if (unspaced := find_unspaced_span(looked, now)) is not None:
+            return unspaced
+    weights = grammar.weigh_languages(split_words(looked))
+    told = grammar.tell_language(weights, _WITH_TABLES)
+    if told == grammar.ENGLISH:
+        return None
+    from vaults.search.foreign_dates import SURE, find_foreign_span
+
+    if told is not None:
+        return find_foreign_span(looked, told, now)
+    tried = () if _ALSO_ENGLISH.search(looked) else _WITH_TABLES
+    found = filter(None, (find_foreign_span(looked, language, now, SURE) for language in tried))
+    return max(found, key=lambda each: each[2] - each[1], default=None)
+
+
+def _find_english(text: str, looked: str, now: datetime) -> tuple[TimeSpan, str] | None:
+    found = list(_named_dates(looked, now))
     for index, first in enumerate(found):
         before = _BEFORE.search(looked, max(0, first.start - 24), first.start)
         word = (before["word"] or "").lower() if before else ""
@@ -42,7 +72,7 @@ def find_time_span(text: str, now: datetime) -> tuple[TimeSpan, str] | None:
             low, high = sorted((first.span, second.span), key=lambda span: span.since)
             return TimeSpan(low.since, max(low.until, high.until)), _cut_out(text, start, second.end)
         if word in _WITH[first.kind]:
-            return _open_end(word, first.span), _cut_out(text, start, first.end)
+            return open_end(word, first.span), _cut_out(text, start, first.end)
     return None
 
 
@@ -105,58 +135,22 @@ def _read_span(meaning: DateReader, match: re.Match[str], now: datetime) -> Time
         return None
 
 
-def _open_end(word: str, span: TimeSpan) -> TimeSpan:
-    if word == "since":
-        return TimeSpan(span.since, LATEST)
-    if word == "after":
-        return TimeSpan(span.until, LATEST)
-    if word in ("before", "until", "till"):
-        return TimeSpan(EARLIEST, span.since if word == "before" else span.until)
-    return span
-
-
 def _cut_out(text: str, start: int, end: int) -> str:
     left = re.sub(r"\s+", " ", f"{text[:start]} {text[end:]}")
     return re.sub(r" (?=[?.,;:!)])", "", left).lstrip(" ,;:").rstrip(" ,;:")
 
 
-def _span(since: date, until: date) -> TimeSpan:
-    return TimeSpan(datetime.combine(since, time.min, UTC), datetime.combine(until, time.min, UTC))
-
-
-def _calendar(unit: str, day: date) -> TimeSpan:
-    """The day, week, month, quarter or year that ``day`` is in."""
-    if unit in ("day", "week"):
-        first = day - timedelta(days=day.weekday() if unit == "week" else 0)
-        return _span(first, first + timedelta(days=7 if unit == "week" else 1))
-    months = {"month": 1, "quarter": 3, "year": 12}[unit]
-    first = day.replace(month=(day.month - 1) // months * months + 1, day=1)
-    return _span(first, _months_on(first, months))
-
-
-def _months_on(day: date, count: int) -> date:
-    """The same day ``count`` months later; the 28th for the last days of a month."""
-    total = day.year * 12 + day.month - 1 + count
-    return day.replace(year=total // 12, month=total % 12 + 1, day=min(day.day, 28))
-
-
-def _back(unit: str, day: date, count: int) -> date:
-    if unit in ("day", "week"):
-        return day - timedelta(days=count * (7 if unit == "week" else 1))
-    return _months_on(day, -count * {"month": 1, "quarter": 3, "year": 12}[unit])
-
-
 def _today(match: re.Match[str], now: datetime) -> TimeSpan:
     words = match["word"].lower()
     ago = 0 if words == "today" else 1 if words == "yesterday" else 2
-    return _calendar("day", now.date() - timedelta(days=ago))
+    return calendar_span("day", now.date() - timedelta(days=ago))
 
 
 def _this_or_last(match: re.Match[str], now: datetime) -> TimeSpan:
     which, unit = match["which"].lower(), match["unit"].lower()
     if which == "past":
-        return _span(_back(unit, now.date(), 1), now.date() + timedelta(days=1))
-    return _calendar(unit, now.date() if which == "this" else _back(unit, now.date(), 1))
+        return span_of(units_back(unit, now.date(), 1), now.date() + timedelta(days=1))
+    return calendar_span(unit, now.date() if which == "this" else units_back(unit, now.date(), 1))
 
 
 def _number(match: re.Match[str]) -> int:
@@ -165,15 +159,15 @@ def _number(match: re.Match[str]) -> int:
 
 
 def _last_few(match: re.Match[str], now: datetime) -> TimeSpan:
-    unit, until = match["unit"].lower(), _calendar("day", now.date()).until
+    unit, until = match["unit"].lower(), calendar_span("day", now.date()).until
     if unit == "hour":
         return TimeSpan(now - timedelta(hours=_number(match)), until)
-    return _span(_back(unit, now.date(), _number(match)), until.date())
+    return span_of(units_back(unit, now.date(), _number(match)), until.date())
 
 
 def _ago(match: re.Match[str], now: datetime) -> TimeSpan:
     unit = match["unit"].lower()
-    return _calendar(unit, _back(unit, now.date(), _number(match)))
+    return calendar_span(unit, units_back(unit, now.date(), _number(match)))
 
 
 def _day_or_month(match: re.Match[str], now: datetime) -> TimeSpan:
@@ -184,7 +178,7 @@ def _day_or_month(match: re.Match[str], now: datetime) -> TimeSpan:
     found = date(int(named.get("year") or now.year), month, day)
     if not named.get("year") and (found > now.date() or (_is_last(named) and found.month == now.month)):
         found = date(now.year - 1, month, day)
-    return _calendar("day" if named.get("day") else "month", found)
+    return calendar_span("day" if named.get("day") else "month", found)
 
 
 def _month(name: str) -> int:
@@ -198,19 +192,19 @@ def _is_last(named: dict[str, str | None]) -> bool:
 def _quarter(match: re.Match[str], now: datetime) -> TimeSpan:
     month, year = int(match["quarter"]) * 3 - 2, match.groupdict().get("year")
     found = date(int(year or now.year), month, 1)
-    return _calendar("quarter", found if year or found <= now.date() else date(now.year - 1, month, 1))
+    return calendar_span("quarter", found if year or found <= now.date() else date(now.year - 1, month, 1))
 
 
 def _weekday(match: re.Match[str], now: datetime) -> TimeSpan:
     today, number = now.date(), _DAYS.index(match["weekday"].lower())
     if (match.groupdict().get("which") or "").lower() == "this":
-        return _calendar("day", today + timedelta(days=number - today.weekday()))
+        return calendar_span("day", today + timedelta(days=number - today.weekday()))
     ago = (today.weekday() - number) % 7
-    return _calendar("day", today - timedelta(days=ago or (7 if _is_last(match.groupdict()) else 0)))
+    return calendar_span("day", today - timedelta(days=ago or (7 if _is_last(match.groupdict()) else 0)))
 
 
 def _year(match: re.Match[str], _now: datetime) -> TimeSpan:
-    return _calendar("year", date(int(match["year"]), 1, 1))
+    return calendar_span("year", date(int(match["year"]), 1, 1))
 
 
 DateReader: TypeAlias = Callable[[re.Match[str], datetime], TimeSpan]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from vaults.db.sql import Reader
 from vaults.search import languages
@@ -13,6 +14,9 @@ from vaults.search.question import InterpretedQuestion
 from vaults.search.stopwords import STOPWORDS
 from vaults.search.vocabulary import Vocabulary, VocabularyWord, find_named
 from vaults.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from vaults.search.foreign_words import ForeignReading
 
 MIN_PASSAGES = 20
 """Passages below which a word's share says nothing about it."""
@@ -33,7 +37,20 @@ def interpret(
 ) -> tuple[InterpretedQuestion, Mapping[str, VocabularyWord]]:
     """The question as the vault understands it, as of this read, and what the vocabulary knows of its words."""
     known = vocabulary.look(tx, words_to_look_up(query), correct=settings.corrections, viewer=viewer)
-    return interpret_known(query, known, vocabulary.passages, settings), known
+    from vaults.search import foreign_words
+
+    reading = foreign_words.read_foreign(vocabulary, tx, query, viewer)
+    if reading is foreign_words.ENGLISH_ONLY:
+        return interpret_known(query, known, vocabulary.passages, settings), known
+    meant = interpret_known(query, _without_slips(known, reading), vocabulary.passages, settings)
+    slips = reading.slips if settings.corrections else {}
+    return replace(meant, query=correct_terms(reading.add_to(meant.query), slips)), known
+
+
+def _without_slips(known: Mapping[str, VocabularyWord], reading: ForeignReading) -> dict[str, VocabularyWord]:
+    """A word that the vault has in another form is no slip, nor one whose slip was looked for in its own language."""
+    settled = {*reading.forms, *(known if reading.language not in (None, "german") else ())}
+    return {word: replace(about, meant=None) if word in settled else about for word, about in known.items()}
 
 
 def interpret_known(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from vaults.db.sql import Reader
 from vaults.embed.backend import ModelIdentity
 from vaults.errors import EmbeddingUnavailable, Overloaded
-from vaults.index import embeddings
+from vaults.index import embeddings, model_choice
 from vaults.index.joined_vectors import JoinedVectors
 from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.search import interpretation, query_expansion, ranking
@@ -21,7 +21,7 @@ from vaults.search.query import parse_query
 from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
 from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
 from vaults.search.ranking_cache import CachedRanking
-from vaults.search.search_run import KeywordPass, SearchEngines, SearchRun
+from vaults.search.search_run import KeywordPass, ModelSwitched, SearchEngines, SearchRun
 from vaults.search.smoothing import smooth_scores
 from vaults.search.stage_timings import StageTimings
 from vaults.search.time_limited import find_by_word_in_time
@@ -46,7 +46,8 @@ async def search(
     engines: SearchEngines, asked: SearchQuestion, pick: RankingReader[T], timings: StageTimings | None = None
 ) -> T:
     """The best items for a question, as ``pick`` reads them. Never fails for want of a model: it answers by keyword
-    and says so. A repeated question with no commit in between costs one read; with ``timings`` it always runs anew."""
+    and says so. A repeated question with no commit in between costs one read; with ``timings`` it always runs anew.
+    Raises ``ModelSwitched``."""
     clock = timings or StageTimings(engines.observer)
     key = (replace(asked, only=replace(asked.only, now="")), engines.embedder.identity, engines.cross.identity)
     cached = engines.rankings.get(key) if timings is None else None
@@ -84,6 +85,8 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
         index = await _open_vectors(run, model)
 
     def rank(tx: Reader) -> SearchRanking:
+        if model_choice.read_serving(tx) != engines.model_name:
+            raise ModelSwitched
         meanings = _find_by_meaning(tx, run, index)
         found = _fuse_and_lift(tx, run, meanings)
         return _expand(tx, run, index, found)
@@ -233,7 +236,7 @@ def _find_by_meaning(tx: Reader, run: SearchRun, index: VectorIndex | JoinedVect
 
 
 def _fuse_and_lift(tx: Reader, run: SearchRun, meanings: SearchCandidates) -> SearchRanking:
-    words, settings = run.words.found, run.engines.settings
+    words, settings, model = run.words.found, run.engines.settings, run.engines.embedder.identity
     with run.timings.stage("rank"):
         found = SearchRanking(
             meant=run.words.meant,
@@ -249,6 +252,7 @@ def _fuse_and_lift(tx: Reader, run: SearchRun, meanings: SearchCandidates) -> Se
             full=words.full or meanings.full,
             provisional=run.is_provisional,
             spans={"keyword": find_score_range(words.scores), "semantic": find_score_range(meanings.scores)},
+            model=model.key if model else None,
         )
         return ranking.apply_lifts(tx, found, run.asked, settings)
 

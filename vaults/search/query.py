@@ -34,6 +34,15 @@ class Query:
     """Those of ``terms`` that only begin a word."""
     phrases: tuple[str, ...] = ()
     """Words that rank higher side by side."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Those of ``terms`` that are forms of one word and weigh as one."""
+    marked: tuple[str, ...] = ()
+    """Further forms of ``terms`` in another language, which the index holds as the same words."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The words to mark in a text."""
+        return (*self.terms, *self.marked)
 
     @property
     def match(self) -> str | None:

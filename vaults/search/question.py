@@ -82,6 +82,7 @@ class SearchRanking:
     full: bool = False  # a channel gave as many as it was asked for
     provisional: bool = False  # something was unavailable that may be back in a moment
     spans: Mapping[str, ScoreRange] = field(default_factory=dict)
+    model: str | None = None  # key of the model it was found with by meaning
     top: float = 1.0  # divisor that brings scores into 0…1, the same on every page
 
     def trim_to(self, items: int) -> SearchRanking:

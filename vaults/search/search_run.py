@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+class ModelSwitched(Exception):
+    """The vault's vectors are of another model than the one the question was embedded with: search again with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchEngines:
-    """What a search runs on: one vault's database, vectors, words and rankings, the process's models and settings."""
+    """What a search runs on: one vault's database, vectors, words and rankings, its model, the process's settings."""
 
     db: Database
     projection: Projection  # of memories and notes
@@ -34,6 +38,7 @@ class SearchEngines:
     vocabulary: Vocabulary
     rankings: RankingCache
     embedder: EmbeddingService
+    model_name: str | None  # the name it was chosen by; None: the server's own
     cross: CrossEncoderService
     expander: QueryExpander
     observer: Observer

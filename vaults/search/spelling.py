@@ -7,9 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vaults.index.stemming import stem_as_indexed
+from vaults.search.word_forms import fold
 
 MIN_LETTERS = 4
 """Letters a word and its stem need: among shorter ones everything is one slip from everything."""
+
+MIN_FOREIGN = 6
+"""Letters the stem of a word needs in a language whose words are not known here."""
 
 _LONG = 8
 """Letters from which two slips are forgiven instead of one."""
@@ -39,6 +43,24 @@ def correct_word(word: str, vocabulary: Iterable[str]) -> str | None:
     if not near or wanted in near:
         return None
     return min(near, key=lambda found: (near[found], -JaroWinkler.similarity(wanted, found), found))
+
+
+def correct_foreign_word(word: str, vocabulary: Iterable[str]) -> str | None:
+    """The same for a word of a language whose words are not known here: only one slip is forgiven, in a word of
+    ``MIN_FOREIGN`` letters or more and before its ending, because the word may as well be right, and only missing in
+    the vault."""
+    from rapidfuzz.distance import OSA, JaroWinkler
+    from rapidfuzz.process import extract_iter
+
+    wanted = stem_as_indexed(fold(word.lower()))
+    if len(wanted) < MIN_FOREIGN or not wanted.isalpha():
+        return None
+    known = list(vocabulary)
+    near = [found for found, _, _ in extract_iter(wanted, known, scorer=OSA.distance, score_cutoff=1)]
+    if wanted in near:
+        return None
+    likely = [found for found in near if found.isalpha() and found[: len(wanted) - 2] != wanted[: len(wanted) - 2]]
+    return min(likely, key=lambda found: (-JaroWinkler.similarity(wanted, found), found), default=None)
 
 
 def _mend_ending(typed: str) -> set[str]:

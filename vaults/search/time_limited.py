@@ -58,4 +58,4 @@ def _keep_rarest(query: Query, known: Mapping[str, VocabularyWord]) -> Query | N
     if query.must is not None or not whole or (len(query.terms) <= RAREST and len(whole) == len(query.terms)):
         return None
     kept = sorted(whole, key=lambda term: known[term].share)[:RAREST]
-    return replace(query, terms=tuple(kept), prefixes=frozenset(), phrases=(), unspaced=())
+    return replace(query, terms=tuple(kept), prefixes=frozenset(), phrases=(), unspaced=(), groups=())

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib.resources import files
+from itertools import accumulate, pairwise
 from typing import Any
+
+SIZE = 100_256
+"""Tokens that stand for text. Those that mark where a text ends count as the text they are written as."""
+
+_WORDS = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+"""The words a text is cut into first, as cl100k defines them: no token reaches from one into the next."""
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text`` in cl100k. Loads the vocabulary (inside the wheel) on first use: 0.4 s, 60 MB. A text of more
-    than ``PIECE_CHARACTERS`` characters is counted in pieces: the encoder refuses words of 100,000 tokens, and at a
-    border one word may be counted as two."""
+    """Tokens of ``text`` in cl100k. Loads the vocabulary (``cl100k.zlib``) on first use: 0.25 s, 45 MB. A text of more
+    than ``PIECE_CHARACTERS`` characters is counted in pieces, because one long word may take a while, and at a border
+    one word may be counted as two."""
     clean, encode = text.encode("utf-8", "replace").decode("utf-8"), _encoding().encode_ordinary
     return sum(len(encode(clean[start : start + PIECE_CHARACTERS])) for start in range(0, len(clean), PIECE_CHARACTERS))
 
@@ -44,8 +56,16 @@ def count_fitting(texts: Sequence[str], max_tokens: int, count: Callable[[str], 
     return len(texts)
 
 
+def read_vocabulary() -> Iterator[bytes]:
+    """The tokens, in the order of their numbers. The file holds a byte for the length of each, and then all of them."""
+    told = zlib.decompress((files("vaults.search") / "cl100k.zlib").read_bytes())
+    return (told[begin:end] for begin, end in pairwise(accumulate(told[:SIZE], initial=SIZE)))
+
+
 @cache
 def _encoding() -> Any:
-    import bpe_openai
+    import tiktoken
 
-    return bpe_openai.get_encoding("cl100k_base")
+    numbers = {token: number for number, token in enumerate(read_vocabulary())}
+    # Given the vocabulary, it looks for none on the network.
+    return tiktoken.Encoding("cl100k_base", pat_str=_WORDS, mergeable_ranks=numbers, special_tokens={})

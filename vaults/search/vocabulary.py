@@ -7,8 +7,9 @@ nowhere is looked up each time, though: it may have been stored since, and is th
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from vaults.db.sql import Reader
 from vaults.index import embeddings, text_index
@@ -20,6 +21,8 @@ from vaults.search.word_forms import fold
 EXACT_UP_TO = 2_000
 """Passages up to which any change counts; above, one in twenty."""
 
+SpellingCorrector: TypeAlias = Callable[[str, Iterable[str]], str | None]
+
 MAX_WORDS = 20_000
 """Words cached at most."""
 
@@ -30,7 +33,10 @@ PASSAGES_READ = 5
 """Passages read to see how a word is written."""
 
 MAX_PREFIXES = 500
-"""Prefixes whose stems are cached at most."""
+"""Prefixes whose stems, and words whose forms, are cached at most."""
+
+MAX_FORMS = 12
+"""Forms of a word, at most."""
 
 MAX_NAMES = 20
 """Authors and entities that one word may begin, at most."""
@@ -84,6 +90,8 @@ class Vocabulary:
     _marks: _CorpusSize | None = None
     _words: dict[str, VocabularyWord] = field(default_factory=dict)
     _stems: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _forms: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    _languages: dict[str, float] | None = None
 
     def known(self, words: Collection[str]) -> dict[str, VocabularyWord]:
         """The cached entries of ``words``."""
@@ -108,7 +116,27 @@ class Vocabulary:
 
     def clear(self) -> None:
         """Forget all."""
-        self.passages, self._marks, self._words, self._stems = 0, None, {}, {}
+        self.passages, self._marks, self._words, self._stems, self._forms = 0, None, {}, {}, {}
+        self._languages = None
+
+    def languages(self, tx: Reader) -> Mapping[str, float]:
+        """The languages beside English that the vault's passages are in, with their share. After ``look``."""
+        from vaults.search import vault_languages
+
+        found = self._languages
+        if found is None:
+            self._languages = found = vault_languages.read_shares(tx)
+        return found
+
+    def forms(self, tx: Reader, word: str, language: str) -> tuple[tuple[str, ...], ...]:
+        """Forms of ``word`` in shared passages, as ``inflections.find_forms`` gives them. After ``look``."""
+        from vaults.search import vault_languages
+
+        found = self._forms.get((word, language))
+        if found is None:
+            found = tuple(vault_languages.find_shared_forms(tx, word, language)[:MAX_FORMS])
+            self._forms = {**(self._forms if len(self._forms) < MAX_PREFIXES else {}), (word, language): found}
+        return found
 
     def _renew(self, tx: Reader) -> None:
         passages, words = text_index.read_size(tx, text_index.SHARED_WORDS)
@@ -136,13 +164,19 @@ class Vocabulary:
             max(exact, _sample_share(tx, quote_words(word))) if big and exact >= EXACT_SHARE_UP_TO / passages else exact
         )
 
-    def _meant(self, tx: Reader, word: str) -> str | None:
+    def foreign_slip(self, tx: Reader, word: str, viewer: str) -> str | None:
+        """The word that one of another language than English was probably meant to be; None if it stands in a passage
+        that the viewer may read. After ``look``."""
+        held = text_index.is_shared(tx, quote_words(word)) or text_index.is_own(tx, quote_words(word), viewer)
+        return None if held else self._meant(tx, fold(word), spelling.correct_foreign_word)
+
+    def _meant(self, tx: Reader, word: str, correct: SpellingCorrector = spelling.correct_word) -> str | None:
         """The word a slip was meant to be, of words that anybody may read, because the answer will name it."""
         beginnings = self._beginning(tx, word[: 1 + (self.passages > BIG_VAULT) + (self.passages > 4 * BIG_VAULT)])
         own = stem_as_indexed(word)  # if it occurs at all, then in private text
         stems: Sequence[str] = [stem for stem in beginnings if stem != own]
         for _ in range(MAX_STEMS_TRIED):
-            found = spelling.correct_word(word, stems)
+            found = correct(word, stems)
             if found is None or (written := _find_spelling(tx, found, word)):
                 return written if found else None
             stems = [stem for stem in stems if stem != found]

@@ -6,6 +6,9 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ops.audit.audit_log import AuditLog
 from ops.audit.chain import file_of
@@ -13,7 +16,9 @@ from ops.audit.entries import AuditActor, AuditEntry
 from ops.audit.links import genesis, link
 from ops.settings import AuditSettings
 from tests.blanks import lay_out_audit
-from vaults.context import ChangeNote
+from vaults.change_notes import ChangeNote
+from vaults.db.connection import Database
+from vaults.errors import StorageFull
 from vaults.settings import StorageSettings
 
 VAULT = "01990000-0000-7000-8000-000000000001"
@@ -59,6 +64,21 @@ def tamper(data: Path, work: Callable[[sqlite3.Connection], object], chain: str 
         raw.execute("DROP TRIGGER IF EXISTS entries_are_never_changed")
         work(raw)
         raw.commit()
+
+
+class FullDisk:
+    """A disk on which the audit can write nothing more, for as long as it is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = False
+        write = Database.write_uncounted
+
+        async def write_or_fail(database: Database, work: Any) -> Any:
+            if self.on and database.path.parent.name == "audit":
+                raise StorageFull("the disk is full")
+            return await write(database, work)
+
+        monkeypatch.setattr(Database, "write_uncounted", write_or_fail)
 
 
 def rewrite(raw: sqlite3.Connection, chain: str, first: int, body_of: Callable[[int, str], str]) -> None:

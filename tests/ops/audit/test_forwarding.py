@@ -6,6 +6,7 @@ Covers ops.audit.forwarding, ops.audit.syslog, ops.audit.webhook, ops.settings.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,12 +17,12 @@ import pytest
 from pydantic import ValidationError
 
 from ops.audit import forwarding
-from ops.audit.entries import StoredEntry
+from ops.audit.entries import StoredEntry, to_milliseconds
 from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.syslog import SyslogReceiver, to_message
 from ops.audit.webhook import WebhookReceiver
 from ops.settings import AuditSettings
-from tests.ops.audit.chains import VAULT, entry, opened, written
+from tests.ops.audit.chains import VAULT, entry, opened, tamper, written
 
 
 class Shelf:
@@ -32,12 +33,14 @@ class Shelf:
     def __init__(self) -> None:
         self.taken: list[tuple[str, int]] = []
         self.away = 0
+        self.missed = asyncio.Event()
         self.enough = asyncio.Event()
         self.wanted = 0
 
     async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
         if self.away:
             self.away -= 1
+            self.missed.set()
             raise ConnectionRefusedError
         self.taken += [(chain, each.seq) for each in entries]
         if len(self.taken) >= self.wanted:
@@ -64,7 +67,7 @@ async def test_what_a_receiver_missed_is_sent_when_it_is_back(tmp_path: Path) ->
     shelf = Shelf()
     shelf.away, shelf.wanted = 2, 4
     async with opened(tmp_path) as log:
-        forwarder = Forwarder(log, shelf, pause_s=0.001)
+        forwarder = Forwarder(log, shelf, pause_s=0.001, gather_s=0)
         log._forwarders = (forwarder,)
         forwarder.start()
         await asyncio.wait_for(shelf.enough.wait(), 30)  # the chain of the installation is sent, too
@@ -75,20 +78,68 @@ async def test_what_a_receiver_missed_is_sent_when_it_is_back(tmp_path: Path) ->
     assert [seq for chain, seq in shelf.taken if chain == VAULT] == [1, 2, 3, 4]
 
 
-async def test_of_several_processes_one_forwards(tmp_path: Path) -> None:
+async def test_of_several_processes_one_forwards_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "LOOK_AGAIN_S", 0.01)
     await written(tmp_path, 1)
+    monkeypatch.setattr(forwarding, "LOOK_AGAIN_S", 0.001)
     one, two = Shelf(), Shelf()
+    one.wanted, two.wanted = 2, 1
     async with opened(tmp_path) as log:
-        first, second = Forwarder(log, one), Forwarder(log, two)
-        assert first._lease.try_acquire()
-        assert not second._lease.try_acquire()
+        first, second = Forwarder(log, one, gather_s=0), Forwarder(log, two, gather_s=0)
+        first.start()
+        await asyncio.wait_for(one.enough.wait(), 30)
+        second.start()
+        one.enough.clear()
+        one.wanted += 1
+        await log.append(VAULT, entry(2))
+        await asyncio.wait_for(one.enough.wait(), 30)
+        assert two.taken == []
         await first.close()
-        assert second._lease.try_acquire()
+        await log.append(VAULT, entry(3))
+        await asyncio.wait_for(two.enough.wait(), 30)
+        assert two.taken == [(VAULT, 3)]
         await second.close()
 
 
+async def test_an_entry_that_is_forged_keeps_none_from_being_sent(tmp_path: Path) -> None:
+    await written(tmp_path, 2)
+    tamper(tmp_path, lambda raw: raw.execute("UPDATE entries SET body = 'no\nJSON', at = 1 << 60 WHERE seq = 1"))
+    sent: list[bytes] = []
+
+    class Printer(Shelf):
+        async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
+            sent.extend(to_message(chain, each, "host") for each in entries)
+
+    async with opened(tmp_path) as log:
+        forwarder = Forwarder(log, Printer())
+        forwarder.tell(VAULT)
+        await forwarder.send_all()
+    assert [b"\n" in each for each in sent] == [False, False]
+    assert json.loads(sent[0].partition(b"] ")[2])["forged"] == "no\nJSON"
+
+
+async def test_a_forwarder_outlives_whatever_a_receiver_does(tmp_path: Path) -> None:
+    await written(tmp_path, 1)
+
+    class Odd(Shelf):
+        async def send(self, chain: str, entries: Sequence[StoredEntry]) -> None:
+            if self.away:
+                self.away -= 1
+                raise ValueError("no OSError")
+            await super().send(chain, entries)
+
+    shelf = Odd()
+    shelf.away, shelf.wanted = 1, 1
+    async with opened(tmp_path) as log:
+        forwarder = Forwarder(log, shelf, pause_s=0.001)
+        log._forwarders = (forwarder,)
+        forwarder.start()
+        await asyncio.wait_for(shelf.enough.wait(), 30)
+
+
 def stored(n: int = 1) -> StoredEntry:
-    return StoredEntry(n, 0, f'{{"seq":{n},"at":"2026-01-01T00:00:00.000Z","kind":"call"}}', b"\1")
+    at = "2026-01-01T00:00:00.000Z"
+    return StoredEntry(n, to_milliseconds(at), f'{{"seq":{n},"at":"{at}","kind":"call","outcome":"ok"}}', b"\1")
 
 
 def test_a_syslog_message_is_one() -> None:
@@ -102,8 +153,10 @@ async def test_syslog_over_tcp_frames_messages() -> None:
     arrived: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while size := await reader.readuntil(b" "):
-            await arrived.put(await reader.readexactly(int(size)))
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while size := await reader.readuntil(b" "):
+                await arrived.put(await reader.readexactly(int(size)))
+        writer.close()
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
     receiver = SyslogReceiver(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}")
@@ -114,6 +167,17 @@ async def test_syslog_over_tcp_frames_messages() -> None:
     server.close()
     with pytest.raises(OSError):  # nobody is there any more
         await receiver.send(VAULT, [stored(3)])
+
+
+async def test_syslog_over_tcp_that_was_not_read_to_its_end_was_not_taken() -> None:
+    async def die(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    server = await asyncio.start_server(die, "127.0.0.1", 0)
+    receiver = SyslogReceiver(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    with pytest.raises(OSError):
+        await receiver.send(VAULT, [stored(n) for n in range(200)])
+    server.close()
 
 
 class _Hook(BaseHTTPRequestHandler):
@@ -140,13 +204,14 @@ async def test_a_webhook_takes_what_it_answers_2xx_for(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="503"):
             await receiver.send(VAULT, [stored(1)])
+        token.write_text("replaced\n")
         await receiver.send(VAULT, [stored(1), stored(2)])
     finally:
         await receiver.close()
         server.shutdown()
         server.server_close()
     authorization, chain, body = hook.taken[1]  # type: ignore[attr-defined]
-    assert (authorization, chain) == ("Bearer secret", VAULT)
+    assert (authorization, chain) == ("Bearer replaced", VAULT)
     assert [json.loads(line)["entry"]["seq"] for line in body.splitlines()] == [1, 2]
 
 

@@ -1,6 +1,6 @@
 """Every way to tamper with a chain is found, with the first entry that is wrong.
 
-Covers ops.audit.verification, ops.audit.links, ops.audit.statements, ops.audit.signing.
+Covers ops.audit.verification, ops.audit.told_heads, ops.audit.links, ops.audit.statements, ops.audit.signing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auth.keys import SigningKey, open_key_ring
-from ops.audit import statements
+from ops.audit import chain_rows, statements
 from ops.audit.audit_log import AuditLog
 from ops.audit.chain import file_of
 from ops.audit.links import INSTALLATION
 from ops.audit.statements import ChainHead, head_statement
+from ops.audit.told_heads import read_told
 from ops.audit.verification import ChainReport, verify
 from ops.settings import AuditSettings
 from tests.ops.audit.chains import STORAGE, VAULT, entry, opened, rewrite, tamper, written
@@ -121,6 +122,54 @@ async def test_tampering_is_found(tmp_path: Path, tampering: Callable[[Raw], Non
     await written(tmp_path, 6, signed_after=3)
     tamper(tmp_path, tampering)
     assert (await faults(tmp_path))[0] == first
+
+
+async def test_signatures_that_were_all_taken_off_are_missed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append(VAULT, entry(1, at="2026-01-01T00:00:00.000Z"))
+        log.chain(VAULT).unsigned = 0
+    assert await faults(tmp_path) == [(1, "unsigned")]
+    async with opened(tmp_path) as log:
+        await log.append(VAULT, entry(2))
+        await log.sign()
+        (report,) = await verify(log, [VAULT])
+        assert report.ok
+
+
+async def test_one_chain_is_checked_without_looking_into_those_of_others(tmp_path: Path) -> None:
+    await written(tmp_path, 2)
+    other = VAULT[:-1] + "2"
+    shutil.copy(file_of(tmp_path, VAULT), file_of(tmp_path, other))
+    async with opened(tmp_path) as log:
+        (report,) = await verify(log, [VAULT])
+        assert report.ok
+        held = {each.resolve().name for each in Path("/proc/self/fd").iterdir()}
+    assert f"{VAULT}.db" in held
+    assert f"{other}.db" not in held
+
+
+async def test_a_check_makes_no_key_and_no_file(tmp_path: Path) -> None:
+    await written(tmp_path)
+    shutil.rmtree(tmp_path / "keys")
+    log = AuditLog(tmp_path, AuditSettings(), STORAGE)
+    reports = await verify(log)
+    await log.close()
+    assert {each.kind for report in reports for each in report.faults} == {"foreign_key"}
+    assert not (tmp_path / "keys").exists()
+
+
+async def test_what_is_told_of_a_long_chain_is_compared_at_its_first_and_last_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain_rows, "HEADS_PAGE", 2)
+    await written(tmp_path, 4, signed_after=1)
+    for _ in range(3):
+        await written(tmp_path, 1)
+    async with opened(tmp_path) as log:
+        told = await read_told(log, [VAULT, INSTALLATION], [VAULT], lambda _: None)
+    assert [each.seq for each in told[VAULT][0]] == [1, 7]
+    tamper(tmp_path, lambda raw: (_cut_off_with_what_was_signed(raw), raw.execute("DELETE FROM checkpoints")))
+    assert (4, "truncated") in await faults(tmp_path)
 
 
 async def test_a_chain_that_is_gone_is_missed(tmp_path: Path) -> None:

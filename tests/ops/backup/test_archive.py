@@ -1,7 +1,8 @@
 """Archives: what goes in comes out, and whatever is wrong with one is refused as a whole.
 
 Covers ops.backup.source, ops.backup.archive_writer, ops.backup.archive_reader, ops.backup.archive_stream,
-ops.backup.tar_blocks, ops.backup.encryption, ops.backup.signature, ops.backup.partial_files, ops.backup.target_errors.
+ops.backup.tar_blocks, ops.backup.encryption, ops.backup.signature, ops.backup.partial_files, ops.backup.target_errors,
+vaults.files.disk_sync, ops.backup.stepping_back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import io
 import os
 import sys
 import tarfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auth.keys import SigningKey, open_key_ring
-from ops.backup import age_passphrase, archive_reader, archive_writer, tar_blocks
+from ops.backup import archive_reader, archive_writer, encryption, partial_files, tar_blocks
 from ops.backup.archive_reader import NO_KEYS, Opener, open_archive
 from ops.backup.archive_writer import OPEN, Seal, write_archive
 from ops.backup.manifest import ManifestMember, from_bytes, to_bytes
@@ -28,6 +30,7 @@ from ops.backup.pace import Pace
 from ops.backup.partial_files import open_partial, sweep_partials
 from ops.backup.signature import trusted_keys
 from ops.backup.staging import StagedBackup
+from ops.backup.stepping_back import step_back, use_idle_time
 from tests.ops.backup.staged import contents, staged
 from vaults.errors import (
     Cancelled,
@@ -37,9 +40,11 @@ from vaults.errors import (
     ReadOnly,
     StorageFull,
     StrongroomError,
+    TooLarge,
     VaultQuarantined,
     VaultUnavailable,
 )
+from vaults.files import disk_sync
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -47,6 +52,7 @@ else:
     from backports import zstd
 
 pyrage = pytest.importorskip("pyrage")
+pytestmark = pytest.mark.usefixtures("cheap_passphrases")
 FILES = {
     "vault.db": bytes(range(256)) * 5000,
     "settings.json": b"{}",
@@ -55,12 +61,6 @@ FILES = {
     "notes/" + "/".join(["long" * 20] * 4) + ".md": b"x" * 511,
     "history/HEAD": b"ref",
 }
-
-
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A passphrase costs a thousandth of what it should."""
-    monkeypatch.setattr(age_passphrase.encrypt, "__defaults__", (8,))
 
 
 @pytest.fixture
@@ -143,6 +143,21 @@ def test_a_damaged_encrypted_one_is_refused(to: Path, made: StagedBackup, closed
         path.write_bytes(bad)
         with pytest.raises(InvalidArgument):
             open_archive(path, mine).verify()
+
+
+def test_an_encrypted_one_whose_inside_is_cut_short_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """Whoever knows the public key can make one."""
+    key, whole = pyrage.x25519.Identity.generate(), small_bytes(tmp_path)
+    path = tmp_path / "a"
+    for cut in (4, len(whole) // 2):
+        with path.open("wb") as file:
+            encryption.encrypt_for([whole[:-cut]], (str(key.to_public()),), file.write)
+        with pytest.raises(InvalidArgument, match="cut short"):
+            open_archive(path, Opener(identities=(str(key),))).verify()
+
+
+def small_bytes(folder: Path) -> bytes:
+    return write_archive(staged(folder / "small", SMALL), folder).path.read_bytes()
 
 
 def test_what_closes_it_is_checked_before_anything_is_written(to: Path, made: StagedBackup) -> None:
@@ -341,6 +356,18 @@ def test_two_of_one_second_are_both_kept(to: Path, made: StagedBackup) -> None:
     assert paths == sorted({each.name for each in to.iterdir()})
 
 
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP])
+def test_where_a_mounted_bucket_knows_no_such_rename_nothing_is_replaced_either(
+    to: Path, made: StagedBackup, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(partial_files, "rename_exclusive", fail)
+    paths = [write_archive(made, to).path.name for _ in range(2)]
+    assert paths == sorted({each.name for each in to.iterdir()})
+
+
 def test_without_a_free_name_nothing_is_replaced(to: Path, made: StagedBackup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive_writer, "MORE_NAMES", 1)
     first = write_archive(made, to).path
@@ -363,7 +390,7 @@ def test_without_a_free_name_nothing_is_replaced(to: Path, made: StagedBackup, m
         (errno.ENOENT, VaultUnavailable),
     ],
 )
-@pytest.mark.parametrize("step", ["write_all", "fsync", "rename"])
+@pytest.mark.parametrize("step", ["write_all", "write_all encrypted", "fsync", "rename_exclusive"])
 def test_a_target_that_fails_is_named_and_leaves_what_was_there(
     to: Path,
     made: StagedBackup,
@@ -377,10 +404,12 @@ def test_a_target_that_fails_is_named_and_leaves_what_was_there(
     def fail(*_: object, **__: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    owner = {"write_all": archive_writer, "fsync": os, "rename": Path}[step]
+    step, encrypted = step.split(maxsplit=1)[0], " " in step
+    seal = Seal(recipients=(str(pyrage.x25519.Identity.generate().to_public()),)) if encrypted else OPEN
+    owner = {"write_all": archive_writer, "fsync": os, "rename_exclusive": partial_files}[step]
     monkeypatch.setattr(owner, step, fail)
     with pytest.raises(error):
-        write_archive(made, to, OPEN)
+        write_archive(made, to, seal)
     monkeypatch.undo()
     assert [each.name for each in to.iterdir()] == [older.name]
     open_archive(older).verify()
@@ -396,10 +425,74 @@ def test_what_does_not_read_back_is_not_published(
     with pytest.raises(VaultUnavailable):
         write_archive(made, to)
     (made.folder / "settings.json").write_bytes(b"{}")
-    monkeypatch.setattr(archive_writer.ArchiveSource, "verify", lambda _: None)
+    monkeypatch.setattr(archive_writer.ArchiveSource, "verify", lambda *_: None)
     with pytest.raises(VaultUnavailable, match="read back"):
         write_archive(made, to)
     assert list(to.iterdir()) == []
+
+
+def test_a_staged_file_that_changes_is_not_put_into_an_encrypted_one(
+    to: Path, made: StagedBackup, closed: tuple[Seal, Opener, Opener]
+) -> None:
+    """It could be opened by nobody here to find out."""
+    (made.folder / "settings.json").write_bytes(b"[]")
+    with pytest.raises(VaultUnavailable, match="changed"):
+        write_archive(made, to, closed[0])
+    assert list(to.iterdir()) == []
+
+
+def test_what_no_reader_would_take_is_not_written(
+    to: Path, made: StagedBackup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_writer, "MAX_BYTES", 100)
+    with pytest.raises(TooLarge):
+        write_archive(made, to)
+    assert list(to.iterdir()) == []
+
+
+def test_one_that_is_stopped_while_it_is_read_back_leaves_nothing(
+    to: Path, made: StagedBackup, monkeypatch: pytest.MonkeyPatch, closed: tuple[Seal, Opener, Opener]
+) -> None:
+    for seal in (OPEN, closed[0]):
+        stopped = threading.Event()
+        monkeypatch.setattr(partial_files.PartialFile, "sync", lambda _, stopped=stopped: stopped.set())
+        with pytest.raises(Cancelled):
+            write_archive(made, to, seal, Pace(stopped=stopped.is_set))
+    assert list(to.iterdir()) == []
+
+
+def test_a_large_one_goes_to_the_disk_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[tuple[int, int, int]]()
+    monkeypatch.setattr(disk_sync, "_sync_range_call", lambda: lambda _, *rest: calls.append(rest))
+    behind = disk_sync.WriteBehind(0)
+    for _ in range(5):
+        behind.note(disk_sync.WINDOW // 2)
+    window = disk_sync.WINDOW
+    assert calls == [(0, window, 2), (0, window, 7), (window, window, 2)]
+    monkeypatch.undo()
+    with (tmp_path / "a").open("wb") as file:  # the real one
+        file.write(bytes(2 * window))
+        file.flush()
+        disk_sync.WriteBehind(file.fileno()).note(2 * window)
+    disk_sync.WriteBehind(os.pipe()[1]).note(window)
+
+
+def test_a_thread_steps_back_and_never_forward() -> None:
+    """A command that was begun with ``nice`` may not become more important."""
+    found = list[int]()
+
+    def work() -> None:
+        for niceness in (5, 15, 10, 0):
+            step_back(niceness)
+            found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        use_idle_time()
+        found.append(os.sched_getscheduler(0))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if sys.platform == "linux":
+        assert found == [5, 15, 15, 15, os.SCHED_IDLE]
 
 
 def test_one_that_is_stopped_leaves_nothing(to: Path, made: StagedBackup) -> None:

@@ -1,6 +1,6 @@
 """One archive from its turn to its record: at most one at a time, and each failure leaves what was there.
 
-Covers ops.backup.scratch, ops.backup.backup_runs, ops.backup.control_archive.
+Covers ops.backup.turns, ops.backup.backup_runs, ops.backup.control_archive.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from ops.backup.archive_reader import Opener, open_archive
 from ops.backup.archive_writer import Seal
 from ops.backup.back_up import ArchiveOrder, back_up_control, back_up_vault, default_target
 from ops.backup.backup_runs import BackupRun
-from ops.backup.database_copy import open_copy
 from ops.backup.pace import Pace
-from ops.backup.scratch import scratch_folder, turn
 from ops.backup.staging import StagedBackup
 from ops.backup.subject import BackupSubject
+from ops.backup.turns import turn
 from server.services import Services
-from tests.conftest import Asking
+from tests.conftest import Asking, Opening
 from tests.ops.backup.material import installation
+from vaults.db.database_copy import open_copy
 from vaults.errors import Cancelled, Conflict, InvalidArgument, VaultQuarantined, VaultUnavailable
+from vaults.files.scratch_folders import scratch_folder
 
 
 async def made(services: Services, order: ArchiveOrder) -> BackupRun:
-    return await back_up_vault(installation(services), services.registry_cache.entry("main"), order)
+    return (await back_up_vault(installation(services), services.registry_cache.entry("main"), order)).run
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ async def test_a_second_one_of_a_vault_is_refused_while_the_first_is_made(
 ) -> None:
     really, inside, go_on = back_up.stage, threading.Event(), threading.Event()
 
-    def stage(subject: BackupSubject, scratch: Path, pace: Pace) -> StagedBackup:
+    def stage(subject: BackupSubject, scratch: Path, pace: Pace, *_: object) -> StagedBackup:
         inside.set()
         go_on.wait()
         return really(subject, scratch, pace)
@@ -83,7 +84,7 @@ async def test_a_caller_that_goes_stops_it_and_nothing_is_published(
 ) -> None:
     inside, ended = threading.Event(), list[bool]()
 
-    def stage(_: BackupSubject, scratch: Path, pace: Pace) -> StagedBackup:
+    def stage(_: BackupSubject, scratch: Path, pace: Pace, *_then: object) -> StagedBackup:
         inside.set()
         while not pace.stopped():
             threading.Event().wait(0.001)
@@ -134,6 +135,16 @@ async def test_leftovers_of_a_killed_one_go_with_the_next(services: Services, or
     assert {each.name for each in parent.iterdir()} == {f"turn-{run.vault_id}"}
 
 
+async def test_what_a_killed_one_left_goes_with_the_next_start_too(opening: Opening, tmp_path: Path) -> None:
+    """It may hold what is purged later."""
+    left = tmp_path / "backup-scratch" / "scratch-0123"
+    left.mkdir(parents=True)
+    (left / "vault.db").write_bytes(b"half")
+    left.with_name("scratch-0123.lock").touch()
+    async with opening():
+        assert not left.exists()
+
+
 def test_scratch_of_the_living_stays(tmp_path: Path) -> None:
     with scratch_folder(tmp_path) as one, scratch_folder(tmp_path) as two:
         assert one != two
@@ -163,9 +174,8 @@ async def test_the_installation_is_only_backed_up_encrypted(
         await back_up_control(installation(services), order)
     assert list(order.to.iterdir()) == []
     assert await runs(services, "") == []
-    run = await back_up_control(
-        installation(services), replace(order, seal=Seal((str(key.to_public()),), key=ring.newest))
-    )
+    sealed = replace(order, seal=Seal((str(key.to_public()),), key=ring.newest))
+    run = (await back_up_control(installation(services), sealed)).run
     into = tmp_path / "out"
     into.mkdir()
     manifest = open_archive(Path(run.target), Opener(identities=(str(key),))).extract(into)
@@ -181,20 +191,3 @@ async def test_the_installation_is_only_backed_up_encrypted(
         assert tx.all("SELECT name FROM vaults") == [("main",)]
     assert (manifest.kind, manifest.counts["vaults"]) == ("control", 1)
     assert await runs(services, "") == [run]
-
-
-async def test_of_each_vault_the_newest_runs_are_kept_and_the_last_good_one(services: Services) -> None:
-    one = BackupRun("a", "a", "2026-11-25T21:00:00.000Z", 1.0, 2, 1, "x", 0, "ok")
-
-    def write(tx: object) -> None:
-        backup_runs.record(tx, replace(one, vault_id="b"))  # type: ignore[arg-type]
-        for number in range(backup_runs.KEPT + 5):
-            backup_runs.record(tx, replace(one, position=number, outcome="ok" if number < 2 else "storage_full"))  # type: ignore[arg-type]
-
-    await services.control.write(write)
-    kept = await services.control.read(lambda tx: backup_runs.list_runs(tx, "a", 1000))
-    assert len(kept) == backup_runs.KEPT + 1
-    assert (kept[0].position, kept[-1].position) == (backup_runs.KEPT + 4, 1)
-    assert await services.control.read(lambda tx: backup_runs.newest(tx, "a")) == kept[-1]
-    assert len(await services.control.read(lambda tx: backup_runs.list_runs(tx, "b"))) == 1
-    assert await services.control.read(lambda tx: backup_runs.newest(tx, "c")) is None

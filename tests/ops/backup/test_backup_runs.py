@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.backup.backup_runs import KEPT, BackupRun, list_runs, newest, newest_at, record
+from ops.backup.backup_runs import KEPT, BackupRun, list_archives, list_runs, newest, newest_at, record
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.settings import StorageSettings
@@ -46,3 +46,16 @@ async def test_the_last_good_one_is_the_last_written_and_outlives_any_number_of_
     assert len(kept) == KEPT + 3
     assert await control.read(lambda tx: newest(tx, "other")) == run(3, vault_id="other")
     assert await control.read(lambda tx: newest(tx, "none")) is None
+
+
+async def test_archives_that_went_anywhere_are_known_by_their_paths(control: Database) -> None:
+    def write(tx):
+        for number, target in enumerate(
+            ("/a/x.tar.zst", "/b/x.tar.zst.age", "/a/x.tar.zst", "/to/vaults/v/snapshots/1")
+        ):
+            record(tx, replace(run(number), target=target))
+        record(tx, replace(run(9, "storage_full"), target="/c/x.tar.zst"))
+
+    await control.write(write)
+    found = await control.read(lambda tx: list_archives(tx, "v"))
+    assert found == (Path("/a/x.tar.zst"), Path("/b/x.tar.zst.age"))

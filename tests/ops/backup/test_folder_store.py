@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from pathlib import Path
 
@@ -37,6 +38,19 @@ def test_objects_are_kept_listed_replaced_and_removed(store: FolderStore) -> Non
     assert list(store.list_objects("vaults/w")) == []
 
 
+def test_a_file_is_stored_as_it_is_and_never_over_another(store: FolderStore, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(bytes(range(256)) * 10_000)
+    with store.hold("control"):
+        store.create_file("control/one", large)
+        with pytest.raises(AlreadyExists):
+            store.create_file("control/one", large)
+    assert store.get("control/one") == large.read_bytes()
+    assert store.digest("control/one") == hashlib.sha256(large.read_bytes()).digest()
+    with pytest.raises(NotFound):
+        store.digest("control/two")
+
+
 def test_one_backup_at_a_time_has_a_vault(store: FolderStore, tmp_path: Path) -> None:
     with store.hold("vaults/v"):
         with pytest.raises(Conflict), FolderStore(tmp_path).hold("vaults/v"):
@@ -55,6 +69,27 @@ def test_what_a_killed_backup_left_half_written_is_cleared_and_never_listed(stor
     assert [each.key for each in store.list_objects("vaults/v")] == ["vaults/v/a/one"]
     with store.hold("vaults/v"):
         assert not left.exists()
+
+
+def test_what_another_holder_is_writing_within_is_left_alone(store: FolderStore, tmp_path: Path) -> None:
+    with store.hold("vaults/v/log"):
+        writing = tmp_path / "vaults/v/log/.seg.1234abcd.partial"
+        writing.write_bytes(b"half")
+        with FolderStore(tmp_path).hold("vaults/v"):
+            assert writing.exists()
+    with store.hold("vaults/v/log"):
+        assert not writing.exists()
+
+
+def test_folders_that_are_made_for_a_holder_are_synced_with_what_is_put(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr("ops.backup.folder_store.sync_folder", synced.append)
+    with store.hold("vaults/v/log"):
+        store.put("vaults/v/log/one", b"1")
+        store.settle()
+    assert set(synced) == {tmp_path / each for each in ("", "vaults", "vaults/v", "vaults/v/log")}
 
 
 def test_a_folder_that_is_missing_is_not_made(tmp_path: Path) -> None:
@@ -112,6 +147,15 @@ def test_what_the_disk_says_is_said_as_ours_and_leaves_no_half_file(
         with pytest.raises(error):
             store.put("vaults/v/a/one", b"1")
     assert not list((tmp_path / "vaults/v/a").iterdir())
+
+
+def test_every_folder_that_is_made_is_synced_in_the_one_above(store: FolderStore, tmp_path: Path, monkeypatch) -> None:
+    synced = list[Path]()
+    monkeypatch.setattr("ops.backup.folder_store.sync_folder", synced.append)
+    with store.hold("vaults/v"):
+        store.create("vaults/v/a/one", b"1")
+    assert {tmp_path, tmp_path / "vaults", tmp_path / "vaults/v", tmp_path / "vaults/v/a"} == set(synced)
+    assert (tmp_path / "vaults").stat().st_mode & 0o777 == 0o700
 
 
 def test_links_in_the_folder_are_not_followed(store: FolderStore, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Restoring a vault: proven before anything is replaced, replaced in one step.
 
-Covers ops.backup.source, ops.backup.restored_registration, ops.backup.restored_vault, ops.backup.disk_sync.
+Covers ops.backup.source, ops.backup.restored_registration, ops.backup.restored_vault, vaults.files.disk_sync.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,26 @@ import pytest
 
 from auth.grants import list_grants, set_grant
 from auth.roles import Role
-from ops.backup import disk_sync, restore, restore_places, restored_vault
+from ops.backup import restore, restore_places, restored_vault
 from ops.backup.restore import RestoreRequest
+from ops.vault_life import deletion, folder_moves
+from ops.vault_life.folder_moves import FolderMove
+from server import vault_admin
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from tests.ops.backup.restoring import as_owner_of, back_up, contents_of, installation
-from vaults.errors import AlreadyExists, InvalidArgument, StorageFull, VaultQuarantined
+from tests.ops.backup.restoring import Staged, as_owner_of, back_up, contents_of, installation
+from tests.work import PATIENCE_S
+from vaults.domain.notes.index.reconciliation import ReconcileOutcome
+from vaults.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidArgument,
+    StorageFull,
+    StrongroomError,
+    VaultQuarantined,
+    VaultUnavailable,
+)
+from vaults.files import disk_sync
 
 
 def _left_over(folder: Path) -> list[str]:
@@ -62,19 +78,14 @@ async def test_calls_in_flight_are_turned_away_and_then_meet_the_restored_vault(
     services: Services, ask: Asking, tmp_path: Path
 ) -> None:
     backup = await _remember_two_moments(ask, services, tmp_path / "backup")
-    stop, codes = asyncio.Event(), set()
-
-    async def go_on_asking() -> None:
-        while not stop.is_set():
-            outcome = await ask("memory_list")
-            codes.add(outcome.code)
-            await asyncio.sleep(0)
-
-    asking = [asyncio.create_task(go_on_asking()) for _ in range(3)]
-    await restore.restore(installation(services), backup, RestoreRequest())
-    stop.set()
-    await asyncio.gather(*asking)
-    assert codes <= {None, "vault_unavailable"}
+    restoring = asyncio.create_task(restore.restore(installation(services), backup, RestoreRequest()))
+    codes = []
+    while not restoring.done():
+        codes.append((await ask("memory_list")).code)
+        await asyncio.sleep(0)
+    await restoring
+    assert codes[0] is None, "what stood there answers while the backup is proven"
+    assert set(codes) <= {None, "vault_unavailable"}
     assert await contents_of(ask) == {"the harbour closes at nine"}
 
 
@@ -136,33 +147,30 @@ async def test_a_vault_that_was_renamed_since_is_found_by_its_id(opening: Openin
         assert report.vault == "main"
 
 
-@pytest.mark.parametrize(
-    ("said", "request_", "error"),
-    [
-        ({"schema_steps": 9_999}, RestoreRequest(), VaultQuarantined),
-        ({"kind": "control"}, RestoreRequest(), InvalidArgument),
-        ({"vault_id": "../../etc"}, RestoreRequest(), InvalidArgument),
-        ({"ids_digest": "0" * 64}, RestoreRequest(), InvalidArgument),
-        ({"counts": {"memories": 7}}, RestoreRequest(), InvalidArgument),
-        ({"vault": "../x", "vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), InvalidArgument),
-        ({"vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), AlreadyExists),
-        ({}, RestoreRequest(as_new="main"), AlreadyExists),
-        ({}, RestoreRequest(as_new="../x"), InvalidArgument),
-    ],
+REFUSED: tuple[tuple[dict[str, Any], RestoreRequest, type[StrongroomError]], ...] = (
+    ({"kind": "control"}, RestoreRequest(), InvalidArgument),
+    ({"vault_id": "../../etc"}, RestoreRequest(), InvalidArgument),
+    ({"ids_digest": "0" * 64}, RestoreRequest(), InvalidArgument),
+    ({"counts": {"memories": 7}}, RestoreRequest(), InvalidArgument),
+    ({"vault": "../x", "vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), InvalidArgument),
+    ({"vault_id": "01900000-0000-7000-8000-000000000000"}, RestoreRequest(), AlreadyExists),
+    ({}, RestoreRequest(as_new="main"), AlreadyExists),
+    ({}, RestoreRequest(as_new="left"), AlreadyExists),
+    ({}, RestoreRequest(as_new="../x"), InvalidArgument),
 )
+"""What a backup says, how it is to be restored, and how that is refused."""
+
+
 async def test_what_is_not_a_backup_of_this_vault_is_refused_and_nothing_changes(
-    services: Services,
-    ask: Asking,
-    tmp_path: Path,
-    said: dict[str, Any],
-    request_: RestoreRequest,
-    error: type[Exception],
+    services: Services, ask: Asking, tmp_path: Path
 ) -> None:
     backup = await _remember_two_moments(ask, services, tmp_path / "backup")
-    with pytest.raises(error):
-        await restore.restore(installation(services), backup.saying(**said), request_)
-    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
-    assert not _left_over(tmp_path / "vaults")
+    (tmp_path / "vaults" / "left").mkdir()  # files of a vault that is not registered
+    for said, request, error in REFUSED:
+        with pytest.raises(error):
+            await restore.restore(installation(services), backup.saying(**said), request)
+        assert await contents_of(ask) == {"the harbour closes at nine", "came later"}, said
+        assert not _left_over(tmp_path / "vaults"), said
 
 
 async def test_a_newer_schema_is_refused_by_name(services: Services, ask: Asking, tmp_path: Path) -> None:
@@ -205,7 +213,8 @@ async def test_a_backup_that_cannot_agree_replaces_nothing(
     monkeypatch.setattr(restored_vault.reindexing, "rebuild", rebuild_nothing)
     (backup.folder / "notes" / "plan.md").write_text("---\nother: text\n---\n")
 
-    async def reads_nothing(*_: object, **__: object) -> None: ...
+    async def reads_nothing(*_: object, **__: object) -> ReconcileOutcome:
+        return ReconcileOutcome([], [], owed=False)
 
     monkeypatch.setattr(restored_vault.reconciliation, "reconcile_all", reads_nothing)
     with pytest.raises(VaultQuarantined, match="does not agree"):
@@ -229,6 +238,125 @@ async def test_a_restored_vault_that_does_not_open_in_its_place_gives_way_to_the
         await restore.restore(installation(services), backup, RestoreRequest())
     assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
     assert not _left_over(tmp_path / "vaults")
+
+
+def _meanwhile(backup: Staged, change: Callable[[], Awaitable[object]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have something else happen while the backup is being extracted."""
+    extract, loop = backup.extract, asyncio.get_running_loop()
+
+    def extract_and_change(*args: Any) -> Any:
+        asyncio.run_coroutine_threadsafe(_await(change), loop).result(PATIENCE_S)
+        return extract(*args)
+
+    async def _await(work: Callable[[], Awaitable[object]]) -> None:
+        await work()
+
+    monkeypatch.setattr(backup, "extract", extract_and_change)
+
+
+@pytest.mark.parametrize("change", ["rename", "delete"])
+async def test_a_vault_that_is_moved_away_meanwhile_is_not_said_to_be_restored(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    act = (
+        partial(vault_admin.rename, services, "main", "away")
+        if change == "rename"
+        else partial(deletion.delete, services.control, services.data, "main", confirm="main", last_backup=None)
+    )
+    _meanwhile(backup, act, monkeypatch)
+    monkeypatch.setattr(restore_places, "put_in_place", None)  # nothing changes places for it
+    with pytest.raises(Conflict, match="renamed, moved or deleted"):
+        await restore.restore(installation(services), backup, RestoreRequest())
+    assert [each.name for each in (tmp_path / "vaults").iterdir()] == (["away"] if change == "rename" else [])
+    if change == "rename":
+        assert await contents_of(as_owner_of(services, "away")) == {"the harbour closes at nine", "came later"}
+
+
+@pytest.mark.parametrize("grants", [True, False])
+async def test_a_vault_that_is_unregistered_at_the_last_moment_gets_its_folder_back(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grants: bool
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    put, loop = restore_places.put_in_place, asyncio.get_running_loop()
+
+    def put_and_unregister(place: restore_places.RestorePlace) -> bool:
+        removed = services.control.write(lambda tx: tx.run("UPDATE vaults SET name = 'away' WHERE name = 'main'"))
+        asyncio.run_coroutine_threadsafe(removed, loop).result(PATIENCE_S)
+        return put(place)
+
+    monkeypatch.setattr(restore_places, "put_in_place", put_and_unregister)
+    with pytest.raises(Conflict, match="renamed, moved or deleted"):
+        await restore.restore(installation(services), backup, RestoreRequest(grants=grants))
+    await services.control.write(lambda tx: tx.run("UPDATE vaults SET name = 'main' WHERE name = 'away'"))
+    await services.registry_cache.refresh()
+    assert await contents_of(ask) == {"the harbour closes at nine", "came later"}
+
+
+async def test_a_name_whose_files_are_still_to_be_erased_is_not_restored_under(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    await services.control.write(lambda tx: folder_moves.record(tx, FolderMove("another", "erase", "gone")))
+    for request in (RestoreRequest(as_new="gone"), RestoreRequest(vault="gone")):
+        with pytest.raises(VaultUnavailable, match="still in place"):
+            await restore.restore(installation(services), backup, request)
+    assert not (tmp_path / "vaults" / "gone").exists()
+
+
+async def test_under_a_name_that_was_deleted_the_vault_comes_back_with_the_grants_of_the_backup_alone(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    await services.control.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.READER))
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    vault_id = services.registry_cache.entry("main").vault_id
+    await services.control.write(lambda tx: set_grant(tx, "ben", "local", "main", Role.ADMIN))
+    await deletion.delete(services.control, services.data, "main", confirm="main", last_backup=None)
+    report = await restore.restore(installation(services), backup, RestoreRequest())
+    assert (report.is_new, report.vault, report.vault_id, report.grants) == (True, "main", vault_id, ["ann reader"])
+    await services.registry_cache.refresh()
+    assert [each.subject for each in await services.control.read(list_grants)] == ["ann"]
+    assert await contents_of(ask) == {"the harbour closes at nine"}
+
+
+async def test_a_vault_of_the_same_name_that_another_installation_made_is_replaced_only_by_name(
+    services: Services, ask: Asking, opening: Opening, tmp_path: Path
+) -> None:
+    async with opening(data=tmp_path / "elsewhere") as others:
+        await asker(others)("remember", content="said elsewhere")
+        await others.control.write(lambda tx: set_grant(tx, "eve", "local", "main", Role.ADMIN))
+        backup = await back_up(others, tmp_path / "backup")
+    await ask("remember", content="said here")
+    with pytest.raises(AlreadyExists, match="another one"):
+        await restore.restore(installation(services), backup, RestoreRequest())
+    assert await contents_of(ask) == {"said here"}
+    mine = services.registry_cache.entry("main").vault_id
+    report = await restore.restore(installation(services), backup, RestoreRequest(vault="main"))
+    assert (report.vault_id, report.grants) == (mine, ())
+    assert await contents_of(ask) == {"said elsewhere"}
+    assert await services.control.read(list_grants) == [], "nobody of there has a right here"
+
+
+async def test_who_had_which_grant_does_not_stay_in_the_vaults_folder(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    backup = await _remember_two_moments(ask, services, tmp_path / "backup")
+    await restore.restore(installation(services), backup, RestoreRequest())
+    assert not (tmp_path / "vaults" / "main" / "settings.json").exists()
+
+
+async def test_content_that_was_damaged_when_it_was_backed_up_is_restored_as_it_was_and_told(
+    services: Services, ask: Asking, tmp_path: Path
+) -> None:
+    await ask("remember", content="the harbour closes at nine")
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: tx.run("UPDATE memories SET content_hash = 'another'"))
+    backup = await back_up(services, tmp_path / "backup")
+    report = await restore.restore(installation(services), backup, RestoreRequest())
+    assert "source_changed" in [each.code for each in report.verified.findings]
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        kept = await vault.db.read(lambda tx: tx.value("SELECT content_hash FROM memories"))
+    assert kept == "another", "nobody has vouched for what it says"
 
 
 @pytest.mark.parametrize("one_call", [True, False])

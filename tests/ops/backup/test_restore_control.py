@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 from contextlib import closing
 from pathlib import Path
@@ -18,17 +19,19 @@ from ops.audit.entries import AuditActor, AuditEntry
 from ops.audit.links import INSTALLATION
 from ops.audit.searching import AuditQuery
 from ops.backup import contents
+from ops.backup import restore_control as restore_control_
 from ops.backup.control_archive import ControlSubject, stage_control
 from ops.backup.manifest import BackupManifest, ManifestMember
 from ops.backup.restore_control import restore_control
 from ops.settings import AuditSettings
-from tests.ops.backup.restoring import Staged
+from tests.ops.backup.staged import Staged
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader
 from vaults.errors import InvalidArgument, StrongroomError, VaultQuarantined
+from vaults.files.writes.renames import FolderEntry
 from vaults.settings import StorageSettings
 
 STORAGE = StorageSettings()
@@ -95,6 +98,16 @@ async def test_an_empty_folder_gets_grants_keys_and_settings(backup: Staged, tmp
     assert sorted(each.name for each in data.iterdir()) == ["control.db", "keys", "strongroom.toml"]
 
 
+async def test_encrypted_keys_come_back_without_their_passphrase_at_hand(tmp_path: Path) -> None:
+    file = tmp_path / "passphrase"
+    file.write_text("of the old box")
+    kid = await _installation(tmp_path / "then", "ann")
+    open_key_ring(tmp_path / "then" / "keys", str(file))
+    backup = _back_up(tmp_path / "then", tmp_path / "staged")
+    await restore_control(backup, tmp_path / "now", StorageSettings())
+    assert open_key_ring(tmp_path / "now" / "keys", str(file)).newest.kid == kid
+
+
 async def test_what_stood_there_is_kept_and_settings_are_left_alone(backup: Staged, tmp_path: Path) -> None:
     data = tmp_path / "living"
     kid = await _installation(data, "ben")
@@ -104,6 +117,7 @@ async def test_what_stood_there_is_kept_and_settings_are_left_alone(backup: Stag
     assert done.left == ["strongroom.toml"]
     assert (data / "strongroom.toml").read_text() == "mine"
     assert done.replaced is not None
+    assert not (done.replaced / "strongroom.toml").exists(), "what is kept stood here"
     assert await _subjects(done.replaced) == ["ben"]
     assert open_key_ring(done.replaced / "keys").newest.kid == kid
 
@@ -155,6 +169,76 @@ async def test_what_is_no_backup_of_an_installation_is_refused(
     with pytest.raises(error):
         await restore_control(backup.saying(**said), data, STORAGE)
     assert await _subjects(data) == ["ben"]
+
+
+async def test_a_failure_half_way_leaves_keys_and_grants_as_they_were(
+    backup: Staged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "living"
+    kid = await _installation(data, "ben")
+    place, places = restore_control_._place, 0
+
+    def fail_at_the_second(one: FolderEntry, other: FolderEntry) -> bool:
+        nonlocal places
+        places += 1
+        if places == 2:
+            raise OSError(errno.EIO, "the disk does not answer")
+        return place(one, other)
+
+    monkeypatch.setattr(restore_control_, "_place", fail_at_the_second)
+    with pytest.raises(OSError, match="answer"):
+        await restore_control(backup, data, STORAGE)
+    assert places == 3
+    assert open_key_ring(data / "keys").newest.kid == kid
+    assert await _subjects(data) == ["ben"]
+
+
+async def test_what_stood_there_outlasts_a_restore_that_cannot_even_be_taken_back(
+    backup: Staged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "living"
+    kid = await _installation(data, "ben")
+    place, places = restore_control_._place, 0
+
+    def fail_from_the_second_on(one: FolderEntry, other: FolderEntry) -> bool:
+        nonlocal places
+        places += 1
+        if places > 1:
+            raise OSError(errno.EIO, "the disk does not answer")
+        return place(one, other)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(restore_control_, "_place", fail_from_the_second_on)
+        with pytest.raises(OSError, match="answer"):
+            await restore_control(backup, data, STORAGE)
+    (kept,) = data.glob("replaced-control-*")
+    assert open_key_ring(kept / "keys").newest.kid == kid
+    assert (await restore_control(backup, data, STORAGE)).restored  # as after a kill
+    assert await _subjects(data) == ["ann"]
+    assert open_key_ring(kept / "keys").newest.kid == kid
+
+
+async def test_keys_that_a_killed_restore_took_out_are_cleared_away(backup: Staged, tmp_path: Path) -> None:
+    data = tmp_path / "fresh"
+    (data / ".restoring-control-dead" / "keys").mkdir(parents=True)
+    await restore_control(backup, data, STORAGE)
+    assert not [each for each in data.iterdir() if each.name.startswith(".restoring")]
+
+
+async def test_encrypted_keys_come_back_with_and_without_their_passphrase(tmp_path: Path) -> None:
+    then, secret, wrong = tmp_path / "then", tmp_path / "secret", tmp_path / "wrong"
+    secret.write_text("correct horse")
+    wrong.write_text("another")
+    await _installation(then, "ann")
+    kid = open_key_ring(then / "keys", str(secret)).newest.kid
+    backup = _back_up(then, tmp_path / "backup")
+    assert (await restore_control(backup, tmp_path / "one", STORAGE)).sealed
+    with pytest.raises(InvalidArgument, match="does not open"):
+        await restore_control(backup, tmp_path / "two", STORAGE, key_passphrase_file=str(wrong))
+    done = await restore_control(backup, tmp_path / "two", STORAGE, key_passphrase_file=str(secret))
+    assert not done.sealed
+    for data in (tmp_path / "one", tmp_path / "two"):
+        assert open_key_ring(data / "keys", str(secret)).newest.kid == kid
 
 
 async def test_the_audit_comes_back_where_there_is_none_and_is_never_wound_back(tmp_path: Path) -> None:

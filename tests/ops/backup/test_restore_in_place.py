@@ -5,6 +5,7 @@ Covers ops.backup.notes_in_place, ops.backup.interrupted_restores.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from ops.backup.restore import RestoreRequest
 from server import vault_admin
 from server.services import Services
 from tests.conftest import Opening
-from tests.ops.backup.restoring import Staged, as_owner_of, back_up, contents_of, installation
+from tests.ops.backup.restoring import as_owner_of, back_up, contents_of, installation
+from tests.ops.backup.staged import Staged
 from tests.work import PATIENCE_S
+from vaults.errors import VaultUnavailable
 
 
 @pytest.fixture
@@ -104,3 +107,45 @@ async def test_a_note_that_cannot_be_written_is_kept_and_named(services: Service
     assert list(report.notes.failed) == ["plan.md"]
     kept = report.notes.aside / notes_in_place.NOT_WRITTEN / "plan.md"
     assert kept.read_text() == "# Plan\n\nbuild the quay\n"
+
+
+async def test_what_notes_replaced_outlasts_a_failure_and_the_next_to_open_goes_on(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    backup = await _backed_up_and_changed(services, folder, tmp_path / "backup")
+
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, "the disk went away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(notes_in_place, "_remove", fail)
+        report = await restore.restore(installation(services), backup, RestoreRequest())
+    assert (report.complete, report.notes) == (False, None)
+    assert report.waiting is not None
+    (aside,) = (folder / ".strongroom").glob("replaced-*")
+    assert (aside / "plan.md").read_text() == "changed\n"
+    assert (folder / "plan.md").read_text() == "# Plan\n\nbuild the quay\n"
+    assert await contents_of(as_owner_of(services, "own")) == {"the harbour closes at nine"}
+    assert not [each for each in (folder / ".strongroom").iterdir() if each.name.startswith("notes-")]
+    assert (aside / "later.md").read_text() == "later\n"
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+async def test_an_empty_place_of_a_disk_is_not_written_into(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emptied: bool
+) -> None:
+    folder = tmp_path / "mine"
+    backup = await _backed_up_and_changed(services, folder, tmp_path / "backup")
+    await services.pool.close_vault("own")
+    folder.rename(tmp_path / "unmounted")
+    if emptied:
+        folder.mkdir()
+    with pytest.raises(VaultUnavailable, match="not mounted") as refused:
+        await restore.restore(installation(services), backup, RestoreRequest())
+    assert refused.value.details["reason"] == "empty_place"
+    assert not folder.exists() or not list(folder.iterdir())
+    (folder / ".strongroom").mkdir(parents=True)  # as the hint says
+    assert (await restore.restore(installation(services), backup, RestoreRequest())).complete
+    assert (folder / "plan.md").read_text() == "# Plan\n\nbuild the quay\n"
+    assert await contents_of(as_owner_of(services, "own")) == {"the harbour closes at nine"}

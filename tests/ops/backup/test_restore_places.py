@@ -1,18 +1,38 @@
-"""What a killed restore leaves, and what the next sweep makes of it."""
+"""What a killed restore leaves, and what the next sweep makes of it.
+
+Covers ops.backup.extraction, ops.backup.restore_leftovers.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import shutil
+import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ops.backup import restore_places
-from ops.backup.restore_places import UNFINISHED, RestorePlace, finish, hold_place, put_back, put_in_place, sweep
+from ops.backup.extraction import extract
+from ops.backup.pace import Pace
+from ops.backup.restore_leftovers import sweep
+from ops.backup.restore_places import (
+    UNFINISHED,
+    RestorePlace,
+    finish,
+    held_place,
+    hold_place,
+    put_back,
+    put_in_place,
+)
+from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
 from vaults.files.writes import renames
+from vaults.vault_gate import VaultGate
 
 
 def _vault(folder: Path, says: str) -> None:
@@ -33,14 +53,11 @@ def _kill_at(where: Callable[[RestorePlace], None], folder: Path, *, stood: bool
     """Restore "new" over "old" as far as ``where`` goes, and leave everything as it is."""
     if stood:
         _vault(folder / "main", "old")
-    clear, restore_places._clear = restore_places._clear, lambda _: None
-    try:
-        with hold_place(folder / "main") as place:
-            _vault(place.scratch, "new")
-            where(place)
-            raise Killed
-    except Killed:
-        restore_places._clear = clear
+    with suppress(Killed), pytest.MonkeyPatch.context() as patched, hold_place(folder / "main") as place:
+        patched.setattr(restore_places, "_clear", lambda _: None)
+        _vault(place.scratch, "new")
+        where(place)
+        raise Killed
 
 
 def _says(folder: Path) -> str:
@@ -103,6 +120,20 @@ def test_a_vault_restored_where_none_stood_is_there_or_not(tmp_path: Path) -> No
     _kill_at(put_in_place, tmp_path, stood=False)
     sweep(tmp_path)
     assert _names(tmp_path) == ["main"]
+    assert not (tmp_path / "main" / UNFINISHED).exists(), "a later restore would take it for one that is under way"
+
+
+def test_a_new_vault_that_was_not_registered_yet_is_not_left_behind(tmp_path: Path) -> None:
+    _kill_at(put_in_place, tmp_path, stood=False)
+    gate = VaultGate(tmp_path / "main")
+    gate.enter()
+    assert sweep(tmp_path, {"other"}) == [], "somebody has it open"
+    gate.leave()
+    assert "main" in sweep(tmp_path, {"other"})
+    assert _names(tmp_path) == []
+    _kill_at(put_in_place, tmp_path, stood=False)
+    assert sweep(tmp_path, {"main"}) == []
+    assert _names(tmp_path) == ["main"]
 
 
 def test_the_old_vault_stays_as_long_as_what_took_its_place_is_not_sound(tmp_path: Path) -> None:
@@ -126,6 +157,86 @@ def test_what_a_living_restore_uses_is_left_alone(tmp_path: Path) -> None:
         assert sweep(tmp_path) == []
         finish(place)
     assert _names(tmp_path) == ["main"]
+
+
+def test_a_rejected_vault_that_somebody_has_open_stays_until_they_close_it(tmp_path: Path) -> None:
+    _kill_at(_rejected_only, tmp_path)
+    gate = VaultGate(tmp_path / "main")
+    gate.enter()
+    assert sweep(tmp_path) == []
+    assert _says(tmp_path) == "new"
+    gate.leave()
+    sweep(tmp_path)
+    assert _says(tmp_path) == "old"
+
+
+def test_what_cannot_be_removed_keeps_nobody_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _kill_at(put_in_place, tmp_path)
+
+    remove = shutil.rmtree
+
+    def refuse(path: Path) -> None:
+        if path.name.startswith(".replaced"):
+            raise PermissionError(errno.EACCES, "not yours", str(path))
+        remove(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", refuse)
+        assert sweep(tmp_path) == []
+        with hold_place(tmp_path / "other") as place:
+            _vault(place.scratch, "new")
+            place.replaced.mkdir()
+            put_in_place(place)
+            assert finish(place) == place.replaced
+    assert _says(tmp_path) == "new"
+    sweep(tmp_path)
+    assert _names(tmp_path) == ["main", "other"]
+
+
+def test_a_lock_of_a_restore_that_was_killed_before_it_began_goes(tmp_path: Path) -> None:
+    (tmp_path / ".restoring-x.lock").touch()
+    assert sweep(tmp_path) == []
+    assert _names(tmp_path) == []
+
+
+async def test_what_was_extracted_goes_although_its_caller_was_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, cleared, clear = threading.Event(), threading.Event(), restore_places._clear
+    order: list[str] = []
+
+    class Endless:
+        def read_manifest(self) -> Any: ...
+
+        def extract(self, into: Path, _: object = None, pace: Pace | None = None) -> Any:
+            assert pace is not None
+            try:
+                while True:
+                    (into / "notes").mkdir(parents=True, exist_ok=True)
+                    started.set()
+                    pace.check()
+            finally:
+                cleared.wait(0.1)  # whoever does not wait for us has cleared up by then
+                order.append("stopped")
+
+    def clear_and_say(place: RestorePlace) -> None:
+        order.append("cleared")
+        cleared.set()
+        clear(place)
+
+    monkeypatch.setattr(restore_places, "_clear", clear_and_say)
+
+    async def restore() -> None:
+        async with held_place(tmp_path / "main") as place:
+            await extract(Endless(), place.scratch)
+
+    restoring = asyncio.create_task(restore())
+    await asyncio.to_thread(started.wait, PATIENCE_S)
+    restoring.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await restoring
+    assert order == ["stopped", "cleared"]
+    assert _names(tmp_path) == []
 
 
 @pytest.mark.parametrize("text", ["../outside", "", "..", "a/b"])

@@ -13,7 +13,8 @@ import pytest
 from ops.backup.single_items import restore_memory, restore_note
 from server.services import Services
 from tests.conftest import Asking, Opening
-from tests.ops.backup.restoring import Staged, as_owner_of, back_up
+from tests.ops.backup.restoring import as_owner_of, back_up
+from tests.ops.backup.staged import Staged
 from vaults.domain.actors import Actor
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.notes.edit.reversals import UndoRequest

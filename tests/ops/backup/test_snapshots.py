@@ -1,31 +1,38 @@
 """Snapshots in a folder: what goes in comes out, what is damaged is found, what did not change is not sent.
 
 Covers ops.backup.chunk_collection, ops.backup.chunks, ops.backup.sealing, ops.backup.snapshot_file,
-ops.backup.snapshot_writer, ops.backup.store.
+ops.backup.snapshot_writer, ops.backup.sent_pieces, ops.backup.transfers, ops.backup.store.
 """
 
 from __future__ import annotations
 
 import random
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.backup import transfers
 from ops.backup.archive_reader import NO_KEYS, Opener
 from ops.backup.archive_writer import OPEN, Seal
 from ops.backup.chunk_collection import rotate
 from ops.backup.chunks import CHUNK_BYTES, SMALL_BYTES, cut, group_small
 from ops.backup.folder_store import FolderStore
 from ops.backup.manifest import ManifestMember
+from ops.backup.pace import Pace
 from ops.backup.rotation import parse_plan
 from ops.backup.sealing import close
+from ops.backup.sent_pieces import remember_sent
 from ops.backup.snapshot_file import unpack_head
-from ops.backup.snapshot_writer import WrittenSnapshot, write_snapshot
+from ops.backup.snapshot_writer import SnapshotCourse, WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot, snapshot_key, stored_chunks
 from tests.ops.backup.staged import VAULT_ID, contents, staged
-from vaults.errors import InvalidArgument, NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
+from tests.work import PATIENCE_S
+from vaults.errors import AlreadyExists, InvalidArgument, NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
 
 LARGE = random.Random(3).randbytes(3 * CHUNK_BYTES + 77)
 FILES = {"vault.db": LARGE, "settings.json": b"{}", "notes/empty.md": b"", "notes/a.md": b"a\n", "notes/in/b.md": b"b"}
@@ -228,6 +235,31 @@ def test_rotation_removes_what_the_plan_lets_go_and_pieces_nobody_names(
         assert found["notes/a.md"] == f"version {number}".encode()
 
 
+class Counting(FolderStore):
+    """Notes which snapshots are read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.read: list[str] = []
+
+    def get(self, key: str) -> bytes:
+        if key.endswith(".snapshot"):
+            self.read.append(key)
+        return super().get(key)
+
+
+def test_a_backup_and_its_rotation_read_each_snapshot_before_it_once(tmp_path: Path, store: FolderStore, write) -> None:
+    earlier = [write(FILES | {"notes/a.md": b"%d" % number}).name for number in range(3)]
+    counting = Counting(tmp_path / "to")
+    with counting.hold(folder_key(VAULT_ID)):
+        written = write_snapshot(counting, VAULT_ID, staged(tmp_path / "last", FILES))
+        rotation = rotate(counting, VAULT_ID, parse_plan("2"), written.name, written.heads)
+    assert set(rotation.snapshots) == set(earlier[:2])
+    before = {snapshot_key(VAULT_ID, each) for each in earlier}
+    assert sorted(key for key in counting.read if key in before) == sorted(before)
+    assert all_of(store, tmp_path / "out") == FILES
+
+
 def test_without_locks_pieces_of_a_snapshot_that_went_stay_until_the_next_rotation(
     tmp_path: Path, store: FolderStore, write
 ) -> None:
@@ -274,6 +306,12 @@ def test_nothing_is_rotated_for_a_backup_that_is_not_there(tmp_path: Path, store
     assert list_snapshots(store, VAULT_ID) == [names[1], names[0]]
 
 
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces go one after the other: which of several had gone when the target went is a matter of threads."""
+    monkeypatch.setattr("ops.backup.transfers.AT_ONCE", 1)
+
+
 class Failing(FolderStore):
     """Fails at the ``n``-th change."""
 
@@ -307,6 +345,144 @@ def test_a_target_that_goes_away_midway_publishes_nothing_and_hurts_no_earlier_b
     assert all_of(store, tmp_path / "out") == later
     assert rotate(store, VAULT_ID, parse_plan("1"), list_snapshots(store, VAULT_ID)[0]).chunks
     assert all_of(store, tmp_path / "again") == later
+
+
+def write_held(store: FolderStore, *rest: Any, **how: Any) -> WrittenSnapshot:
+    with store.hold(folder_key(VAULT_ID)):
+        return write_snapshot(store, *rest, **how)
+
+
+class Leaving(FolderStore):
+    """Counts what is put, and is gone after the ``n``-th piece."""
+
+    def __init__(self, root: Path, n: int = 99) -> None:
+        super().__init__(root)
+        self.left, self.put_keys = n, list[str]()
+
+    def put(self, key: str, data: bytes) -> None:
+        if len(self.put_keys) == self.left:
+            raise VaultUnavailable("gone", reason="target")
+        super().put(key, data)
+        self.put_keys.append(key)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_a_first_backup_that_was_cut_off_goes_on_where_it_was(
+    tmp_path: Path, store: FolderStore, keys, is_encrypted: bool
+) -> None:
+    seal = Seal(recipients=(str(keys[0].to_public()),)) if is_encrypted else OPEN
+    opener = Opener(identities=(str(keys[0]),)) if is_encrypted else NO_KEYS
+    made, log = staged(tmp_path / "s", FILES), tmp_path / "sent"
+    names = b"n" * 32 if is_encrypted else None
+
+    def go_on(target: Leaving) -> WrittenSnapshot:
+        with remember_sent(log, store.name) as sent:
+            return write_held(target, VAULT_ID, made, seal=seal, names=names, course=SnapshotCourse(sent=sent))
+
+    with pytest.raises(VaultUnavailable):
+        go_on(Leaving(tmp_path / "to", 3))
+    second = Leaving(tmp_path / "to")
+    written = go_on(second)
+    assert (written.chunks, written.sent) == (5, 2)
+    assert len([key for key in second.put_keys if "/chunks/" in key]) == 2
+    assert all_of(store, tmp_path / "out", opener=opener) == FILES
+    assert not log.exists()
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_piece_of_a_backup_that_was_cut_off_is_read_back_before_it_is_named(
+    tmp_path: Path, store: FolderStore
+) -> None:
+    made, log = staged(tmp_path / "s", FILES), tmp_path / "sent"
+    with pytest.raises(VaultUnavailable), remember_sent(log, store.name) as sent:
+        write_held(Failing(tmp_path / "to", 3), VAULT_ID, made, course=SnapshotCourse(sent=sent))
+    chunk = next((tmp_path / "to").glob("vaults/*/chunks/*/*"))
+    chunk.write_bytes(b"x" * chunk.stat().st_size)
+    with pytest.raises(VaultUnavailable, match="give back"), remember_sent(log, store.name) as sent:
+        write_held(store, VAULT_ID, made, course=SnapshotCourse(sent=sent))
+    assert list_snapshots(store, VAULT_ID) == []
+    with remember_sent(log, store.name) as sent:  # and is sent again then
+        write_held(store, VAULT_ID, made, course=SnapshotCourse(sent=sent))
+    assert all_of(store, tmp_path / "out") == FILES
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_what_was_sent_elsewhere_or_long_ago_vouches_for_nothing(tmp_path: Path, store: FolderStore) -> None:
+    made, log = staged(tmp_path / "s", FILES), tmp_path / "sent"
+    with pytest.raises(VaultUnavailable), remember_sent(log, store.name) as sent:
+        write_held(Failing(tmp_path / "to", 3), VAULT_ID, made, course=SnapshotCourse(sent=sent))
+    with remember_sent(tmp_path / "other", "elsewhere") as sent:
+        assert sent.known == {}
+    log.write_text(log.read_text() + "0123 half a line")
+    with remember_sent(log, store.name) as sent:
+        assert len(sent.known) == 3
+        store.grace_s = 1e-9
+        assert write_held(store, VAULT_ID, made, course=SnapshotCourse(sent=sent)).sent == 5
+
+
+def test_pieces_go_several_at_a_time_and_come_back_in_order() -> None:
+    inside, all_inside = list[int](), threading.Barrier(transfers.AT_ONCE)
+
+    def work(number: int) -> int:
+        inside.append(number)
+        if number < transfers.AT_ONCE:
+            all_inside.wait(PATIENCE_S)
+        return number
+
+    taken = iter(range(20))
+    assert list(transfers.in_parallel(work, taken)) == list(range(20))
+    assert sorted(inside) == list(range(20))
+
+
+def test_no_more_pieces_are_held_than_are_sent_at_once() -> None:
+    taken, done = list[int](), list[int]()
+
+    def items() -> Iterator[int]:
+        for number in range(20):
+            assert number - len(done) <= transfers.AT_ONCE
+            taken.append(number)
+            yield number
+
+    for each in transfers.in_parallel(lambda number: number, items()):
+        done.append(each)
+    assert done == taken
+
+
+def test_several_at_a_time_stay_below_the_bound(tmp_path: Path, store: FolderStore) -> None:
+    spent = list[int]()
+
+    class Counting(Pace):
+        def spend(self, count: int) -> None:
+            spent.append(count)
+
+    written = write_held(store, VAULT_ID, staged(tmp_path / "s", FILES), course=SnapshotCourse(Counting()))
+    pieces = sum(each.size for each in stored_chunks(store, VAULT_ID).values())
+    assert (len(spent), sum(spent)) == (2 * written.sent, 2 * pieces), "each is counted when sent and when read back"
+
+
+def test_a_snapshot_whose_first_answer_was_lost_counts_as_made(tmp_path: Path) -> None:
+    class Asking(FolderStore):
+        def create(self, key: str, data: bytes) -> None:
+            super().create(key, data)
+            super().create(key, data)
+
+    (tmp_path / "to").mkdir()
+    write_held(Asking(tmp_path / "to"), VAULT_ID, staged(tmp_path / "s", FILES))
+    assert len(list_snapshots(FolderStore(tmp_path / "to"), VAULT_ID)) == 1
+
+
+def test_a_snapshot_of_the_same_name_that_is_anothers_stays(tmp_path: Path) -> None:
+    class Late(FolderStore):
+        def create(self, key: str, data: bytes) -> None:
+            super().create(key, b"of another installation")
+            super().create(key, data)
+
+    store = Late(tmp_path)
+    with pytest.raises(AlreadyExists):
+        write_held(store, VAULT_ID, staged(tmp_path / "s", FILES))
+    (name,) = list_snapshots(store, VAULT_ID)
+    assert store.get(snapshot_key(VAULT_ID, name)) == b"of another installation"
 
 
 class Forgetting(FolderStore):

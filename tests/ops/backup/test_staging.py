@@ -1,7 +1,8 @@
 """What is staged of a vault is its state at one moment, whoever writes meanwhile.
 
-Covers ops.backup.database_copy, ops.backup.file_copy, ops.backup.notes_copy, ops.backup.notes_at_moment,
-ops.backup.history_copy, ops.backup.contents, ops.backup.questions, ops.backup.subject, ops.backup.pace.
+Covers vaults.db.database_copy, vaults.files.scratch_folders, ops.backup.held_vault, ops.backup.vault_measure,
+ops.backup.file_copy, ops.backup.notes_copy, ops.backup.notes_at_moment, ops.backup.history_copy, ops.backup.contents,
+ops.backup.questions, ops.backup.subject, ops.backup.pace.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ from typing import Any
 import pytest
 
 from auth.roles import Role
-from ops.backup import contents, database_copy, file_copy, history_copy, notes_copy, questions
+from ops.backup import contents, file_copy, history_copy, notes_copy, questions
 from ops.backup import staging as stagings
-from ops.backup.database_copy import DatabaseSnapshot, open_copy, open_snapshot, refuse_damaged
 from ops.backup.file_copy import Restless, copy_file
 from ops.backup.manifest import BackupManifest, ManifestMember
 from ops.backup.notes_copy import UNREADABLE, copy_folder
 from ops.backup.pace import Pace
-from ops.backup.staging import stage
+from ops.backup.staging import stage, stage_alone
 from ops.backup.subject import VaultRecord
 from server import vault_admin
 from server.services import Services
@@ -32,10 +32,15 @@ from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, put
 from tests.ops.backup.material import scratch, subject_of
 from tests.ops.backup.staged import contents as files_in
+from tests.people import give_role
+from tests.work import PATIENCE_S
+from vaults.db import database_copy
 from vaults.db.connection import open_raw
-from vaults.db.sql import Writer
-from vaults.errors import Cancelled, VaultQuarantined, VaultUnavailable
+from vaults.db.database_copy import DatabaseSnapshot, open_copy, open_snapshot, refuse_damaged
+from vaults.db.sql import Reader, Writer
+from vaults.errors import Cancelled, Conflict, StorageFull, VaultQuarantined, VaultUnavailable
 from vaults.settings import StorageSettings
+from vaults.vault_gate import VaultGate, hold_exclusively
 
 
 async def staged(services: Services, into: Path, vault: str = "main", pace: Pace | None = None) -> BackupManifest:
@@ -53,9 +58,7 @@ async def test_what_is_staged_says_what_is_in_it(services: Services, ask: Asking
         folder(tmp_path),
         {"a.md": "# A\n", "deep/b.md": b"\xff\xfe", "deep/picture.png": b"\x89PNG", ".obsidian/x.json": "{}"},
     )
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('ann', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "ann")
     into = scratch(tmp_path)
     manifest = await staged(services, into)
     files = files_in(into)
@@ -104,6 +107,66 @@ async def test_writers_go_on_and_what_they_write_after_that_moment_is_not_in_it(
         assert tx.all("SELECT content FROM memories") == [("before",)]
         assert tx.value("PRAGMA integrity_check") == "ok"
     assert (await ask("status")).content["memories"]["living"] == 4
+
+
+async def test_a_vault_that_somebody_wants_alone_is_left_alone(services: Services, tmp_path: Path) -> None:
+    subject = await subject_of(services)
+    async with hold_exclusively(subject.folder, 0.0):
+        with pytest.raises(Conflict, match="restored"):
+            await staged(services, scratch(tmp_path, "one"))
+        await asyncio.to_thread(stage_alone, subject, scratch(tmp_path, "two"))
+    await staged(services, scratch(tmp_path, "three"))
+
+
+async def test_a_copy_ends_when_somebody_wants_the_vault_alone(services: Services, tmp_path: Path) -> None:
+    loop, subject, wanting = asyncio.get_running_loop(), await subject_of(services), list[asyncio.Future[None]]()
+
+    async def want() -> None:
+        async with hold_exclusively(subject.folder, PATIENCE_S):
+            pass
+
+    async def begin() -> None:
+        wanting.append(asyncio.ensure_future(want()))
+
+    class Meanwhile(Pace):
+        def spend(self, count: int) -> None:
+            if not wanting:
+                asyncio.run_coroutine_threadsafe(begin(), loop).result()
+            while not VaultGate(subject.folder).is_wanted():
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result()
+            super().spend(count)
+
+    with pytest.raises(Conflict, match="restored"):
+        await staged(services, scratch(tmp_path), pace=Meanwhile())
+    await wanting[0]
+
+
+async def test_without_room_nothing_is_copied_and_it_says_how_much_is_missing(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder(tmp_path), {"a.md": "x" * 5000})
+    database = (await subject_of(services)).folder / "vault.db"
+    monkeypatch.setattr("vaults.disk_reserve.free_bytes", lambda _: 1000)
+    with pytest.raises(StorageFull) as refused:
+        await staged(services, scratch(tmp_path))
+    reserve = services.settings.storage.reserve_mb << 20
+    assert refused.value.details["needed_bytes"] >= database.stat().st_size + 5000 + reserve
+    assert refused.value.details["free_bytes"] == 1000
+    assert files_in(tmp_path / "scratch") == {}
+
+
+def test_ids_are_digested_the_same_however_many_are_read_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_raw(tmp_path / "a.db", StorageSettings(), writer=True)) as raw:
+        raw.execute("CREATE TABLE memories (id TEXT UNIQUE)")
+        raw.executemany("INSERT INTO memories VALUES (?)", [(f"{number:03}",) for number in range(10)])
+        found = set()
+        for page in (1, 3, 5, 10, 11):
+            monkeypatch.setattr(contents, "_PAGE", page)
+            found.add(contents.digest_ids(Reader(raw), "vault"))
+    ids = "".join(f"{number:03}\n" for number in range(10))
+    assert found == {hashlib.sha256(f"memories\n{ids}".encode()).hexdigest()}
 
 
 async def test_the_digest_of_ids_tells_one_row_from_another(services: Services, ask: Asking, tmp_path: Path) -> None:
@@ -206,6 +269,20 @@ async def test_what_another_program_wrote_over_a_change_stays(
     put(root, {"a.md": "by an editor\n"})
     await staged(services, scratch(tmp_path))
     assert notes_in(tmp_path / "scratch") == {"a.md": b"by an editor\n"}
+
+
+@pytest.mark.parametrize("path", ["../../climbed.md", "{out}/climbed.md", "a/../../../climbed.md"])
+async def test_a_path_of_the_journal_leads_nowhere_else(
+    services: Services, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    await ok(ask, "note_write", path="a.md", content="x\n")
+    planted = path.format(out=tmp_path)
+    await run(services, "UPDATE note_change_files SET path = :path", path=planted)
+    monkeypatch.setattr(stagings.notes_at_moment, "first_unsettled", lambda _: 1)
+    manifest = await staged(services, scratch(tmp_path))
+    assert list(tmp_path.rglob("climbed.md")) == []
+    assert [each.path for each in manifest.remarks] == [planted]
+    assert [each.path for each in manifest.members if each.path.startswith("notes/")] == ["notes/a.md"]
 
 
 async def test_a_change_that_failed_leaves_its_files_as_they_were(

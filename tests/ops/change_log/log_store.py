@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from vaults.errors import NotFound, VaultUnavailable
+from vaults.errors import Forbidden, NotFound, StorageFull, VaultUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,18 @@ class MemoryStore:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.is_away = False
+        self.asked = 0
+        self.refused = ""
+        """What keys hold that are not taken."""
+        self.forbids_deleting = False
+        self.answers = threading.Event()
+        """Cleared: it hangs."""
+        self.answers.set()
 
     def put(self, key: str, data: bytes) -> None:
         self._reach()
+        if self.refused and self.refused in key:
+            raise StorageFull("the store is full")
         self.objects[key] = data
 
     def settle(self) -> None:
@@ -38,6 +48,8 @@ class MemoryStore:
 
     def delete(self, keys: Iterable[str]) -> None:
         self._reach()
+        if self.forbids_deleting:
+            raise Forbidden("nothing is deleted here")
         for key in keys:
             self.objects.pop(key, None)
 
@@ -46,5 +58,7 @@ class MemoryStore:
         return nullcontext()
 
     def _reach(self) -> None:
+        self.asked += 1
+        self.answers.wait()
         if self.is_away:
             raise VaultUnavailable("the store is away")

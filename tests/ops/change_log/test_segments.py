@@ -5,9 +5,12 @@ Covers ops.change_log.points, ops.change_log.records, ops.change_log.lines, ops.
 
 from __future__ import annotations
 
+import io
+import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,8 +20,9 @@ from hypothesis import strategies as st
 from ops.change_log.names import list_lines
 from ops.change_log.page_digests import PageDigests, digest_page
 from ops.change_log.points import LogPoint, find_point
+from ops.change_log.records import decode
 from ops.change_log.replay import materialise
-from ops.change_log.segments import read_head, read_records
+from ops.change_log.segments import MAGIC, read_head, read_records
 from ops.change_log.store import plain
 from tests.ops.change_log.log_store import MemoryStore
 from tests.ops.change_log.test_replay import VAULT, Logged
@@ -61,13 +65,26 @@ def test_exchanged_segments_are_found() -> None:
 
 
 def test_a_segment_written_anew_with_its_own_hashes_breaks_the_chain() -> None:
-    with written() as logged, written() as forged:
-        name = segments_of(logged.store)[2]
-        data = forged.store.objects[segments_of(forged.store)[2]]
-        head = read_head(data)
-        logged.store.objects[name] = data.replace(head.line.encode(), logged.line.encode())
-        with pytest.raises(InvalidArgument):
+    """Nothing but the hash that the next one names tells it from the one that was written."""
+    with written() as logged:
+        change_head(logged.store, segments_of(logged.store)[2], began=1)
+        with pytest.raises(InvalidArgument, match="another segment than was written as number 3"):
             logged.restored(max(logged.images))
+
+
+def test_a_segment_that_names_another_predecessor_is_found() -> None:
+    with written() as logged:
+        change_head(logged.store, segments_of(logged.store)[-1], previous="0" * 64)
+        with pytest.raises(InvalidArgument, match="another segment than was written as number"):
+            logged.restored(max(logged.images))
+
+
+def change_head(store: MemoryStore, key: str, **said: object) -> None:
+    """Write a segment anew: what its head says, under the same name and of the same body."""
+    data = store.objects[key]
+    end = data.index(b"\n", len(MAGIC))
+    head = read_head(data).model_copy(update=said)
+    store.objects[key] = MAGIC + head.model_dump_json().encode() + data[end:]
 
 
 @settings(max_examples=40)
@@ -131,7 +148,9 @@ def test_a_moment_is_the_last_commit_before_it() -> None:
             find_point(logged.store, VAULT, sequence=0)
 
 
-def test_a_gap_after_a_moment_is_told() -> None:
+def test_a_gap_after_a_moment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = count(1_000)
+    monkeypatch.setattr("ops.change_log.follower._now", lambda: next(moments))
     with tempfile.TemporaryDirectory() as folder:
         logged = Logged(Path(folder))
         logged.step("insert", 1)
@@ -147,9 +166,9 @@ def test_a_gap_after_a_moment_is_told() -> None:
         assert newest.line != end.line
         assert newest.complete
         assert find_point(logged.store, VAULT, sequence=end.sequence).sequence == end.sequence
+        assert newest.is_newest
         before = find_point(logged.store, VAULT, time=end.time)
-        if before.line == end.line:  # the next line's base is later than this millisecond
-            assert not before.complete
+        assert (before.line, before.complete, before.is_newest) == (end.line, False, False)
         logged.end()
         logged.database.close()
 
@@ -169,3 +188,10 @@ def test_the_digest_follows_every_change(changes: list[tuple[int, bytes]], size:
     for number in range(1, size + 1):
         again.set(number, digest_page(number, pages.get(number, bytes(512))))
     assert digests.total == again.total
+
+
+def test_a_record_of_more_pages_than_a_commit_may_have_is_refused() -> None:
+    head = struct.pack(">QQII16s", 1, 1, 2**32 - 1, 2**32 - 1, bytes(16))
+    endless = io.BytesIO(head)
+    with pytest.raises(InvalidArgument, match="cannot be"):
+        next(decode(endless.read, 4096))

@@ -1,13 +1,13 @@
 """The new database takes the place of the damaged one, which is kept; a kill in between leaves a vault to salvage.
 
-Covers ops.salvage.salvaging, ops.salvage.backup_rows, ops.salvage.whole_sources, ops.salvage.known_vectors.
+Covers ops.salvage.salvaging, ops.salvage.backup_rows, ops.salvage.whole_sources, ops.salvage.known_vectors,
+ops.salvage.needed_room, ops.salvage.soundness.
 """
 
 from __future__ import annotations
 
-import asyncio
+import re
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,75 +15,30 @@ from pathlib import Path
 import pytest
 
 from ops.salvage import exchange
-from ops.salvage.salvage_report import SalvageReport
 from ops.salvage.salvaging import SalvageSubject, salvage
-from tests import harmed_vault
-from tests.harmed_vault import NAME, PAGE, Rows, read_rows
+from ops.salvage.source_search import SalvageSource
+from tests.harmed_vault import Rows, read_rows, zero_pages
+from tests.ops.salvage.salvages import run_salvage, subject_of
+from vaults import disk_reserve
 from vaults.db.engine import sqlite
-from vaults.errors import InvalidArgument, VaultQuarantined, VaultUnavailable
-from vaults.registry import VaultEntry
-from vaults.settings import IndexSettings, StorageSettings
+from vaults.disk_reserve import MB
+from vaults.errors import InvalidArgument, StorageFull, VaultQuarantined, VaultUnavailable
 from vaults.vault_gate import VaultGate
-
-
-@pytest.fixture(scope="module")
-def whole() -> Path:
-    return harmed_vault.whole_vault()
-
-
-@pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "vault"))
-
-
-@pytest.fixture(scope="module")
-def thread() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as pool:
-        yield pool
-
-
-def _subject(folder: Path, thread: ThreadPoolExecutor, vault_id: str | None = None) -> SalvageSubject:
-    if vault_id is None:
-        for path in (folder / "vault.db", *folder.glob("vault.db.*")):
-            vault_id = vault_id or _vault_id(path)
-    entry = VaultEntry(NAME, vault_id or "", None, "active", "agent", "auto", "2026-01-01T00:00:00Z")
-    return SalvageSubject(entry, folder, StorageSettings(), IndexSettings().passage_tokens, thread)
-
-
-def _vault_id(path: Path) -> str | None:
-    try:
-        with closing(sqlite.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as raw:
-            return str(raw.execute("SELECT value FROM vault_info WHERE key = 'vault_id'").fetchone()[0])
-    except sqlite.Error:
-        return None
-
-
-def _harm(path: Path, text: bytes) -> None:
-    """Zero every page with this text."""
-    data = bytearray(path.read_bytes())
-    for page in range(0, len(data), PAGE):
-        if text in data[page : page + PAGE]:
-            data[page : page + PAGE] = bytes(PAGE)
-    path.write_bytes(data)
-
-
-def _run(subject: SalvageSubject, backups: tuple[Path, ...] = (), *, dry_run: bool = False) -> SalvageReport:
-    return asyncio.run(salvage(subject, backups, dry_run=dry_run))
 
 
 def test_a_sound_database_is_left_as_it_is(folder: Path, thread: ThreadPoolExecutor) -> None:
     before = (folder / "vault.db").read_bytes()
-    assert _run(_subject(folder, thread)).sound
+    assert run_salvage(subject_of(folder, thread)).sound
     assert (folder / "vault.db").read_bytes() == before
 
 
 def test_what_is_lost_is_told_and_what_is_left_is_whole(folder: Path, whole: Path, thread: ThreadPoolExecutor) -> None:
-    subject = _subject(folder, thread)
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
+    subject = subject_of(folder, thread)
+    zero_pages(folder / "vault.db")
     damaged = (folder / "vault.db").read_bytes()
-    told = _run(subject, dry_run=True)
+    told = run_salvage(subject, dry_run=True)
     assert (folder / "vault.db").read_bytes() == damaged
-    report = _run(subject)
+    report = run_salvage(subject)
     assert not report.whole
     assert report.of("memories").lost == told.of("memories").lost > 0
     assert Path(report.kept_as or "").read_bytes() == damaged
@@ -92,6 +47,34 @@ def test_what_is_lost_is_told_and_what_is_left_is_whole(folder: Path, whole: Pat
     assert new["memories"].items() < truth["memories"].items()
     assert len(truth["memories"]) - len(new["memories"]) == report.of("memories").lost
     _assert_sound(folder / "vault.db", new)
+
+
+def test_a_disk_with_too_little_room_is_refused_before_anything_is_written(
+    folder: Path, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = subject_of(folder, thread)
+    zero_pages(folder / "vault.db")
+    size = (folder / "vault.db").stat().st_size
+    there, free = sorted(folder.rglob("*")), 2 * size + subject.storage.reserve_mb * MB
+    monkeypatch.setattr(disk_reserve, "free_bytes", lambda _: free - 1)
+    with pytest.raises(StorageFull, match=re.escape(str(folder))) as refused:
+        run_salvage(subject)
+    assert refused.value.details["needed_bytes"] == free
+    assert sorted(folder.rglob("*")) == there
+    monkeypatch.setattr(disk_reserve, "free_bytes", lambda _: free)
+    assert run_salvage(subject).kept_as
+
+
+def test_a_disk_that_fills_up_under_a_backup_ends_the_salvage(folder: Path, thread: ThreadPoolExecutor) -> None:
+    def fill(_into: Path) -> None:
+        raise StorageFull("the disk is full")
+
+    subject = subject_of(folder, thread)
+    zero_pages(folder / "vault.db")
+    damaged = (folder / "vault.db").read_bytes()
+    with pytest.raises(StorageFull):  # without the backup, what it has would be lost
+        run_salvage(subject, found=[SalvageSource("yesterday", "", fill)])
+    assert (folder / "vault.db").read_bytes() == damaged
 
 
 def _assert_sound(path: Path, rows: Rows) -> None:
@@ -111,15 +94,15 @@ def _assert_sound(path: Path, rows: Rows) -> None:
 def test_a_backup_gives_back_what_is_lost_and_nothing_that_was_deleted(
     folder: Path, whole: Path, thread: ThreadPoolExecutor, tmp_path: Path
 ) -> None:
-    backup, subject = tmp_path / "yesterday.db", _subject(folder, thread)
+    backup, subject = tmp_path / "yesterday.db", subject_of(folder, thread)
     shutil.copyfile(folder / "vault.db", backup)
     with closing(sqlite.connect(folder / "vault.db", isolation_level=None)) as raw:
         (gone,) = raw.execute("SELECT seq FROM memories WHERE content LIKE 'memory 7 of%'").fetchone()
         raw.execute("PRAGMA wal_autocheckpoint=1")
         raw.execute("DELETE FROM passages WHERE kind = 'memory' AND item = ?", (gone,))
         raw.execute("DELETE FROM memories WHERE seq = ?", (gone,))
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
-    report = _run(subject, (backup,))
+    zero_pages(folder / "vault.db")
+    report = run_salvage(subject, (backup,))
     truth = read_rows(whole / "vault.db")["memories"]
     del truth[gone]
     assert read_rows(folder / "vault.db")["memories"] == truth
@@ -130,9 +113,9 @@ def test_a_backup_gives_back_what_is_lost_and_nothing_that_was_deleted(
 def test_of_a_database_that_is_gone_the_backup_is_left(
     folder: Path, whole: Path, thread: ThreadPoolExecutor, tmp_path: Path
 ) -> None:
-    backup, subject = tmp_path / "yesterday.db", _subject(folder, thread)
+    backup, subject = tmp_path / "yesterday.db", subject_of(folder, thread)
     (folder / "vault.db").rename(backup)
-    report = _run(subject, (backup,))
+    report = run_salvage(subject, (backup,))
     new, truth = read_rows(folder / "vault.db"), read_rows(whole / "vault.db")
     assert {table: rows for table, rows in new.items() if table != "vault_info"} == {
         table: rows for table, rows in truth.items() if table != "vault_info"
@@ -141,7 +124,7 @@ def test_of_a_database_that_is_gone_the_backup_is_left(
 
 
 def test_a_log_that_was_never_moved_into_the_file_is_used(folder: Path, thread: ThreadPoolExecutor) -> None:
-    subject = _subject(folder, thread)
+    subject = subject_of(folder, thread)
     with closing(sqlite.connect(folder / "vault.db", isolation_level=None)) as raw:
         raw.execute("PRAGMA wal_autocheckpoint=0")
         raw.execute("INSERT INTO note_edits VALUES ('only in the log', 1, '2026-01-01T00:00:00Z')")
@@ -149,8 +132,8 @@ def test_a_log_that_was_never_moved_into_the_file_is_used(folder: Path, thread: 
         data = (folder / "vault.db").read_bytes()
     (folder / "vault.db").write_bytes(data)
     (folder / "vault.db-wal").write_bytes(log)
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
-    report = _run(subject)
+    zero_pages(folder / "vault.db")
+    report = run_salvage(subject)
     assert any(row[0] == "only in the log" for row in read_rows(folder / "vault.db")["note_edits"].values())
     assert report.of("note_edits").from_log > 0
     assert not (folder / "vault.db-wal").exists() or not (folder / "vault.db-wal").stat().st_size
@@ -162,14 +145,14 @@ def test_a_kill_between_any_two_steps_leaves_a_vault_that_can_be_salvaged(
     folder: Path, whole: Path, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """Each step that changes a name or sees one to the disk is made to be the last."""
-    subject, done = _subject(folder, thread), 0
+    subject, done = subject_of(folder, thread), 0
     with closing(sqlite.connect(folder / "vault.db", isolation_level=None)) as raw:
         raw.execute("PRAGMA wal_autocheckpoint=0")
         raw.execute("INSERT INTO note_edits VALUES ('only in the log', 1, '2026-01-01T00:00:00Z')")
         log, data = (folder / "vault.db-wal").read_bytes(), (folder / "vault.db").read_bytes()
     (folder / "vault.db").write_bytes(data)
     (folder / "vault.db-wal").write_bytes(log)
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
+    zero_pages(folder / "vault.db")
 
     def dying(call: object) -> object:
         def run(*args: object, **kwargs: object) -> object:
@@ -187,7 +170,7 @@ def test_a_kill_between_any_two_steps_leaves_a_vault_that_can_be_salvaged(
         patch.setattr(Path, "replace", dying(Path.replace))
         patch.setattr(exchange.snapshot, "remove", dying(exchange.snapshot.remove))
         try:
-            _run(subject)
+            run_salvage(subject)
         except KeyboardInterrupt:
             assert _run_after_kill(subject, monkeypatch)
     rows = read_rows(folder / "vault.db")
@@ -198,7 +181,7 @@ def test_a_kill_between_any_two_steps_leaves_a_vault_that_can_be_salvaged(
 
 def _run_after_kill(subject: SalvageSubject, monkeypatch: pytest.MonkeyPatch) -> bool:
     monkeypatch.undo()
-    return _run(subject) is not None
+    return run_salvage(subject) is not None
 
 
 async def test_an_open_vault_is_not_salvaged_under_its_users(
@@ -209,21 +192,118 @@ async def test_an_open_vault_is_not_salvaged_under_its_users(
     gate.enter()
     try:
         with pytest.raises(VaultUnavailable):
-            await salvage(_subject(folder, thread))
+            await salvage(subject_of(folder, thread))
     finally:
         gate.leave()
 
 
 def test_another_vaults_files_are_refused(folder: Path, thread: ThreadPoolExecutor) -> None:
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
+    zero_pages(folder / "vault.db")
     with pytest.raises(VaultQuarantined) as refused:
-        _run(_subject(folder, thread, "another"))
+        run_salvage(subject_of(folder, thread, "another"))
     assert refused.value.details["reason"] == "foreign"
 
 
 def test_what_is_no_backup_is_refused(folder: Path, thread: ThreadPoolExecutor, tmp_path: Path) -> None:
-    subject = _subject(folder, thread)
-    _harm(folder / "vault.db", b"memory 42 of the harbour")
+    subject = subject_of(folder, thread)
+    zero_pages(folder / "vault.db")
     (tmp_path / "letter").write_text("Dear all")
     with pytest.raises(InvalidArgument):
-        _run(subject, (tmp_path / "letter",))
+        run_salvage(subject, (tmp_path / "letter",))
+
+
+def test_a_log_whose_database_is_gone_is_read_all_the_same(folder: Path, thread: ThreadPoolExecutor) -> None:
+    """All of a young vault may stand in its log."""
+    subject, path = subject_of(folder, thread), folder / "vault.db"
+    with closing(sqlite.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA wal_autocheckpoint=0")
+        raw.execute("VACUUM")  # writes every page
+        log = (folder / "vault.db-wal").read_bytes()
+    truth = read_rows(path)
+    path.unlink()
+    (folder / "vault.db-wal").write_bytes(log)
+    report = run_salvage(subject)
+    assert read_rows(path)["memories"] == truth["memories"]
+    assert report.of("memories").from_log == len(truth["memories"])
+    assert report.kept_as is None
+
+
+def test_where_nothing_is_left_no_empty_vault_takes_the_place(folder: Path, thread: ThreadPoolExecutor) -> None:
+    subject = subject_of(folder, thread)
+    (folder / "vault.db").unlink()
+    shutil.rmtree(folder / "notes")
+    with pytest.raises(VaultQuarantined) as refused:
+        run_salvage(subject)
+    assert refused.value.details["reason"] == "missing"
+    assert not (folder / "vault.db").exists()
+
+
+def test_what_was_kept_before_is_not_taken_for_what_is_kept_now(folder: Path, thread: ThreadPoolExecutor) -> None:
+    """Two salvages at one time of the clock."""
+    path, kept = folder / "vault.db", []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ops.salvage.salvaging.clock.now", lambda: "2026-11-26T01:00:00.000Z")
+        for text in (b"memory 42 of the harbour", b"memory 7 of the harbour"):
+            damaged = zero_pages(path, text)
+            kept.append(Path(run_salvage(subject_of(folder, thread)).kept_as or ""))
+            assert kept[-1].read_bytes() == damaged
+    assert len(set(kept)) == 2
+
+
+def test_without_second_names_a_log_that_was_taken_away_is_found_again(
+    folder: Path, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject, path = subject_of(folder, thread), folder / "vault.db"
+    with closing(sqlite.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA wal_autocheckpoint=0")
+        raw.execute("INSERT INTO note_edits VALUES ('only in the log', 1, '2026-01-01T00:00:00Z')")
+        log, data = (folder / "vault.db-wal").read_bytes(), path.read_bytes()
+    path.write_bytes(data)
+    (folder / "vault.db-wal").write_bytes(log)
+    zero_pages(path)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "no links here")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exchange.os, "link", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(exchange, "tighten_permissions", lambda *_: None)
+        patch.setattr(exchange.snapshot, "remove", die)
+        with pytest.raises(KeyboardInterrupt):
+            run_salvage(subject)
+    assert not (folder / "vault.db-wal").exists()
+    run_salvage(subject)
+    assert any(row[0] == "only in the log" for row in read_rows(path)["note_edits"].values())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE memories SET content = CAST(x'ff41' AS TEXT) WHERE seq = 12",
+        "UPDATE passages SET body = CAST(x'ff41' AS TEXT) WHERE seq = 12",
+        "UPDATE memories SET content = content || '!' WHERE seq = 12",
+        "UPDATE memories SET tags = '{' WHERE seq = 12",
+        "UPDATE documents SET metadata = '{' WHERE seq = 1",
+    ],
+)
+def test_what_cannot_be_read_or_differs_from_its_hash_is_not_sound(
+    folder: Path, thread: ThreadPoolExecutor, tmp_path: Path, change: str
+) -> None:
+    backup, path = tmp_path / "yesterday.db", folder / "vault.db"
+    shutil.copyfile(path, backup)
+    truth = read_rows(path)
+    with closing(sqlite.connect(path, isolation_level=None)) as raw:
+        for (trigger,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {trigger}")  # as a flipped bit would: nothing else is written
+        raw.execute(change)
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    report = run_salvage(subject_of(folder, thread), (backup,))
+    assert not report.sound
+    new = read_rows(path)
+    assert {table: new[table] for table in ("memories", "documents", "document_parts")} == {
+        table: truth[table] for table in ("memories", "documents", "document_parts")
+    }
+    assert run_salvage(subject_of(folder, thread)).sound

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.salvage.database_image import DatabaseImage
-from ops.salvage.log_frames import LogFrames
 from ops.salvage.page_map import read_page_map
 from ops.salvage.record_format import BrokenRecord, decode_record, read_varint
 from ops.salvage.table_trees import read_payload, walk_table
 from vaults.db.engine import sqlite
+from vaults.db.trusted_frames import TrustedFrames
 
 VALUES = st.one_of(
     st.none(),
@@ -52,7 +52,7 @@ def test_rows_that_sqlite_wrote_are_read_the_same(rows: list[tuple[int, object, 
 
 def _image_of(raw: sqlite.Connection) -> DatabaseImage:
     data = _serialise(raw)
-    return DatabaseImage(4096, len(data) // 4096, data, LogFrames(), True, True, 0)
+    return DatabaseImage(4096, len(data) // 4096, data, TrustedFrames(), True, True, 0)
 
 
 def _serialise(raw: sqlite.Connection) -> bytes:

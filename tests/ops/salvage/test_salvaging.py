@@ -16,15 +16,15 @@ import pytest
 
 from ops.salvage.exchange import DamagedFiles
 from ops.salvage.harvesting import open_remains
-from ops.salvage.log_frames import FRAME_HEADER_BYTES, HEADER_BYTES
 from ops.salvage.salvage_report import SalvageReport
 from tests import harmed_vault
 from tests.blanks import blank_database
 from tests.harmed_vault import PAGE, Bench, Harm
 from vaults.db.engine import sqlite
+from vaults.db.wal_frames import FRAME_HEADER_BYTES, HEADER_BYTES
 
-SEEDS, MANY = 14, 400
-"""Of each of six kinds of harm: some 80 here, and more than 2,000 in ``make crash``."""
+SEEDS, MANY = 8, 400
+"""Of each of six kinds of harm: some 50 here, and more than 2,300 in ``make crash``."""
 
 
 @pytest.fixture(scope="module")
@@ -45,17 +45,39 @@ def test_no_row_is_presented_as_right_that_never_was(bench: Bench, seed: int) ->
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("seed", range(SEEDS, MANY))
-def test_no_row_of_many_more_is_presented_as_right_that_never_was(bench: Bench, seed: int) -> None:
-    _look_at(bench, seed)
+@pytest.mark.parametrize("first", range(SEEDS, MANY, 20))
+def test_no_row_of_many_more_is_presented_as_right_that_never_was(bench: Bench, first: int) -> None:
+    for seed in range(first, min(first + 20, MANY)):
+        _look_at(bench, seed)
+
+
+@pytest.mark.parametrize("harmed", [b"XYZ", b"5.1", b"137"])
+def test_a_row_whose_last_bytes_are_harmed_with_the_row_behind_it_is_not_believed(bench: Bench, harmed: bytes) -> None:
+    """No hash is over the last field, and so few bytes are often text."""
+    at = bench.leaf_with("memories", harmed_vault.HARMED)
+    page = bench.data[at : at + PAGE]
+    starts = sorted(int.from_bytes(page[n : n + 2]) for n in range(8, 8 + 2 * int.from_bytes(page[3:5]), 2))
+    place = at + starts[1]
+
+    def harm(data: bytearray) -> bytearray:
+        data[place - 3 : place + 64] = harmed + b"\xff" * 64
+        return data
+
+    assert bench.data[:place].endswith(b"Z"), "a moment stands last"
+    found = bench.harvest(harm)
+    assert found.wrong == []
+    assert found.report.of("memories").doubtful
 
 
 def _look_at(bench: Bench, seed: int) -> None:
     for kind, harm in harmed_vault.harms(seed):
         found = bench.harvest(harm)
-        assert found.wrong == [], kind
+        assert found.wrong == [], (kind, seed)
         lost = {table for table, rows in bench.truth.items() if len(rows) > found.kept(table)}
-        assert not any(found.tables[table].is_whole for table in lost), f"{kind}: a loss is not told"
+        assert not any(found.report.of(table).is_whole for table in lost), f"{kind}: a loss is not told"
+        for table in lost:
+            gone = bench.truth[table].keys() - found.rows[table].keys()
+            assert all(found.tables[table].may_have_held(number) for number in gone), f"{kind}: no backup would do"
 
 
 def test_without_header_and_schema_the_tables_are_still_known(bench: Bench) -> None:
@@ -126,7 +148,7 @@ def test_an_index_counts_what_a_lost_leaf_held(bench: Bench) -> None:
     gone = set(bench.truth["memories"]) - set(found.rows["memories"])
     assert gone
     assert all(left.may_have_held(number) for number in gone)
-    assert not any(left.may_have_held(number) for number in found.rows["memories"])
+    assert not left.may_have_held(max(bench.truth["memories"]) + 1), "the index is whole and does not speak of it"
 
 
 def test_a_version_whose_successor_is_damaged_is_told_as_an_older_one(bench: Bench, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from auth.grants import list_grants
 from auth.principal import owner
 from auth.roles import Role
-from ops.backup.scratch import turn
+from ops.backup.turns import turn
 from ops.vault_life import copies, folder_moves
 from server import vault_admin
 from server.call import Caller

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -85,3 +86,37 @@ def test_what_another_process_erases_meanwhile_is_no_failure(tmp_path: Path, mon
     monkeypatch.setattr(erasure, "_overwrite", beside)
     erasure.erase_folder(folder)
     assert not folder.exists()
+
+
+def test_holes_are_not_written_over(tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    with (folder / "sparse").open("wb") as file:
+        file.write(b"secret")
+        file.seek(1 << 30)
+        file.write(b"secret")
+        file.truncate(1 << 42)
+    with (folder / "sparse").open("rb") as kept:
+        erasure.erase_folder(folder)
+        assert kept.read(6) == bytes(6)
+        kept.seek(1 << 30)
+        assert kept.read(6) == bytes(6)
+        assert os.fstat(kept.fileno()).st_blocks * 512 < 1 << 20
+
+
+@pytest.mark.parametrize("failure", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_knows_no_holes_has_all_of_a_file_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: int
+) -> None:
+    seek = os.lseek
+
+    def refuse(descriptor: int, where: int, how: int) -> int:
+        if how == os.SEEK_DATA:
+            raise OSError(failure, "unknown")
+        return seek(descriptor, where, how)
+
+    monkeypatch.setattr(erasure.os, "lseek", refuse)
+    _lay_out(tmp_path / "vault")
+    with (tmp_path / "vault" / "vault.db").open("rb") as kept:
+        erasure.erase_folder(tmp_path / "vault")
+        assert set(kept.read()) == {0}

@@ -266,7 +266,7 @@ def test_commands_that_do_much_at_once_are_one_entry_of_the_vault(strongroom: St
         ("evict", "evict", "ok", 0),
         ("reindex", None, "ok", 0),
         ("export", None, "ok", 0),
-        ("import", None, "ok", 3),
+        ("import", None, "ok", 5),
     ]
 
 

@@ -14,6 +14,7 @@ import pytest
 from ops.backup.folder_store import FolderStore
 from ops.backup.snapshot_writer import write_snapshot
 from ops.backup.snapshots import folder_key, snapshot_key
+from tests.blanks import lay_out
 from tests.ops.backup.staged import VAULT_ID, staged
 from tests.server.cli.command import Strongroom
 
@@ -22,6 +23,7 @@ from tests.server.cli.command import Strongroom
 def strongroom(tmp_path: Path) -> Strongroom:
     (tmp_path / "to").mkdir()
     command = Strongroom(tmp_path / "data")
+    lay_out(command.data, ("main",))
     assert command("vault", "create", "main").code == 0
     return command
 
@@ -55,6 +57,25 @@ def test_runs_are_listed_with_what_became_of_them(strongroom: Strongroom, tmp_pa
     assert "gone: rotated" in said
     assert "4,096" in said
     assert strongroom("backup", "list", "--vault", "other").code == 1
+
+
+def test_runs_of_the_installation_and_of_a_vault_that_was_deleted_are_listed(
+    strongroom: Strongroom, tmp_path: Path
+) -> None:
+    vault_id = log_run(strongroom.data, "/mnt/main.tar.zst")
+    with closing(sqlite3.connect(strongroom.data / "control.db")) as control:
+        control.execute("UPDATE backups SET vault_id = 'gone', vault = 'old'")
+        control.execute(
+            "INSERT INTO backups (vault_id, vault, began_at, seconds, size, moved, target, position, outcome)"
+            " SELECT '', '', began_at, seconds, size, moved, '/mnt/_control.age', position, outcome FROM backups"
+        )
+        control.commit()
+    said = strongroom("backup", "list", STRONGROOM_BACKUP__TO=str(tmp_path / "to")).out
+    assert "(installation)" in said
+    assert "/mnt/_control.age" in said
+    assert "old" in said
+    assert vault_id not in said
+    assert "/mnt" not in strongroom("backup", "list", "--vault", "main").out
 
 
 def test_what_another_installation_left_in_the_store_is_listed(strongroom: Strongroom, tmp_path: Path) -> None:

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from ops.backup import age_passphrase
 from ops.backup.archive_reader import Opener, open_archive
+from tests.blanks import lay_out
+from tests.noted import folder
 from tests.server.cli.command import Strongroom
+from vaults.errors import StorageFull
 
-
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(age_passphrase.encrypt, "__defaults__", (8,))
+pytestmark = pytest.mark.usefixtures("cheap_passphrases")
 
 
 @pytest.fixture
 def house(strongroom: Strongroom) -> Strongroom:
     """Vaults main and other."""
+    lay_out(strongroom.data, ("main", "other"))
     for name in ("main", "other"):
         assert strongroom("vault", "create", name).code == 0
     return strongroom
@@ -42,6 +42,19 @@ def test_every_vault_goes_where_one_says(house: Strongroom, tmp_path: Path) -> N
     assert [each["vault"] for each in said["backups"]] == ["main", "other"]
     assert {each["path"] for each in said["backups"]} == {str(each) for each in (tmp_path / "to").iterdir()}
     assert all(each["of_bytes"] > each["bytes"] > 0 for each in said["backups"])
+
+
+def test_files_that_are_not_in_it_are_named(house: Strongroom) -> None:
+    notes = folder(house.data)
+    for number in range(22):
+        (notes / f"link{number:02}.md").symlink_to("/etc/hostname")
+    ran = house("backup", "--vault", "main")
+    lines = ran.err.splitlines()
+    assert (ran.code, len(ran.out.splitlines())) == (0, 1)
+    assert lines[0] == "strongroom: main: 22 files are not in it as they lie in the notes folder:"
+    assert (lines[1], lines[-1]) == ("  link00.md: symbolic link", "  … and 2 more: --json names them")
+    (made,) = house("backup", "--vault", "main", "--json").json["backups"]
+    assert (made["remark_count"], made["remarks"][21]["path"]) == (22, "link21.md")
 
 
 def test_a_vault_that_cannot_be_backed_up_keeps_no_other_from_it(house: Strongroom) -> None:
@@ -102,6 +115,29 @@ def test_what_does_not_fit_is_named(strongroom: Strongroom, tmp_path: Path, args
     ran = strongroom("backup", *(each.format(**{name: str(tmp_path / name) for name in files}) for each in args))
     assert ran.code == 2, ran.err
     assert word in ran.err
+
+
+def test_what_was_made_before_another_failed_is_printed(
+    house: Strongroom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StorageFull("full")
+
+    (tmp_path / "words").write_text("x\n")
+    monkeypatch.setattr("ops.backup.back_up.back_up_control", fail)
+    ran = house("backup", "--vault", "main", "--control", "--passphrase-file", str(tmp_path / "words"))
+    assert ran.code == 1
+    assert Path(ran.out.strip()).name.startswith("main-")
+    assert "--control: full" in ran.err
+
+
+def test_without_room_for_the_copy_the_command_says_how_much_is_missing(
+    house: Strongroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vaults.disk_reserve.free_bytes", lambda _: 1000)
+    ran = house("backup", "--vault", "main")
+    assert ran.code == 1
+    assert "bytes of free disk; 1,000 are free" in ran.err
 
 
 def test_what_is_not_there_is_said(house: Strongroom, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_a_doctor_looks_at_every_vault_and_repairs_when_asked(strongroom: Strong
     assert "odd20.md: " not in ran.out
     assert "… and 10 more: --verbose shows all" in ran.out
     assert "ok      other: opens: it opens" in ran.out
+    assert "ok      drills: no drills are scheduled" in ran.out
     assert "odd29.md: " in strongroom("doctor", "--verbose", "--vault", "main").out
     assert (root / ORPHAN).exists()
     repaired = strongroom("doctor", "--repair", "--json", "--vault", "main")

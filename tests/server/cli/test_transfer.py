@@ -192,7 +192,10 @@ def test_a_port_in_use_and_an_open_bind_stop_the_start(
     strongroom: Strongroom, server: tuple[str, str, subprocess.Popen[bytes]]
 ) -> None:
     port = server[0].rpartition(":")[2]
-    taken = strongroom("serve", "--port", port, "--metrics-port", "0")
+    second = strongroom("serve", "--port", "0", "--metrics-port", "0")
+    assert (second.code, second.out) == (1, "")
+    assert f"a server runs over this data folder, at {server[0]}" in second.err
+    taken = Strongroom(strongroom.data.parent / "other")("serve", "--port", port, "--metrics-port", "0")
     assert (taken.code, taken.out) == (2, "")
     assert taken.err.startswith(f"strongroom: --port {port}")
     open_bind = strongroom("serve", "--host", "0.0.0.0", "--port", "0", STRONGROOM_AUTH__MODE="none")

@@ -74,6 +74,7 @@ def cases() -> Iterator[tuple[str, list[str], str]]:
 
 
 CASES = list(cases())
+KINDS = sorted({kind for kind, _, _ in CASES})
 
 
 def check(ran: Ran, named: str | None) -> None:
@@ -89,23 +90,21 @@ def check(ran: Ran, named: str | None) -> None:
 
 
 def test_there_are_cases_of_every_kind() -> None:
-    kinds = {kind for kind, _, _ in CASES}
-    assert len(kinds) == 7
+    assert len(KINDS) == 7
     assert len(CASES) > 120
 
 
-@pytest.mark.parametrize(("kind", "words", "named"), CASES, ids=lambda value: str(value)[:60])
-def test_wrong_usage_is_one_line_that_names_it_and_says_where_help_is(
-    strongroom: Strongroom, kind: str, words: list[str], named: str
-) -> None:
-    ran = strongroom(*words)
-    check(ran, named)
-    assert ONE_LINE.fullmatch(ran.err), ran.err
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_usage_is_one_line_that_names_it_and_says_where_help_is(strongroom: Strongroom, kind: str) -> None:
+    for words, named in ((words, named) for each, words, named in CASES if each == kind):
+        ran = strongroom(*words)
+        check(ran, named)
+        assert ONE_LINE.fullmatch(ran.err), ran.err
 
 
 REFUSED = (
     (["vault", "create", "../x"], "name must be"),
-    (["vault", "update", "main"], "--write-mode or --destructive or --query-context is needed"),
+    (["vault", "update", "main"], "--write-mode or --destructive, --query-context or --model is needed"),
     (["token", "create", "--subject", "a", "--vault", "main", "--role", "reader", "--ttl", "0s"], "--ttl must lie"),
     (["token", "create", "--subject", "", "--vault", "main", "--role", "reader"], "--subject must be a plain name"),
     (["token", "create", "--subject", "a", "--vault", "", "--role", "reader"], "--vault may not be empty"),

@@ -5,6 +5,10 @@ Covers server.cli.vaults, server.cli.tokens.
 
 from __future__ import annotations
 
+import pytest
+import typer
+
+from server.cli import vault_life
 from tests.server.cli.command import Strongroom
 
 
@@ -60,3 +64,20 @@ def test_every_token_of_a_subject_is_ended_at_once(strongroom: Strongroom) -> No
     assert strongroom("token", "revoke", "--subject", "nobody").code == 1
     assert strongroom("token", "revoke").code == 2
     assert strongroom("token", "revoke", "some-id", "--subject", "bob").code == 2
+
+
+def test_an_answer_that_is_not_given_deletes_nothing(strongroom: Strongroom, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    def leave(text: str, **_: object) -> str:
+        asked.append(text)
+        raise typer.Abort
+
+    monkeypatch.setattr(typer, "prompt", leave)
+    monkeypatch.setattr(vault_life, "_is_at_a_terminal", lambda: True)
+    strongroom("vault", "create", "one")
+    assert strongroom("vault", "delete", "two").code == 1
+    assert asked == [], "nobody is asked about a vault that does not exist"
+    assert strongroom("vault", "delete", "one").code == 130
+    assert len(asked) == 1
+    assert _vaults(strongroom) == {"one": "active"}

@@ -18,19 +18,19 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from prometheus_client import CollectorRegistry
 
-from auth.keys import open_key_ring
+from auth.keys import KEYS_FOLDER, open_key_ring
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token
 from ops.logs import CallLog
 from ops.settings import OpsSettings
 from ops.sink import Sink
 from server import vault_admin
-from server.http.app import KEYS, ApplicationBuilder
+from server.control_database import CONTROL_DB
+from server.http.app import ApplicationBuilder
 from server.http.options import Instruments, ServeOptions, address, bind
 from server.http.process import uvicorn_config
-from server.services import CONTROL_DB
 from server.settings import LoadedSettings, load
-from tests.blanks import lay_out
+from tests.blanks import lay_out_used
 from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.db.connection import Database
@@ -67,7 +67,7 @@ class Ground:
     instance_id: str
 
     async def token(self, subject: str, role: Role, *vaults: str, preset: str | None = None) -> str:
-        ring = open_key_ring(self.loaded.data / KEYS)
+        ring = open_key_ring(self.loaded.data / KEYS_FOLDER)
         wanted = TokenRequest(subject, vaults, role, 3600, preset)
         issued = await self.control.write(lambda tx: create_token(tx, ring, self.instance_id, wanted))
         return issued.token
@@ -76,12 +76,14 @@ class Ground:
 @asynccontextmanager
 async def ground(loaded: LoadedSettings, vaults: Sequence[str]) -> AsyncIterator[Ground]:
     loaded.data.mkdir(exist_ok=True)
-    lay_out(loaded.data, vaults)
+    lay_out_used(loaded.data, tuple(vaults))
     control = Database(loaded.data / CONTROL_DB, loaded.settings.storage)
     try:
         await migrate(control, "control")
+        known = {entry.name for entry in await control.read(registry.list_vaults)}
         for name in vaults:
-            await vault_admin.register(control, loaded.data, loaded.settings.storage, name)
+            if name not in known:
+                await vault_admin.register(control, loaded.data, loaded.settings.storage, name)
         yield Ground(loaded, control, await registry.instance_id(control))
     finally:
         await control.close()
@@ -187,7 +189,9 @@ async def served(
         with (data / "log").open("wb") as log:
             make = ApplicationBuilder(loaded, (host, port), **(application or {}))
             app = make(Instruments(metrics, CallLog(Sink(log.fileno()))))
-            server = uvicorn.Server(uvicorn_config(app, ServeOptions(ops=OpsSettings(shutdown_grace_s=2))))
+            proxies = loaded.settings.server.trusted_proxies
+            options = ServeOptions(ops=OpsSettings(shutdown_grace_s=2), trusted_proxies=proxies)
+            server = uvicorn.Server(uvicorn_config(app, options))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             while not server.started:
                 assert not serving.done(), serving.exception()

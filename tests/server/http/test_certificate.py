@@ -5,6 +5,7 @@ Covers server.http.app.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -13,15 +14,23 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
+from starlette.applications import Starlette
 
 from server.http.app import allowed_hosts, public_url
-from server.http.certificate import certificate_names
+from server.http.certificate import certificate_end, certificate_names
+from server.http.options import ServeOptions, bind
+from server.http.process import DrainingServer, uvicorn_config
 from server.http.request_head import Refusal, RequestHead
 from tests.server.http.certified import write_pair
 from tests.server.http.serving import settings_of
+from tests.work import PATIENCE_S
 from vaults.errors import InvalidArgument
 
 DNS = ("mem.example", "*.team.example")
@@ -58,6 +67,54 @@ def test_a_file_that_is_no_certificate_is_one_clear_error(tmp_path: Path) -> Non
     for name in ("not.pem", "absent.pem"):
         with pytest.raises(InvalidArgument, match="tls_cert"):
             certificate_names(str(tmp_path / name))
+        with pytest.raises(InvalidArgument, match="tls_cert"):
+            certificate_end(str(tmp_path / name))
+
+
+def test_a_chain_ends_with_the_first_of_its_links(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    long = write_pair(tmp_path, days=90)[0].read_bytes()
+    short = write_pair(tmp_path / "a", days=3)[0]
+    end = x509.load_pem_x509_certificate(short.read_bytes()).not_valid_after_utc.timestamp()
+    chain = tmp_path / "chain.pem"
+    chain.write_bytes(long + short.read_bytes())
+    assert certificate_end(str(chain)) == certificate_end(str(short)) == end
+
+
+async def test_the_end_that_is_told_is_that_of_the_certificate_in_use(tmp_path: Path) -> None:
+    cert, key = write_pair(tmp_path, addresses=["127.0.0.1"], days=3)
+    told, opens, opened = asyncio.Queue[float](), asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
+        opens.set()
+        await opened.wait()
+        yield {"certificate": told.put_nowait, "reload": lambda: told.put_nowait(0)}
+
+    options = ServeOptions(tls_cert=str(cert), tls_key=str(key))
+    server = DrainingServer(uvicorn_config(Starlette(lifespan=lifespan), options), options)
+    listener = bind("127.0.0.1", 0)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.wait_for(opens.wait(), PATIENCE_S)
+        write_pair(tmp_path, addresses=["127.0.0.1"], days=30)
+        first = certificate_end(str(cert))
+        server.hang_up()  # while the server starts
+        asyncio.get_running_loop().call_soon(opened.set)
+        assert await asyncio.wait_for(told.get(), PATIENCE_S) == first
+        old = cert.read_bytes()
+        write_pair(tmp_path, addresses=["127.0.0.1"], days=90)
+        new = cert.read_bytes()
+        cert.write_bytes(old)
+        server.hang_up()  # half of a pair: the one before is still in use
+        assert await asyncio.wait_for(told.get(), PATIENCE_S) == 0
+        cert.write_bytes(new)
+        server.hang_up()
+        assert await asyncio.wait_for(told.get(), PATIENCE_S) == certificate_end(str(cert)) > first
+    finally:
+        server.should_exit = True
+        await serving
+        listener.close()
 
 
 @pytest.mark.parametrize(

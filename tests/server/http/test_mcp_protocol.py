@@ -372,6 +372,16 @@ async def test_calls_are_counted_by_tool_and_outcome(site):
     assert site.metrics.get_sample_value("strongroom_calls_total", {"tool": "unknown", "outcome": "not_found"}) >= 1
 
 
+async def test_room_on_disks_and_the_end_of_the_certificate_are_told(site):
+    async with asyncio.timeout(PATIENCE_S):
+        while not site.metrics.get_sample_value("strongroom_disk_free_bytes", {"disk": "data"}):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert site.metrics.get_sample_value("strongroom_disk_size_bytes", {"disk": "backups"}) is None
+    assert site.metrics.get_sample_value("strongroom_certificate_end_timestamp_seconds") == 0
+    site.state["certificate"](1_800_000_000)
+    assert site.metrics.get_sample_value("strongroom_certificate_end_timestamp_seconds") == 1_800_000_000
+
+
 async def test_a_path_without_a_vault_serves_who_has_one(site):
     async with raw(site, "writer") as writer, raw(site, "owner") as owner:
         writer.path = owner.path = "/mcp"

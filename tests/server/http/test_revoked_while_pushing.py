@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from auth.keys import open_key_ring
+from auth.keys import KEYS_FOLDER, open_key_ring
 from auth.roles import Role
 from auth.tokens import IssuedToken, TokenRequest, create_token, revoke_token
 from server.remote_vault.vault_client import connect_to_vault
-from tests.server.http.serving import KEYS, Ground, served
+from tests.server.http.serving import Ground, served
 from tests.work import PATIENCE_S
 from vaults.domain.import_export.line_import import NumberedLine
 from vaults.domain.import_export.source_import import ImportPlan
@@ -24,7 +24,7 @@ from vaults.sources.jsonl import SOURCE
 
 
 async def issue(ground: Ground) -> IssuedToken:
-    ring = open_key_ring(ground.loaded.data / KEYS)
+    ring = open_key_ring(ground.loaded.data / KEYS_FOLDER)
     wanted = TokenRequest("importer", ("main",), Role.WRITER, 3600)
     return await ground.control.write(lambda tx: create_token(tx, ring, ground.instance_id, wanted))
 

@@ -104,7 +104,7 @@ BUDGETS = st.one_of(st.integers(50, 400), st.integers(50, 5_000), st.integers(50
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-@settings(PATIENT, max_examples=150)
+@settings(PATIENT, max_examples=80)
 @given(st.sampled_from(WANTED), BUDGETS)
 def test_both_forms_keep_to_any_budget(call: Call, wanted: tuple[str, dict[str, Any]], room: int) -> None:
     tool, arguments = wanted
@@ -139,7 +139,7 @@ PAGED = [
 ]
 
 
-@settings(PATIENT, max_examples=20)
+@settings(PATIENT, max_examples=12)
 @given(st.sampled_from(PAGED), st.integers(50, 4_000), st.integers(1, 50))
 @example(next(each for each in PAGED if each.tool == "history"), 400, 50)
 def test_pages_hold_every_row_once_at_any_budget(call: Call, paged: Paged, room: int, limit: int) -> None:

@@ -1,14 +1,30 @@
-"""The tool backup: an admin has an archive made where the operator keeps them, and learns no path of the machine."""
+"""The tool backup: an admin has an archive made where the operator keeps them, and learns no path of the machine.
+
+Covers ops.backup.requested_runs, ops.backup.turns.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from auth.roles import Role
+from ops.backup import back_up
 from ops.backup.archive_reader import open_archive
+from ops.backup.pace import Pace
+from ops.backup.staging import StagedBackup
 from server.call import Caller
+from server.tools import backup as tool
 from tests.conftest import Asking, Opening, asker, local
-from vaults.errors import Forbidden
+from tests.noted import folder
+from tests.people import give_role
+from tests.work import PATIENCE_S
+from vaults.errors import Cancelled, Forbidden
 
 
 async def test_an_admin_has_an_archive_made(ask: Asking, tmp_path: Path) -> None:
@@ -23,6 +39,62 @@ async def test_an_admin_has_an_archive_made(ask: Asking, tmp_path: Path) -> None
     assert (manifest.counts["memories"], made["position"]) == (1, manifest.position)
     assert str(tmp_path) not in said.text
     assert (await ask("backup")).content == said.content
+
+
+async def test_files_that_are_not_in_it_are_named(ask: Asking, tmp_path: Path) -> None:
+    notes = folder(tmp_path)
+    (notes / "link.md").symlink_to("/etc/hostname")
+    said = (await ask("backup", action="run")).content
+    assert said["remarks"] == ["link.md: symbolic link"]
+    assert "remarks" not in (await ask("backup")).content
+
+
+async def test_one_that_takes_longer_than_a_call_goes_on_and_is_listed(
+    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really, go_on = back_up.stage, threading.Event()
+
+    def stage(*rest: Any) -> StagedBackup:
+        go_on.wait()
+        return really(*rest)
+
+    monkeypatch.setattr(back_up, "stage", stage)
+    monkeypatch.setattr(tool, "CALL_SHARE", 0.001)
+    async with opening() as services, AsyncExitStack() as held:
+        held.callback(go_on.set)
+        ask = asker(services)
+        said = await ask("backup", action="run")
+        assert said.ok, said
+        assert said.content["under_way_since"]
+        assert not said.content.get("backups")
+        assert (await ask("backup")).content == {"under_way_since": said.content["under_way_since"]}
+        go_on.set()
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.gather(*services.requested_backups._tasks)
+        listed = (await ask("backup")).content
+        assert [each["outcome"] for each in listed["backups"]] == ["ok"]
+        assert "under_way_since" not in listed
+        (path,) = (tmp_path / "backups").iterdir()
+        open_archive(path).verify()
+
+
+async def test_one_under_way_ends_with_its_server_and_publishes_nothing(
+    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = threading.Event()
+
+    def stage(_subject: object, _scratch: object, pace: Pace, *_: object) -> StagedBackup:
+        inside.set()
+        while not pace.stopped():
+            threading.Event().wait(0.001)
+        raise Cancelled("stopped")
+
+    monkeypatch.setattr(back_up, "stage", stage)
+    monkeypatch.setattr(tool, "CALL_SHARE", 0.001)
+    async with opening() as services:
+        assert (await asker(services)("backup", action="run")).ok
+        await asyncio.to_thread(inside.wait)
+    assert list((tmp_path / "backups").iterdir()) == []
 
 
 async def test_a_failure_is_listed_by_its_code_alone(opening: Opening, tmp_path: Path) -> None:
@@ -43,8 +115,7 @@ async def test_it_goes_where_the_settings_say(opening: Opening, tmp_path: Path) 
 
 async def test_nobody_else_may(opening: Opening, tmp_path: Path) -> None:
     async with opening() as services:
-        row = ("ann", "local", "main", "writer", "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, "ann")
         writer = asker(services, Caller(local("ann"), "main", Role.WRITER, "http"))
         assert (await writer("backup", action="run")).code == Forbidden.code
     assert not (tmp_path / "backups").exists()

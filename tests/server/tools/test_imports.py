@@ -11,6 +11,7 @@ from server.call import Caller
 from server.services import Services
 from server.tools import imports as imports_tool
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults.domain.import_export import run_undo
 
 
@@ -48,8 +49,7 @@ async def test_a_long_import_is_taken_back_in_several_calls(ask: Asking, monkeyp
 
 async def test_runs_of_others_do_not_exist(services: Services) -> None:
     for name, role in (("ann", Role.ADMIN), ("bob", Role.ADMIN), ("cat", Role.READER)):
-        row = (name, "local", "main", role.label, "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, name, role)
     ann, bob, cat = (asker(services, Caller(local(name), "main", Role.ADMIN, "http")) for name in ("ann", "bob", "cat"))
     run = (await ann("imports", action="push", lines=lines(1))).content["run"]
     assert not (await bob("imports")).content.get("runs")

@@ -14,6 +14,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.people import give_role
 from tests.server.rendering.answers import outside
 from vaults.embed.backend import Embedder
 from vaults.errors import EmbeddingUnavailable
@@ -41,13 +42,13 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("query", ODD, ids=range(len(ODD)))
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])
-async def test_any_question_gets_an_answer_or_an_empty_list(ask: Asking, query: str, mode: str) -> None:
+async def test_any_question_gets_an_answer_or_an_empty_list(ask: Asking, mode: str) -> None:
     await ask("remember", content="the ferry leaves at nine")
-    for tool in ("search", "recall", "explain"):
-        found = await ask(tool, query=query[:10_000], mode=mode)
-        assert found.ok, found.text
+    for query in ODD:
+        for tool in ("search", "recall", "explain"):
+            found = await ask(tool, query=query[:10_000], mode=mode)
+            assert found.ok, (tool, query[:40], found.text)
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 10**9, 501])
@@ -176,8 +177,7 @@ async def test_what_is_similar_to_an_item_is_found_without_it(ask: Asking) -> No
 
 async def test_what_is_anothers_own_is_no_measure_of_likeness(services: Services, ask: Asking) -> None:
     kept = (await ask("remember", content="my own boiler", visibility="private")).content["id"]
-    row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "ben", Role.READER)
     ben = asker(services, Caller(local("ben"), "main", Role.READER, "http"))
     assert (await ben("search", similar_to=kept)).code == "not_found"
     assert (await ben("search", query="boiler")).content["hits"] == []
@@ -198,8 +198,7 @@ async def test_several_vaults_are_merged_by_comparable_scores(opening: Opening) 
         scores = [hit["score"] for hit in found["hits"]]
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= score <= 1 for score in scores)
-        row = ("ben", "local", "main", "reader", "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, "ben", Role.READER)
         ben = asker(services, Caller(local("ben"), "main", Role.READER, "http"))
         foreign, nowhere = [await ben("search", query="quay", vaults=[name]) for name in ("other", "nowhere")]
         assert (foreign.code, foreign.text) == (nowhere.code, nowhere.text)

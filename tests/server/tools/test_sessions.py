@@ -16,15 +16,14 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Opening, asker, local
-from tests.people import rewrite
+from tests.people import give_role, rewrite
 from vaults import clock
 from vaults.vault import Vault
 
 
 async def granted(services: Services, *subjects: str, vault: str = "main", role: Role = Role.WRITER) -> None:
     for subject in subjects:
-        row = (subject, "local", vault, role.label, "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, subject, role, vault=vault)
 
 
 def caller(subject: str, vault: str = "main", **more: Any) -> Caller:

@@ -11,17 +11,13 @@ from server.call import Caller
 from server.services import Services
 from server.tools.telemetry import count_schema_tokens
 from tests.conftest import Asking, Opening, asker, local
+from tests.people import give_role
 from tests.server.rendering.answers import is_told
-from vaults.db.sql import Writer
 from vaults.search import tokenizer
 
 
 async def grant(services: Services, subject: str, role: Role) -> Asking:
-    def write(tx: Writer) -> None:
-        row = (subject, "local", "main", role.label, "2026-01-01T00:00:00Z")
-        tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row)
-
-    await services.access_cache.write(write)
+    await give_role(services, subject, role)
     return asker(services, Caller(local(subject), "main", role, "http"))
 
 

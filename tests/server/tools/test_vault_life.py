@@ -11,7 +11,7 @@ import pytest
 
 from auth.grants import set_grant
 from auth.roles import Role
-from server import vault_admin
+from server import last_backups
 from server.call import Caller
 from tests.conftest import Opening, asker, local
 from vaults.registry import VaultEntry
@@ -25,7 +25,7 @@ def backed_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(entry.name)
         return Path("/backups/last")
 
-    monkeypatch.setattr(vault_admin, "back_up_last", back_up)
+    monkeypatch.setattr(last_backups, "back_up_last", back_up)
     return seen
 
 

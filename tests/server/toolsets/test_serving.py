@@ -20,6 +20,7 @@ from server.tools import discover
 from server.toolsets import registry
 from server.toolsets.serving import serve_old_tool
 from tests.conftest import Opening, local
+from tests.people import give_role
 from tests.server.http.serving import MODERN, raw
 from tests.server.toolsets.scripts import call, listing
 from vaults.search import tokenizer
@@ -145,8 +146,7 @@ def writer(services, **more):
 
 
 async def granted(services):
-    row = ("ann", "local", "main", "writer", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "ann")
 
 
 async def test_a_person_is_asked_before_anything_is_written(services):

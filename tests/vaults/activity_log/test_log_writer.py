@@ -5,12 +5,18 @@ Covers vaults.activity_log.entries, vaults.activity_log.session_rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 from uuid_utils import uuid7
 
+from auth.principal import owner
+from auth.roles import Role
+from server.call import Caller
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.noted import until
@@ -139,3 +145,54 @@ async def test_a_session_that_another_process_began_first_keeps_what_was_done_me
         await ledger.write_out()
     assert own.id == other.id
     assert await vault.db.read(lambda tx: tx.all("SELECT session FROM events")) == [(own.seq,)] * 2
+
+
+@asynccontextmanager
+async def writer_held(vault: Vault) -> AsyncIterator[None]:
+    """Inside, writes of the vault wait for their turn."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(tx: Writer) -> None:
+        begun.set()
+        go_on.wait()
+
+    holding = asyncio.create_task(vault.db.write(hold))
+    try:
+        await asyncio.to_thread(begun.wait)
+        yield
+    finally:
+        go_on.set()
+        await holding
+
+
+async def until_queued(vault: Vault, function: str) -> None:
+    """Wait until a write waits that was made in a function of this name; upkeep may have queued others."""
+    while not any(each.work.__qualname__.startswith(f"{function}.") for each in vault.db._pending):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+async def test_a_batch_written_behind_the_end_of_a_session_does_not_make_it_active_again(services: Services) -> None:
+    ask, vault = asker(services), await opened(services)
+    handle = (await ask("session_resume")).content["session"]["id"]
+    await vault.activity_log.write_out()
+    async with writer_held(vault):
+        saving = asyncio.create_task(ask("session_save", summary="the gate is painted", status="paused"))
+        await until_queued(vault, "save")
+        flushing = asyncio.create_task(vault.activity_log.write_out())
+        await asyncio.sleep(0)
+    assert (await saving).ok
+    await flushing
+    assert await vault.db.read(lambda tx: tx.all("SELECT id, status FROM sessions")) == [(handle, "paused")]
+
+
+async def test_a_session_whose_first_call_is_cancelled_while_its_row_is_written_is_paused_at_the_end(
+    services: Services,
+) -> None:
+    ask, vault = asker(services, Caller(owner("cli"), "main", Role.ADMIN, "http")), await opened(services)
+    async with writer_held(vault):
+        first = asyncio.create_task(ask("session_save", summary="the gate is painted", status="paused"))
+        await until_queued(vault, "ActivityLog._flush")
+        first.cancel()
+        await asyncio.wait({first})
+    await vault.activity_log.pause_served()
+    assert await vault.db.read(lambda tx: tx.all("SELECT status FROM sessions")) == [("paused",)]

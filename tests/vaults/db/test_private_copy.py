@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from vaults.db import private_copy as copies
 from vaults.db.connection import open_raw
 from vaults.db.engine import sqlite
 from vaults.db.private_copy import PREFIX, private_copy
+from vaults.errors import Cancelled
 from vaults.settings import StorageSettings
 
 
@@ -55,11 +55,21 @@ def test_without_room_there_is_none(path: Path, monkeypatch: pytest.MonkeyPatch)
         assert copy is None
 
 
-def test_what_a_killed_process_left_is_removed_in_time(path: Path) -> None:
-    old, young = path.parent / f"{PREFIX}old", path.parent / f"{PREFIX}young"
-    for each in (old, young):
-        each.mkdir()
-    os.utime(old, (0, 0))
-    with private_copy(path, StorageSettings()):
-        assert (old.exists(), young.exists()) == (False, True)
-    shutil.rmtree(young)
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(path: Path) -> None:
+    left = path.parent / f"{PREFIX}0123"
+    left.mkdir()
+    (left / "vault.db").write_bytes(b"half")
+    path.with_name(f"{left.name}.lock").touch()
+    with private_copy(path, StorageSettings()) as one, private_copy(path, StorageSettings()) as other:
+        assert one is not None
+        os.utime(one.parent, (0, 0))
+        assert other is not None
+        assert _count(one) == _count(other)
+        assert not left.exists()
+    assert not list(path.parent.glob(f"{PREFIX}*"))
+
+
+def test_a_copy_that_is_not_wanted_any_more_ends_early(path: Path) -> None:
+    with pytest.raises(Cancelled), private_copy(path, StorageSettings(), lambda: True):
+        pass
+    assert not list(path.parent.glob(f"{PREFIX}*"))

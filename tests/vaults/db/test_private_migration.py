@@ -14,6 +14,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.fakes import HashEmbedder
+from tests.people import give_role
 from vaults.db.connection import Database
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Writer
@@ -77,8 +78,7 @@ async def planted(opening: Opening) -> Path:
 
 
 async def _person(services: Services, name: str) -> Asking:
-    row = (name, "local", "main", "admin", MOMENT)
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, name, Role.ADMIN)
     return asker(services, Caller(local(name), "main", Role.ADMIN, "http"))
 
 

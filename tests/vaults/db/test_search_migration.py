@@ -14,6 +14,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Opening, asker, local
 from tests.fakes import HashEmbedder
+from tests.people import give_role
 from vaults.db.connection import Database
 from vaults.db.migration import load_migrations, migrate
 from vaults.db.sql import Reader, Row, Writer
@@ -114,7 +115,7 @@ async def planted(opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     await db.write(plant)
     await db.close()
-    monkeypatch.setattr("server.services.BACKGROUND_JOBS", ())
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", ())
     return path
 
 
@@ -137,9 +138,7 @@ async def _finished(vault: Vault) -> None:
 
 
 async def _seen(services: Services, who: str, query: str, **more: Any) -> set[int]:
-    row = (who, "local", "main", "admin", MOMENT)
-    insert = "INSERT INTO grants VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    await services.access_cache.write(lambda tx: tx.run(insert, row))
+    await give_role(services, who, Role.ADMIN)
     ask = asker(services, Caller(local(who), "main", Role.ADMIN, "http"))
     found = set()
     for mode in ("keyword", "semantic"):
@@ -167,7 +166,7 @@ async def test_what_the_background_tells_is_all_there_and_no_vector_moves(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", (reindexing.RECHUNK,))
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         await _finished(vault)
         assert not await vault.db.read(reindexing.is_rechunk_pending)
@@ -194,7 +193,7 @@ async def test_a_vault_without_its_model_is_cut_anew_and_owes_nothing_more(
     opening: Opening, planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = await _kept(planted)
-    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", (reindexing.RECHUNK,))
     async with opening({"embedding.engine": "off"}) as services:
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             await _finished(vault)
@@ -227,7 +226,7 @@ async def test_cutting_anew_that_was_cut_off_goes_on_at_the_next_opening(
         assert 4 not in await _seen(services, "bob", "harbour")
         await asker(services)("remember", content="Stored in between", parent="talk", position=1)
         await asker(services)("memory_forget", ids=["m2"])
-    monkeypatch.setattr("server.services.BACKGROUND_JOBS", (reindexing.RECHUNK,))
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", (reindexing.RECHUNK,))
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
         await _finished(vault)
         assert not await vault.db.read(reindexing.is_rechunk_pending)

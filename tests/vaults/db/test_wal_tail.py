@@ -102,7 +102,8 @@ def test_what_was_read_is_moved_while_others_write_on(path: Path, raw: sqlite.Co
         put(raw, 3)
         assert count(tail) == 3
         put(other)  # after it was read, and before it is moved
-        tail.advance()
+        tail.refresh()
+        tail.move()
         checkpoint(other, "TRUNCATE")
         _, frames, moved = raw.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
         assert frames >= moved >= 3
@@ -111,6 +112,19 @@ def test_what_was_read_is_moved_while_others_write_on(path: Path, raw: sqlite.Co
         with tail.renewing(raw):
             assert count(tail) == 0
     other.close()
+
+
+def test_a_log_that_was_started_over_since_it_was_read_is_followed(raw: sqlite.Connection, tail: WalTail) -> None:
+    for _ in range(3):
+        put(raw, 2)
+        with tail.renewing(raw):
+            assert count(tail) == 2
+        assert tail.may_restart
+        put(raw)
+        tail.refresh()
+        tail.move()
+        put(raw)
+        assert count(tail) == 2
 
 
 def test_an_emptied_log_is_empty(path: Path, raw: sqlite.Connection, tail: WalTail) -> None:
@@ -176,7 +190,8 @@ class CountingLog:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def after_commit(self) -> None:
+    def after_commit(self, raw: sqlite.Connection) -> None:
+        assert not raw.in_transaction
         self.told.append("commit")
 
     def before_checkpoint(self, raw: sqlite.Connection) -> None:

@@ -13,7 +13,7 @@ from tests.conftest import Asking, Opening, asker
 @pytest.fixture
 async def still(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
     """Services whose vaults do no chores: nothing is swept but by the test."""
-    monkeypatch.setattr("server.services.BACKGROUND_JOBS", ())
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", ())
     async with opening() as services:
         yield services
 

@@ -10,6 +10,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,7 @@ class Two:
 @pytest.fixture
 async def two(services: Services) -> Two:
     for name in ("ann", "bob"):
-        row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, name, Role.ADMIN)
     ann, bob = (asker(services, Caller(local(name), "main", Role.ADMIN, "http")) for name in ("ann", "bob"))
     return Two(ann, bob)
 

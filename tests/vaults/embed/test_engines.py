@@ -6,6 +6,8 @@ vaults.embed.vector_checks.
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,7 +24,7 @@ from vaults.embed.engines import load_embedder
 from vaults.embed.preparation import TOLERANCE, prepare_model
 from vaults.embed.prepared_model import TOKENIZER, find_prepared
 from vaults.embed.torch_engine import load_sentence_transformer
-from vaults.errors import InvalidArgument
+from vaults.errors import EmbeddingUnavailable, InvalidArgument
 from vaults.observer import NullObserver
 from vaults.settings import EmbeddingSettings
 
@@ -170,6 +172,64 @@ def test_a_model_with_other_pooling_is_refused_and_leaves_nothing(tiny: Any, tmp
     assert {path.name for path in tmp_path.iterdir()} <= {".lock"}
     found = load_embedder(settings)
     assert found.embed(["still served"]).shape == (1, 32)
+
+
+@pytest.mark.parametrize("kind", ["layer", "architecture"])
+def test_a_model_that_brings_code_is_refused_and_the_code_is_not_run(tiny: Any, tmp_path: Path, kind: str) -> None:
+    folder = shutil.copytree(tiny("mean", 24), tmp_path / "model", dirs_exist_ok=True)
+    (folder / "theirs.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Theirs: pass\n")
+    name = {"layer": "modules.json", "architecture": "config.json"}[kind]
+    told = json.loads((folder / name).read_text())
+    if kind == "layer":
+        told[1]["type"] = "theirs.Theirs"
+    else:
+        told |= {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Theirs", "AutoModel": "theirs.Theirs"}}
+    (folder / name).write_text(json.dumps(told))
+    for act in (load_embedder, prepare_model):
+        with pytest.raises(EmbeddingUnavailable, match="brings code of its own"):
+            act(EmbeddingSettings(model=str(folder), models_dir=str(tmp_path / "models")))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("engine", ["onnx", "sentence-transformers", "auto"])
+@pytest.mark.parametrize("device", ["cuda:7", "tpu-9000"])
+def test_a_device_that_is_not_here_is_never_the_processor_instead(engine: str, device: str) -> None:
+    settings = EmbeddingSettings.model_validate({"engine": engine, "device": device})
+    with pytest.raises(EmbeddingUnavailable, match=device):
+        load_embedder(settings)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_onnx_runs_on_the_card_that_is_set(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is one: here its name is taken by the library, and what it is asked for is looked at."""
+    import onnxruntime
+
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *_, **given: asked.update(given))
+    load_embedder(EmbeddingSettings(engine="onnx", device=device))
+    number = device.partition(":")[2] or "0"
+    assert asked["providers"] == [("CUDAExecutionProvider", {"device_id": number, "use_tf32": "0"})]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux says how many threads there are")
+def test_both_engines_work_with_as_many_threads_as_are_set(onnx: Embedder) -> None:
+    import torch
+
+    before = count_threads()
+    model = load_embedder(EmbeddingSettings(engine="onnx", threads=3))
+    assert count_threads() == before + 2, "the caller is the third"
+    model.close()
+    try:
+        load_embedder(EmbeddingSettings(engine="sentence-transformers", threads=2))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def count_threads() -> int:
+    """Threads of this process, also those Python knows nothing of."""
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def test_a_copy_that_gives_other_vectors_is_not_put_in_place(

@@ -1,11 +1,12 @@
-"""Finding, trusting and refusing prepared copies; choosing the engine. Files only, no model is loaded.
+"""Finding, trusting and refusing prepared copies; choosing the engine. Files only; one model is loaded.
 
-Covers vaults.embed.digests, vaults.embed.model_source, vaults.embed.preparation.
+Covers vaults.embed.digests, vaults.embed.model_source, vaults.embed.models_extra, vaults.embed.preparation.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +16,7 @@ from vaults.embed import bundled
 from vaults.embed.digests import sha256_of
 from vaults.embed.engines import LOADERS, load_embedder, model_info
 from vaults.embed.model_source import ModelSource, find_source, revision_of
+from vaults.embed.models_extra import EXTRA
 from vaults.embed.preparation import prepare_model
 from vaults.embed.prepared_model import (
     FORMAT,
@@ -49,7 +51,9 @@ def settings(tmp_path: Path) -> EmbeddingSettings:
 
 
 @pytest.fixture
-def copy(settings: EmbeddingSettings) -> Path:
+def copy(settings: EmbeddingSettings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of the bundled model, whose own files are absent."""
+    monkeypatch.setattr(bundled, "bundled_folder", lambda: None)
     return copy_of(models_folder(settings))
 
 
@@ -94,8 +98,12 @@ def test_a_full_check_sees_what_size_and_time_hide(settings: EmbeddingSettings, 
     assert model_info(settings).intact is False
 
 
-def test_the_copy_of_another_model_is_not_used(settings: EmbeddingSettings, tmp_path: Path) -> None:
+def test_the_copy_of_another_model_is_not_used(
+    settings: EmbeddingSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy_of(models_folder(settings), model=str(tmp_path / "elsewhere"), original=folder_model(tmp_path / "elsewhere"))
+    assert find_prepared(settings.model_copy(update={"model": str(tmp_path / "mine")})) is None
+    monkeypatch.setattr(bundled, "bundled_folder", lambda: None)
     assert find_prepared(settings) is None
 
 
@@ -127,9 +135,10 @@ def test_a_copy_serves_without_its_original(settings: EmbeddingSettings, tmp_pat
     assert find_prepared(mine)
 
 
-def test_onnx_without_a_copy_says_what_to_run(settings: EmbeddingSettings) -> None:
+def test_onnx_without_a_copy_says_what_to_run(settings: EmbeddingSettings, tmp_path: Path) -> None:
+    mine = str(folder_model(tmp_path / "mine").folder)
     with pytest.raises(EmbeddingUnavailable) as refused:
-        load_embedder(settings.model_copy(update={"engine": "onnx"}))
+        load_embedder(settings.model_copy(update={"engine": "onnx", "model": mine}))
     assert "strongroom model prepare" in str(refused.value.hint)
 
 
@@ -160,6 +169,60 @@ def test_the_installed_bundled_weights_are_the_published_ones() -> None:
     source = find_source(bundled.NAME)
     assert source
     assert revision_of(source) == bundled.DIGEST
+
+
+def test_the_bundled_model_is_served_from_its_own_files(settings: EmbeddingSettings) -> None:
+    prepared, info = prepare_model(settings), model_info(settings)
+    assert prepared.folder.samefile(bundled.bundled_folder() or "")
+    assert (info.engine, info.prepared, info.intact, info.width) == ("onnx", str(prepared.folder), True, 384)
+    assert not models_folder(settings).exists(), "nothing is copied"
+
+
+def test_it_is_served_where_an_installer_made_links_to_its_files(
+    settings: EmbeddingSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundled.bundled_folder()
+    assert folder
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for name in (bundled.WEIGHTS, "tokenizer.json"):
+        (linked / name).symlink_to(folder / name)
+    monkeypatch.setattr(bundled, "bundled_folder", lambda: linked)
+    assert load_embedder(settings).embed(["found"]).shape == (1, 384)
+
+
+def test_bundled_weights_of_the_right_size_that_are_not_the_published_ones_are_noticed(
+    settings: EmbeddingSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in ((bundled.WEIGHTS, bundled.WEIGHTS_SIZE), ("tokenizer.json", bundled.TOKENIZER_SIZE)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    monkeypatch.setattr(bundled, "bundled_folder", lambda: tmp_path)
+    assert model_info(settings).intact is False
+    with pytest.raises(EmbeddingUnavailable, match="not the published ones"):
+        prepare_model(settings)
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra for other models."""
+    for name in ("torch", "sentence_transformers", "transformers", "huggingface_hub"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.mark.usefixtures("light")
+def test_without_the_extra_another_model_names_it(settings: EmbeddingSettings, tmp_path: Path) -> None:
+    mine = str(folder_model(tmp_path / "mine").folder)
+    for wanted in (mine, "intfloat/e5-small"):
+        other = settings.model_copy(update={"model": wanted})
+        for act in (load_embedder, prepare_model):
+            with pytest.raises(EmbeddingUnavailable) as refused:
+                act(other)
+            assert EXTRA in str(refused.value.hint), (wanted, act)
+    assert model_info(settings.model_copy(update={"model": "intfloat/e5-small"})).source is None
+    with pytest.raises(EmbeddingUnavailable) as refused:
+        load_embedder(settings.model_copy(update={"device": "cuda"}))
+    assert EXTRA in str(refused.value.hint), "the bundled model on another device"
 
 
 def test_a_device_other_than_the_processor_is_served_by_torch(settings: EmbeddingSettings, copy: Path) -> None:

@@ -157,7 +157,7 @@ def room(request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-EDITS = settings(max_examples=25, deadline=None)
+EDITS = settings(max_examples=15, deadline=None)
 
 
 @pytest.mark.usefixtures("room")

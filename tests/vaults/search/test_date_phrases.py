@@ -1,4 +1,7 @@
-"""The times a question may name, and the words that only look like them."""
+"""The times a question may name, and the words that only look like them.
+
+Covers vaults.search.date_words, vaults.search.foreign_dates, vaults.search.time_spans, vaults.search.unspaced_dates.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaults.search.date_phrases import EARLIEST, LATEST, MAX_TEXT, find_time_span
+from tests.vaults.search.dates_by_language import DATED, UNDATED
+from vaults.search.date_phrases import MAX_TEXT, find_time_span
+from vaults.search.time_spans import EARLIEST, LATEST
 
 NOW = datetime(2024, 5, 8, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -159,7 +164,81 @@ WORDS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+def _read_dated() -> list[tuple[str, str, str]]:
+    lines = (line for phrases in DATED.values() for line in phrases.strip().splitlines())
+    split = (line.partition(" = ") for line in lines)
+    return [(text, *bounds.split()) for text, _, bounds in split]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("text", "since", "until"), _read_dated())
+def test_a_date_is_read_in_other_languages(text: str, since: str, until: str) -> None:
+    found = find_time_span(text, NOW)
+    assert found is not None
+    assert found[0].since == (EARLIEST if since == "…" else day(since))
+    assert found[0].until == (LATEST if until == "…" else day(until))
+    assert len(found[1]) < len(text)
+
+
+@pytest.mark.parametrize("language", UNDATED)
+def test_ordinary_questions_have_no_date(language: str) -> None:
+    questions = UNDATED[language].strip().splitlines()
+    assert len(questions) == 50
+    assert [each for each in questions if find_time_span(each, NOW)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Was haben wir im März 2024 geplant?", "Was haben wir geplant?"),
+        ("Que s'est-il passé entre janvier et mars 2024 ?", "Que s'est-il passé?"),
+        ("Los errores de los últimos tres días", "Los errores"),
+        ("2024年1月から3月までの費用", "費用"),
+        ("上个月的发票", "发票"),
+    ],
+)
+def test_the_words_of_a_date_are_cut_out(text: str, rest: str) -> None:
+    found = find_time_span(text, NOW)
+    assert found is not None
+    assert found[1] == rest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mars 2025 mission plan",
+        "Los Angeles 2023 trip",
+        "von Montag bis Freitag geöffnet?",
+        "du lundi au vendredi",
+        "am 31. Februar",
+        "2024年13月40日",
+        "version 3.5.2024.1",
+    ],
+)
+def test_what_is_no_date_in_any_language(text: str) -> None:
+    assert find_time_span(text, NOW) is None
+
+
+FOREIGN_WORDS = (
+    "vor seit nach zwischen und bis im am letzten drei Tagen Wochen März Mai 2024 1900 31. 29. Februar Montag gestern"
+    " il y a trois jours depuis entre et le 30 février mars dernier hace días desde hasta el lunes pasado de mayo"
+    " 12.13.2024 31/02/2024"
+    " 上周 前天 3天前 999年前 から まで 2024年 2月30日 12月 月曜日 先週の 之前 自 到 最近 一 两 个月"
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(FOREIGN_WORDS.split()), max_size=10),
+    st.sampled_from(("", " ")),
+    st.integers(366, 3_651_000).map(lambda days: EARLIEST + timedelta(days=days, hours=days % 24)),
+)
+def test_any_words_of_the_tables_at_any_time_give_a_span_that_is_one(words: list[str], gap: str, now: datetime) -> None:
+    found = find_time_span(gap.join(words), now)
+    if found is not None:
+        assert found[0].since < found[0].until
+
+
+@settings(max_examples=150, deadline=None)
 @given(
     st.one_of(
         st.text(st.characters(), max_size=80), st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)

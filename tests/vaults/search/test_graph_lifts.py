@@ -11,6 +11,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults import clock
 from vaults.search import passage_facts
 from vaults.search.filters import SearchFilter
@@ -102,8 +103,7 @@ async def test_a_weight_of_nothing_and_scores_below_it_lift_nothing(vault: Vault
 async def test_what_is_private_is_neither_lifted_nor_told_of(
     vault: Vault, ids: dict[int, str], ask: Asking, services: Services
 ) -> None:
-    row = ("bob", "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "bob", Role.ADMIN)
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
 
     async def seen() -> list[Any]:

@@ -15,6 +15,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults import clock
 from vaults.db.engine import sqlite
 from vaults.index.text_index import in_own_text
@@ -34,8 +35,7 @@ async def vault(services: Services) -> AsyncIterator[Vault]:
 
 
 async def _person(services: Services, name: str) -> Asking:
-    row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, name, Role.ADMIN)
     return asker(services, Caller(local(name), "main", Role.ADMIN, "http"))
 
 

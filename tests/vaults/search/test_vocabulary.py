@@ -11,6 +11,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults.search.vocabulary import Vocabulary, VocabularyWord, find_named
 from vaults.vault import Vault
 
@@ -109,8 +110,7 @@ async def test_a_big_vault_counts_again_after_a_twentieth_has_come(
 
 
 async def test_no_correction_names_a_word_that_is_private(services: Services, ask: Asking) -> None:
-    row = ("bob", "local", "main", "admin", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, "bob", Role.ADMIN)
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
     await _store(ask, "the xylophones of Ann", visibility="private")
     await _store(ask, "tea at four")

@@ -59,7 +59,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_passes_over_a_growing_file_yield_the_turns_of_reading_it_once(name: str, data: st.DataObject) -> None:
     file, content = FILES[name]

@@ -34,7 +34,9 @@ LOOKS_AT_ONCE = 2
 
 def keep_following(vault: Vault) -> LastingTask:
     """``follow_collections`` for a vault that is opened; begun again once there is a collection."""
-    return LastingTask(partial(follow_collections, vault), lambda: read_signal(vault.folder) != NO_SIGNAL)
+    return LastingTask(
+        "follow_collections", partial(follow_collections, vault), lambda: read_signal(vault.folder) != NO_SIGNAL
+    )
 
 
 async def follow_collections(vault: Vault) -> None:

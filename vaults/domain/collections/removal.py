@@ -28,4 +28,4 @@ def _remove_some(seq: int, tx: Writer) -> bool:
     return bool(files)
 
 
-REMOVE = BackgroundJob(lambda tx: bool(collection_rows.find_removed(tx)), finish_removals)
+REMOVE = BackgroundJob("remove_collections", lambda tx: bool(collection_rows.find_removed(tx)), finish_removals)

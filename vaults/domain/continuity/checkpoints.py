@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,9 +11,11 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.activity_log.sessions import Session
+from vaults.change_notes import owned_hash
 from vaults.context import run_in
 from vaults.db.sql import Reader, Row, Writer, bind_list
 from vaults.domain.continuity import claims
+from vaults.domain.text.fields import hash_parts
 from vaults.search import tokenizer
 from vaults.vault import Vault
 
@@ -138,7 +139,7 @@ def _to_saved(new: Checkpoint, changed: StateDiff | None) -> SavedCheckpoint:
 
 def _insert(tx: Writer, new: Checkpoint, text: str, row: int, owner: str) -> None:
     scope = {"workspace": new.workspace, "thread": new.thread or ""}
-    tx.note_change("checkpoint", new.id, None, hashlib.sha256(text.encode()).hexdigest())
+    tx.note_change("checkpoint", new.id, None, owned_hash(new.id, hash_parts(text)))
     tx.insert(
         "INSERT INTO checkpoints (id, workspace, thread, reason, state, tokens, session, owner, who, created_at)"
         " VALUES (:id, :workspace, :thread, :reason, :state, :tokens, :session, :owner, :who, :created_at)",

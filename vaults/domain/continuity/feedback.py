@@ -11,8 +11,10 @@ from uuid_utils import uuid7
 
 from vaults import clock
 from vaults.activity_log.sessions import Session
+from vaults.change_notes import owned_hash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
+from vaults.domain.text.fields import hash_parts
 from vaults.errors import InvalidArgument
 from vaults.vault import Vault
 
@@ -58,6 +60,8 @@ async def record_feedback(vault: Vault, actor: Actor, session: Session, feedback
             " VALUES (:id, :at, :owner, :who, :session, :type, :message, :tool, :call_id)",
             values,
         )
+        said = hash_parts(feedback.type, feedback.message, feedback.tool, feedback.call_id)
+        tx.note_change("feedback", identity, None, owned_hash(identity, said))
 
     await vault.db.write(write)
     return identity

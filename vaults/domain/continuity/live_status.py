@@ -10,7 +10,8 @@ from vaults.activity_log.stale_sessions import IS_LIVE, SessionCutoffs
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.domain.continuity.session_events import IS_CALL_EVENT, NOTABLE_EVENT, VISIBLE_EVENT
-from vaults.vault import DATABASE_FILE, Vault
+from vaults.registry import DATABASE_FILE
+from vaults.vault import Vault
 
 CALLS_SCORED = 100
 """Latest calls the health score covers."""

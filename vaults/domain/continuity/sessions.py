@@ -11,11 +11,13 @@ from typing import Any, Literal
 from vaults import clock
 from vaults.activity_log import stale_sessions
 from vaults.activity_log.sessions import Session
+from vaults.change_notes import ContentHash, owned_hash
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.actors import GLOBAL, Actor
 from vaults.domain.continuity import handoffs, session_events
 from vaults.domain.continuity.handoffs import Handoff, HandoffRecipient
 from vaults.domain.continuity.session_events import SessionEvent, SessionToolUse
+from vaults.domain.text.fields import hash_parts
 from vaults.errors import StrongroomError
 from vaults.vault import Vault
 
@@ -235,17 +237,29 @@ async def save(
             if value is not None
         } | {name: text for name, text in texts.items() if text is not None}
         sets = "".join(f", {name} = :{name}" for name in values)
+        before = _hash_saved(tx, seq, session.id)
         tx.run(
             f"UPDATE sessions SET saved_at = :now{sets} WHERE seq = :seq", {**values, "now": clock.now(), "seq": seq}
         )
         stale_sessions.end_session(tx, seq, status)
+        tx.note_change("session", session.id, before, _hash_saved(tx, seq, session.id))
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.seq = :seq", {"seq": seq})
         assert row is not None
         return _read_view(tx, row, actor.identity)[1]
 
+    vault.activity_log.begin_end(session)
     view = await vault.db.write(write)
     vault.activity_log.end(session, view.status)
     return view
+
+
+def _hash_saved(tx: Reader, seq: int, identity: str) -> ContentHash:
+    """What the audit is told of what was saved of a session, which is its caller's own."""
+    saved = tx.all(
+        "SELECT status, summary, goal, actions, outcomes, where_left_off, metadata FROM sessions WHERE seq = :seq",
+        {"seq": seq},
+    )
+    return owned_hash(identity, hash_parts(*saved[0]))
 
 
 @dataclass(frozen=True, slots=True)

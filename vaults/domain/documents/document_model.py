@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from vaults.db.failures import damaged_error
 from vaults.domain.actors import GLOBAL
 from vaults.domain.text.fields import hash_parts
 
@@ -93,10 +94,13 @@ def file_name(fields: DocumentFields) -> str | None:
 
 
 def from_row(row: Sequence[Any]) -> Document:
-    """From a row that starts with ``COLUMNS``."""
+    """From a row that starts with ``COLUMNS``. Raises ``VaultQuarantined`` for one that was damaged."""
     seq, document_id, stored_by, digest, *values = row[:COLUMN_COUNT]
     given = dict(zip(FIELD_COLUMNS, values, strict=True))
-    fields = DocumentFields(**{**given, "metadata": json.loads(given["metadata"])})
+    try:
+        fields = DocumentFields(**{**given, "metadata": json.loads(given["metadata"])})
+    except ValueError:  # it was stored as JSON
+        raise damaged_error() from None
     return Document(int(seq), document_id, stored_by, digest, fields)
 
 

@@ -110,7 +110,7 @@ async def reread_pages(vault: Vault) -> None:
     await vault.db.write(lambda tx: _set_due(tx, _after(wait)))
 
 
-REREAD = BackgroundJob(is_reread_due, reread_pages)
+REREAD = BackgroundJob("reread_pages", is_reread_due, reread_pages)
 
 
 async def _reread(vault: Vault, document: Document) -> None:

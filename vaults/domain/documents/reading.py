@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
-from vaults.domain.documents import indexing
+from vaults.domain.documents import SCHEMES, indexing
 from vaults.domain.documents.document_model import COLUMNS, TRANSCRIPT, Document, DocumentPart, from_row
 from vaults.errors import NotFound
-
-SCHEMES = ("document://", "transcript://", "code://")
 
 _NUMBER = re.compile(r"[0-9]+")
 

@@ -9,6 +9,7 @@ from typing import Any
 from uuid_utils import uuid7
 
 from vaults import clock
+from vaults.change_notes import ContentHash, told_hash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.documents import indexing, reading
@@ -93,9 +94,9 @@ def _delete(tx: Writer, actor: Actor, document: Document | str, reason: str | No
     return document_id
 
 
-def _told(document: Document) -> str | None:
-    """What the audit is told of a document: a hash of what is private would say to an admin what it says."""
-    return None if document.fields.visibility == "private" else document.hash
+def _told(document: Document) -> ContentHash:
+    """What the audit is told of a document."""
+    return told_hash(document.id, document.fields.visibility, document.hash)
 
 
 def drop(tx: Writer, document: Document) -> None:
@@ -130,6 +131,8 @@ def remove_some(tx: Writer, kind: str, seq: int, most: int) -> bool:
     if gone == most:
         return True
     facets.store(tx, indexing.FACETS, seq, (), {})
+    for row in tx.all("SELECT id, visibility, hash FROM documents WHERE seq = :seq", {"seq": seq}):
+        tx.note_change("document", row[0], told_hash(*row), None)
     tx.run("DELETE FROM documents WHERE seq = :seq", {"seq": seq})
     return False
 
@@ -248,7 +251,7 @@ def _delete_parts(tx: Writer, seq: int, positions: Sequence[int]) -> None:
 
 
 def _model(vault: Vault) -> str | None:
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     return model.key if model else None
 
 

@@ -60,6 +60,6 @@ async def resolve_links(vault: Vault) -> None:
     await vault.db.write(link_index.mark_resolved)
 
 
-RESCORE = BackgroundJob(centrality.is_due, rescore_when_idle)
-RESOLVE_LINKS = BackgroundJob(link_index.is_due, resolve_links)
-WRITE_DAILY_COUNTS = BackgroundJob(daily_counts.is_due, write_daily_counts)
+RESCORE = BackgroundJob("rescore_graph", centrality.is_due, rescore_when_idle)
+RESOLVE_LINKS = BackgroundJob("resolve_links", link_index.is_due, resolve_links)
+WRITE_DAILY_COUNTS = BackgroundJob("write_daily_counts", daily_counts.is_due, write_daily_counts)

@@ -69,6 +69,7 @@ def begin(tx: Writer, actor: Actor, source: str, path: str) -> ImportRun:
         "id": str(uuid7()), "source": source, "path": path, "owner": actor.identity, "who": actor.name,
         "now": clock.now(),
     }  # fmt: skip
+    tx.note_change("import", values["id"], None, "begun")
     seq = tx.insert(
         "INSERT INTO import_runs (id, source, path, owner, who, started_at)"
         " VALUES (:id, :source, :path, :owner, :who, :now)",
@@ -107,13 +108,21 @@ def record_counts(tx: Writer, run: int, counts: dict[str, dict[str, int]]) -> No
 
 def end(tx: Writer, run: int) -> None:
     """Record that an import read its source to the end. One that brought nothing is forgotten."""
+    _note_state(tx, run, "ended")
     if not has_records(tx, run):
         tx.run("DELETE FROM import_runs WHERE seq = :run", {"run": run})
     tx.run("UPDATE import_runs SET ended_at = :now WHERE seq = :run", {"run": run, "now": clock.now()})
 
 
+def _note_state(tx: Writer, run: int, state: str) -> None:
+    row = tx.one("SELECT id, ended_at FROM import_runs WHERE seq = :run", {"run": run})
+    if row is not None:
+        tx.note_change("import", row[0], "begun" if row[1] is None else "ended", state)
+
+
 def mark_undone(tx: Writer, run: int) -> None:
     """Record that a run was taken back."""
+    _note_state(tx, run, "undone")
     tx.run("UPDATE import_runs SET undone_at = :now WHERE seq = :run", {"run": run, "now": clock.now()})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid_utils import uuid7
 
 from vaults import clock
+from vaults.change_notes import ContentHash, owned_hash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import GLOBAL, Actor, workspace_key
 from vaults.domain.continuity.checkpoints import EMPTY_TOKENS
@@ -226,9 +227,14 @@ Key = tuple[Any, ...]
 def insert_row(tx: Writer, table: RecordTable, row: RowValues) -> Key | None:
     """Write a row; returns its key, or None where one with this key is there already."""
     if table.key == ("seq",):
-        return (tx.insert(f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({_named(row)})", row),)
-    done = tx.run(f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({_named(row)}) ON CONFLICT DO NOTHING", row)
-    return tuple(row[name] for name in table.key) if done else None
+        key: Key = (tx.insert(f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({_named(row)})", row),)
+    else:
+        sql = f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({_named(row)}) ON CONFLICT DO NOTHING"
+        if not tx.run(sql, row):
+            return None
+        key = tuple(row[name] for name in table.key)
+    _note_change(tx, table, key, None)
+    return key
 
 
 def is_here(tx: Reader, table: RecordTable, external_id: str) -> bool:
@@ -254,13 +260,29 @@ def read_row(tx: Reader, table: RecordTable, key: Key, columns: Sequence[str]) -
 
 def update_row(tx: Writer, table: RecordTable, key: Key, row: RowValues) -> None:
     """Change columns of a row."""
+    before = read_state(tx, table, key)
     sets = ", ".join(f"{name} = :{name}" for name in row)
     tx.run(f"UPDATE {table.name} SET {sets} WHERE {_where(table)}", {**row, **_params(table, key)})
+    _note_change(tx, table, key, before)
 
 
 def delete_row(tx: Writer, table: RecordTable, key: Key) -> None:
     """Remove a row."""
+    before = read_state(tx, table, key)
     tx.run(f"DELETE FROM {table.name} WHERE {_where(table)}", _params(table, key))
+    _note_change(tx, table, key, before)
+
+
+def _note_change(tx: Writer, table: RecordTable, key: Key, before: str | None) -> None:
+    """Tell the audit. Keys that are no ids or numbers are people's words; the rows are somebody's own."""
+    name = "|".join(map(str, key))
+    after = read_state(tx, table, key)
+    tx.note_change(
+        f"row of {table.name}",
+        name if table.key in (("id",), ("seq",)) else ContentHash(name),
+        None if before is None else owned_hash(name, before),
+        None if after is None else owned_hash(name, after),
+    )
 
 
 def read_state(tx: Reader, table: RecordTable, key: Key) -> str | None:

@@ -86,7 +86,7 @@ class RowWriter:
         self._records = import_runs.find_records(tx, actor, [each.key for each in rows])
         self._viewer = None if sees_private else actor.identity
         self._memories = memory_lines.find_ids(tx, memories, self._viewer) if memories else set()
-        model = vault.shared.embedder.identity
+        model = vault.embedder.identity
         self._inserter = MemoryInserter(actor, self._viewer, model.key if model else None)
         self._created: list[ImportedRecord] = []  # and not written yet
         self._room: int | None = None  # for new memories; None: not asked yet

@@ -41,7 +41,7 @@ class EvictionReport:
 
 def make_job(vault: Vault) -> BackgroundJob:
     """The job of a vault, which knows the limits of this one."""
-    return BackgroundJob(partial(is_eviction_due, vault), run_in_background)
+    return BackgroundJob("evict", partial(is_eviction_due, vault), run_in_background)
 
 
 def is_eviction_due(vault: Vault, tx: Reader) -> bool:

@@ -189,7 +189,7 @@ def _to_dicts(rows: TableRows) -> list[dict[str, Any]]:
 
 
 def _index(vault: Vault, tx: Writer, table: str, seq: int) -> None:
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     key, most = (model.key if model else None), vault.shared.index.passage_tokens
     if table == "documents":
         tx.run("UPDATE documents SET used_at = :now WHERE seq = :seq", {"now": clock.now(), "seq": seq})

@@ -22,6 +22,7 @@ from vaults.domain.maintenance.eviction_need import SET_INFO
 from vaults.domain.maintenance.eviction_plan import PlannedEviction
 from vaults.domain.maintenance.retention import PAUSE_S, SLICE_S
 from vaults.domain.memories import indexing as memory_indexing
+from vaults.domain.memories import lifecycle
 from vaults.errors import StorageFull
 from vaults.index import passages, text_index
 from vaults.index.shelves import SHELVES
@@ -193,6 +194,7 @@ async def merge_words(vault: Vault, pages: int) -> None:
 
 def _delete_memory(tx: Writer, seq: int) -> None:
     gone = {"seq": seq, "id": tx.value("SELECT id FROM memories WHERE seq = :seq", {"seq": seq})}
+    lifecycle.note_purged(tx, seq, gone["id"])
     passages.remove_items(tx, memory_indexing.KIND, [seq])
     tx.run("DELETE FROM idempotency_keys WHERE memory = :id", gone)
     tx.run("DELETE FROM memories WHERE seq = :seq", gone)

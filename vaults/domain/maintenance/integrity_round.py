@@ -13,18 +13,20 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from vaults import clock
 from vaults.context import run_in
+from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.domain.documents import indexing as document_indexing
 from vaults.domain.documents.document_model import hash_document
 from vaults.domain.memories import indexing
 from vaults.domain.notes.commit import version_store
 from vaults.domain.notes.index.extraction import compute_digest
-from vaults.errors import StrongroomError
+from vaults.errors import StrongroomError, VaultQuarantined
 from vaults.files.file_stamps import FileStamp
 from vaults.vault import BackgroundJob, Vault
 
@@ -59,9 +61,10 @@ def read_state(tx: Reader) -> IntegrityState:
     """How far the round of a vault is."""
     said = tx.value("SELECT value FROM vault_info WHERE key = :key", {"key": KEY})
     try:
-        return IntegrityState(**json.loads(said)) if said else IntegrityState()
+        state = IntegrityState(**json.loads(said)) if said else IntegrityState()
     except (ValueError, TypeError):  # of another version: begin anew
         return IntegrityState()
+    return state if state.stage in (None, *STAGES) else IntegrityState()
 
 
 def age_s(tx: Reader) -> float:
@@ -131,23 +134,36 @@ def _write_state(tx: Writer, state: IntegrityState) -> None:
 
 
 async def _check_memories(vault: Vault, after: str) -> _Step:
-    def read(tx: Reader) -> _Step:
-        page = indexing.load_sources(tx, int(after or -1), _MEMORIES)
-        wrong = sum(indexing.expected_hash(each) != each.item.source_hash for each in page)
-        return _Step(wrong, str(page[-1].item.number) if page else None)
-
-    return await vault.db.read(read)
+    return await vault.db.read(lambda tx: _look_past_damage(tx, "memories", after, _look_at_memories, _MEMORIES))
 
 
 async def _check_documents(vault: Vault, after: str) -> _Step:
-    def read(tx: Reader) -> _Step:
-        page = document_indexing.read_page(tx, int(after or -1), 1)  # one may be long
-        wrong = sum(
-            hash_document(each.fields, document_indexing.read_parts(tx, each.seq)) != each.hash for each in page
-        )
-        return _Step(wrong, str(page[-1].seq) if page else None)
+    # one may be long
+    return await vault.db.read(lambda tx: _look_past_damage(tx, "documents", after, _look_at_documents, 1))
 
-    return await vault.db.read(read)
+
+def _look_at_memories(tx: Reader, after: int, most: int) -> _Step:
+    page = indexing.load_sources(tx, after, most)
+    wrong = sum(indexing.expected_hash(each) != each.item.source_hash for each in page)
+    return _Step(wrong, str(page[-1].item.number) if page else None)
+
+
+def _look_at_documents(tx: Reader, after: int, most: int) -> _Step:
+    page = document_indexing.read_page(tx, after, most)
+    wrong = sum(hash_document(each.fields, document_indexing.read_parts(tx, each.seq)) != each.hash for each in page)
+    return _Step(wrong, str(page[-1].seq) if page else None)
+
+
+def _look_past_damage(
+    tx: Reader, table: str, after: str, look: Callable[[Reader, int, int], _Step], most: int
+) -> _Step:
+    """Look at the next rows. One that cannot be read counts as wrong, and the round goes on behind it."""
+    number = int(after or -1)
+    for count in (most, 1):
+        with suppress(VaultQuarantined), translate_sqlite_errors():
+            return look(tx, number, count)
+    unreadable = tx.value(f"SELECT MIN(seq) FROM {table} WHERE seq > :number", {"number": number})
+    return _Step(1, str(unreadable))
 
 
 async def _check_versions(vault: Vault, after: str) -> _Step:
@@ -187,4 +203,4 @@ _STEPS: dict[str, tuple[str, Callable[[Vault, str], Awaitable[_Step]]]] = {
 }
 STAGES = tuple(_STEPS)
 
-LOOK = BackgroundJob(is_due, go_on)
+LOOK = BackgroundJob("look_at_integrity", is_due, go_on)

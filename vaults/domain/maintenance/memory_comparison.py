@@ -1,56 +1,21 @@
-"""Comparing memories with what is derived of each, a page at a time: one statement for all of a page's passages.
-
-A vault of many is shared out among processes, which read a copy of the database that nobody writes to; a few are
-compared on the caller's thread, with rests, so that the event loop never waits long for the interpreter.
-"""
+"""Comparing memories with what is derived of each, a page at a time: one statement for all of a page's passages."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
-import sys
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
 
-import vaults
-from vaults.db.connection import open_raw
-from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Row
+from vaults.domain.maintenance.disagreements import SOURCE_CHANGED, Disagreements
 from vaults.domain.memories import indexing
 from vaults.domain.memories.indexing import KIND, MemorySource
-from vaults.errors import VaultUnavailable
 from vaults.index import facets, passages, text_index
 from vaults.index.unspaced_scripts import to_pairs
-from vaults.settings import StorageSettings
-
-T = TypeVar("T")
+from vaults.paces import WorkPace
 
 PAGE = 200
 """Memories read at a time: the longest takes 50 KB."""
-
-MANY_MEMORIES = 20_000
-"""Number of memories from which processes are used: to start one takes as long as comparing some 3,000."""
-
-MAX_PROCESSES = 4
-"""Never more than there are cores."""
-
-BURST_S = 0.003
-"""Seconds of work between two rests."""
-
-REST = 0.5
-"""Share of a burst that is rested after it."""
-
-NICENESS = 10
-"""Callers come first."""
-
-_CHILD = "from vaults.domain.maintenance.memory_comparison import serve; serve()"
-_PACKAGE_ROOT = Path(vaults.__file__).parents[1]
 
 _COLUMNS = (
     "source_hash",
@@ -64,98 +29,37 @@ _PASSAGES = (
 _TAGS = "SELECT item, tag FROM item_tags WHERE kind = :kind AND item BETWEEN :first AND :last"
 _FIELDS = "SELECT item, field, value FROM item_fields WHERE kind = :kind AND item BETWEEN :first AND :last"
 
-OnCompared = Callable[[int], None]
-"""Called with how many memories were compared since it was last called."""
-
 
 @dataclass(frozen=True, slots=True)
-class ComparisonJob:
-    """Which memories to compare: those after one number, up to another."""
+class MemorySpan:
+    """The memories after one number, up to another, and how many these are."""
 
-    path: Path
-    settings: StorageSettings
-    passage_tokens: int
     after: int
     last: int
+    count: int
 
 
-def paced(items: Iterable[T]) -> Iterator[T]:
-    """The items, with rests in between."""
-    began = time.perf_counter()
-    for item in items:
-        yield item
-        if (worked := time.perf_counter() - began) > BURST_S:
-            time.sleep(worked * REST)
-            began = time.perf_counter()
-
-
-def compare_memories(tx: Reader, job: ComparisonJob, on_compared: OnCompared = lambda _: None) -> Counter[str]:
-    """What disagrees, by code. Rests after each few milliseconds."""
-    return _compare_span(tx, job, on_compared, paced)
-
-
-def compare_in_processes(tx: Reader, job: ComparisonJob, on_compared: OnCompared) -> Counter[str]:
-    """``compare_memories`` of a copy that nobody writes to, on all cores. Blocking, and holds up nothing else."""
-    numbers = [int(seq) for (seq,) in tx.all("SELECT seq FROM memories ORDER BY seq")]
-    count = min(MAX_PROCESSES, os.cpu_count() or 1)
-    bounds = [numbers[len(numbers) * part // count - 1] for part in range(1, count + 1)]
-    jobs = [
-        ComparisonJob(job.path, job.settings, job.passage_tokens, after, last)
-        for after, last in zip([job.after, *bounds[:-1]], bounds, strict=True)
-    ]
-    found: Counter[str] = Counter()
-    with ExitStack() as running:
-        children = [running.enter_context(_start(each)) for each in jobs]
-        for child in children:
-            answer, _ = child.communicate()
-            if child.returncode != 0:
-                raise VaultUnavailable("a process that compares memories ended early", hint="verify again")
-            found.update(pickle.loads(answer))  # noqa: S301  of our own child
-            on_compared(len(numbers) // count)
-    return found
-
-
-def _start(job: ComparisonJob) -> subprocess.Popen[bytes]:
-    child = subprocess.Popen(  # noqa: S603  this interpreter, and code of ours
-        [sys.executable, "-c", _CHILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=_PACKAGE_ROOT,
-        start_new_session=True,
+def split(tx: Reader, size: int) -> list[MemorySpan]:
+    """All memories, ``size`` at a time."""
+    rows = tx.all(
+        "SELECT MAX(seq), COUNT(*) FROM (SELECT seq, (ROW_NUMBER() OVER (ORDER BY seq) - 1) / :size AS part"
+        " FROM memories) GROUP BY part ORDER BY part",
+        {"size": size},
     )
-    assert child.stdin is not None
-    child.stdin.write(pickle.dumps(job))
-    child.stdin.close()
-    child.stdin = None
-    return child
+    ends = [-1, *(int(last) for last, _ in rows)]
+    return [MemorySpan(after, int(last), int(count)) for after, (last, count) in zip(ends, rows, strict=False)]
 
 
-def serve() -> None:
-    """What a process does: one job from its input, the counts to its output."""
-    os.nice(NICENESS)
-    job = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  of our own parent
-    assert isinstance(job, ComparisonJob)
-    with translate_sqlite_errors(), closing(open_raw(job.path, job.settings, writer=False)) as raw:
-        raw.execute("BEGIN")
-        found = _compare_span(Reader(raw), job, lambda _: None, iter)
-    sys.stdout.buffer.write(pickle.dumps(found))
-
-
-def _compare_span(
-    tx: Reader,
-    job: ComparisonJob,
-    on_compared: OnCompared,
-    pace: Callable[[list[MemorySource]], Iterator[MemorySource]],
-) -> Counter[str]:
-    found: Counter[str] = Counter()
-    after = job.after
-    while page := [each for each in indexing.load_sources(tx, after, PAGE) if each.item.number <= job.last]:
+def compare_memories(tx: Reader, span: MemorySpan, passage_tokens: int, pace: WorkPace) -> Disagreements:
+    """What disagrees in a span. Raises ``VaultQuarantined`` where a row cannot be read."""
+    found, after = Disagreements(), span.after
+    while page := [each for each in indexing.load_sources(tx, after, PAGE) if each.item.number <= span.last]:
         derived = _read_derived(tx, page)
         for source in pace(page):
-            found.update(_compare(source, derived, job.passage_tokens))
+            if codes := list(_compare(source, derived, passage_tokens)):
+                memory_id = tx.value("SELECT id FROM memories WHERE seq = :seq", {"seq": source.item.number})
+                found.add_item(str(memory_id), codes)
         after = page[-1].item.number
-        on_compared(len(page))
     return found
 
 
@@ -182,7 +86,7 @@ def _compare(source: MemorySource, derived: _Derived, passage_tokens: int) -> It
     """Codes of what disagrees with one memory."""
     number = source.item.number
     if indexing.expected_hash(source) != source.item.source_hash:
-        yield "source_changed"
+        yield SOURCE_CHANGED
     expected_fields = set(facets.to_fields(source.metadata))
     if derived.tags.get(number, set()) != set(source.tags) or derived.fields.get(number, set()) != expected_fields:
         yield "tags_differ"

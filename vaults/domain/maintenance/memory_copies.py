@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.maintenance import eviction_copies
 from vaults.domain.maintenance.eviction_copies import ItemRows, TableRows
-from vaults.domain.memories import lifecycle
+from vaults.domain.memories import lifecycle, visibility
 from vaults.domain.memories.lifecycle import MemoryChange
 from vaults.domain.memories.memory_model import Memory
 from vaults.errors import AlreadyExists, Conflict, NotFound
@@ -48,9 +49,12 @@ class MemoryCopy:
         return dict(zip(head.columns, head.rows[0], strict=True))
 
 
-def read_copy(tx: Reader, memory_id: str) -> MemoryCopy:
-    """A memory, whoever may see it, with its links. Raises ``NotFound``."""
-    seq = tx.value("SELECT seq FROM memories WHERE id = :id", {"id": memory_id})
+def read_copy(tx: Reader, memory_id: str, viewer: Actor | None = None) -> MemoryCopy:
+    """A memory that ``viewer`` may see, with its links; None: the operator, who may see any. Raises ``NotFound``."""
+    seq = tx.value(
+        "SELECT seq FROM memories WHERE id = :id AND (:viewer IS NULL OR visibility = 'shared' OR stored_by = :viewer)",
+        {"id": memory_id, "viewer": None if viewer is None else viewer.identity},
+    )
     if seq is None:
         raise NotFound(f"there was no memory {memory_id[:64]} then")
     rows = [eviction_copies.read_rows(tx, table, where, int(seq)) for table, where in _TABLES.items()]
@@ -59,28 +63,33 @@ def read_copy(tx: Reader, memory_id: str) -> MemoryCopy:
     return MemoryCopy(rows, {int(number): str(id_) for number, id_ in ids.items() if id_ is not None})
 
 
-async def put_back(vault: Vault, copy: MemoryCopy, *, replacing: bool = False) -> Memory:
+async def put_back(vault: Vault, copy: MemoryCopy, *, replacing: bool = False, viewer: Actor | None = None) -> Memory:
     """Have the memory again, under its id, with the links to memories that are still there. One that is there already
     is left alone (``AlreadyExists``); or it says again what it said, as a new version of it. Raises ``Conflict`` where
-    another memory has taken its key or external id."""
+    another memory has taken its key or external id, ``NotFound`` for one that became private since, not to
+    ``viewer``."""
     vault.check_writable()
     await vault.adopt_model()
-    stored = await vault.db.write(partial(_put_back, vault, copy, replacing))
+    stored = await vault.db.write(partial(_put_back, vault, copy, replacing, viewer))
     vault.start_background_work()
     return stored
 
 
-def _put_back(vault: Vault, copy: MemoryCopy, replacing: bool, tx: Writer) -> Memory:  # noqa: FBT001
+def _put_back(vault: Vault, copy: MemoryCopy, replacing: bool, viewer: Actor | None, tx: Writer) -> Memory:  # noqa: FBT001
     memory_id = str(copy.memory["id"])
     seq = tx.value("SELECT seq FROM memories WHERE id = :id", {"id": memory_id})
+    if seq is not None and viewer is not None:
+        visibility.find_visible(tx, memory_id, viewer)
     if seq is None:
         if not eviction_copies.put_back(vault, tx, _renumber(tx, copy)):
             raise Conflict(
                 "another memory has taken its key or external id", hint="change that one first", id=memory_id
             )
+        private = copy.memory["visibility"] == "private"
+        tx.note_change("memory", memory_id, None, None if private else str(copy.memory["content_hash"]))
     elif not replacing:
         raise AlreadyExists(
-            f"memory {memory_id} is there", hint="--replace has it say again what it said", id=memory_id
+            f"memory {memory_id} is there", hint="with replace it says again what it said", id=memory_id
         )
     else:
         lifecycle.apply_change(vault, tx, int(seq), MemoryChange(_what_it_said(copy.memory), archived=False))

@@ -116,7 +116,7 @@ async def _run_pending_reindex(vault: Vault) -> None:
     await vault.db.write(lambda tx: tx.run(done, {"mark": mark}))
 
 
-REINDEX = BackgroundJob(is_reindex_pending, _run_pending_reindex)
+REINDEX = BackgroundJob("reindex", is_reindex_pending, _run_pending_reindex)
 
 
 def _sizes(tx: Reader) -> tuple[int, int, int]:
@@ -137,7 +137,7 @@ def is_rechunk_pending(tx: Reader) -> bool:
     return tx.one("SELECT 1 FROM vault_info WHERE key = 'recut'") is not None
 
 
-RECHUNK = BackgroundJob(is_rechunk_pending, rechunk)
+RECHUNK = BackgroundJob("rechunk", is_rechunk_pending, rechunk)
 
 
 def _rechunk_page(vault: Vault, tx: Writer, after: int) -> int | None:
@@ -181,16 +181,16 @@ def _rebuild_page(vault: Vault, tx: Writer, after: int) -> tuple[int, int] | Non
 
 def _find_model(vault: Vault, tx: Reader) -> str | None:
     """Until a model is loaded, the vault's vectors count as those of the last one, and are not queued again."""
-    known = vault.shared.embedder.identity
+    known = vault.embedder.identity
     found: str | None = known.key if known else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
     return found
 
 
 async def backfill_vectors(vault: Vault, progress: OnReindexed) -> None:
     """Have the vectors computed, and report progress. Gives up when nobody makes any."""
-    if vault.shared.embedder.state().status == "off":
+    if vault.embedder.state().status == "off":
         return
-    vault.shared.embedder.loads_for_backfill = True  # the caller waits for them
+    vault.embedder.loads_for_backfill = True  # the caller waits for them
     vault.start_background_work()
     total = left = await vault.db.read(embeddings.count_missing)
     waited = 0.0

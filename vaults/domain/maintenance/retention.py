@@ -73,7 +73,7 @@ async def sweep(vault: Vault) -> None:
     )
 
 
-SWEEP = BackgroundJob(is_sweep_due, sweep)
+SWEEP = BackgroundJob("retention", is_sweep_due, sweep)
 
 
 def _came_lately(kind: str, item: str) -> str:
@@ -166,6 +166,7 @@ def _delete_versions(tx: Writer, before: str) -> bool:
     for seq, memory_id, by in _find_superseded(tx, before, ROWS):
         passages.remove_items(tx, indexing.KIND, [seq])
         deleted = {"seq": seq, "id": memory_id, "by": by}
+        lifecycle.note_purged(tx, seq, memory_id)
         tx.run("DELETE FROM idempotency_keys WHERE memory = :id", deleted)
         tx.run("DELETE FROM memories WHERE seq = :seq", deleted)
         # Unlike after a purge, nothing is found again: what this one superseded is as outdated as before.

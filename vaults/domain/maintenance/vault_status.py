@@ -10,7 +10,10 @@ from vaults.domain.actors import Actor
 from vaults.domain.collections import editing
 from vaults.domain.collections.editing import CollectionView
 from vaults.domain.documents import storage
-from vaults.vault import DATABASE_FILE, Vault
+from vaults.domain.maintenance import model_change
+from vaults.index import model_choice
+from vaults.registry import DATABASE_FILE
+from vaults.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,20 @@ class MemoryCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A change to another model under way. ``done`` of the ``total`` passages have its vector; until all have, that
+    before answers. ``reason``: why it waits."""
+
+    to: str
+    done: int
+    total: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """``pending`` texts have no vector yet; ``status`` is the model's: off, cold, loading, ready, failed or hung."""
+    """``pending`` texts have no vector yet; ``status`` is the model's: off, cold, loading, ready, failed or hung.
+    ``own``: the model named for this vault, if it is not the server's."""
 
     status: str
     pending: int
@@ -33,6 +48,8 @@ class EmbeddingStatus:
     width: int | None
     engine: str | None
     reason: str | None
+    own: str | None = None
+    change: ModelChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +120,18 @@ class VaultStatus:
 async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
     """Counts and states as of now, without others' private memories. ``actor`` None: the operator at the machine, for
     whom everything counts."""
-    state = vault.shared.embedder.state()
-    model = vault.shared.embedder.identity
+    state = vault.embedder.state()
+    model, models = vault.embedder.identity, await describe_models(vault, actor)
+    embedding = EmbeddingStatus(
+        status=state.status,
+        pending=0,
+        model=model.name if model else None,
+        width=model.width if model else None,
+        engine=state.engine,
+        reason=state.reason,
+        own=models.own,
+        change=models.change,
+    )
 
     def read(tx: Reader) -> tuple[MemoryCounts, IndexStatus, int, NotesStatus, DocumentCounts, list[CollectionStatus]]:
         params = {"viewer": actor.identity if actor else "", "model": model.key if model else ""}
@@ -120,10 +147,6 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
         )
 
     counts, index, pending, notes, documents, collections = await vault.db.read(read)
-    name, width = (model.name, model.width) if model else (None, None)
-    embedding = EmbeddingStatus(
-        status=state.status, pending=pending, model=name, width=width, engine=state.engine, reason=state.reason
-    )
     size = sum(path.stat().st_size for path in vault.folder.glob(f"{DATABASE_FILE}*"))
     sizes = [each.size for each in vault.projections]
     if any(size is not None for size in sizes):
@@ -134,11 +157,48 @@ async def read_status(vault: Vault, actor: Actor | None) -> VaultStatus:
         notes=notes,
         documents=documents,
         collections=collections,
-        embedding=embedding,
+        embedding=replace(embedding, pending=pending),
         index=index,
         storage_bytes=size,
         created_at=vault.entry.created_at,
     )
+
+
+def _to_shown(name: str | None) -> str | None:
+    """A model's name, of a folder without where it lies."""
+    return name.rpartition("/")[2] if name and name.startswith("/") else name
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsOfVault:
+    """``own`` and ``change`` as in ``EmbeddingStatus``."""
+
+    own: str | None
+    change: ModelChange | None
+
+
+async def describe_models(vault: Vault, actor: Actor | None = None) -> ModelsOfVault:
+    """The model a vault was given, and the change to another; ``actor`` as in ``read_status``."""
+    choice = await vault.db.read(model_choice.read_choice)
+    if choice.is_settled:
+        return ModelsOfVault(_to_shown(choice.serving), None)
+    embedder = vault.shared.models.of(choice.wanted)
+    key = embedder.identity.key if embedder.identity else ""
+    params, everything = {"viewer": actor.identity if actor else "", "model": key}, actor is None
+
+    def read(tx: Reader) -> tuple[int, int]:
+        made = "(:model = '' OR x.model = :model)"
+        return (
+            _count_visible(tx, "spare_embeddings", params, made, everything=everything),
+            _index_status(tx, params, everything=everything).passages,
+        )
+
+    done, total = await vault.db.read(read)
+    reason = embedder.state().reason or await model_change.find_obstacle(vault)
+    if reason is None and choice.wanted is not None:
+        reason = await model_change.find_problem(vault, choice.wanted)  # nobody has asked for it in this process
+    change = ModelChange(_to_shown(choice.wanted) or model_change.DEFAULT, min(done, total), total, reason)
+    return ModelsOfVault(_to_shown(choice.serving), change)
 
 
 def _notes_status(tx: Reader, vault: Vault) -> NotesStatus:

@@ -124,7 +124,7 @@ def _find_matching(tx: Reader, where: str, params: Params) -> MatchingMemories:
 
 async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[ComparedMemory]], bool]:
     """Groups of memories that say the same: first the one read most, or the oldest."""
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     key = model.key if model else ""
     params = {"viewer": actor.identity, "now": clock.now(), "model": key}
 

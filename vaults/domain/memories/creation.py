@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +22,7 @@ from vaults.domain.memories.memory_model import MemoryFields
 from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings
-from vaults.vault import Vault
+from vaults.vault import EmbeddedTexts, Vault
 
 IN_NOTE_WARNING = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
 JUST_READ_WARNING = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
@@ -51,11 +50,11 @@ async def remember(
         return _to_result(existing)
     if existing is None and on_duplicate == "return" and (echo := await _find_echo(vault, actor, fields)):
         return echo
-    vectors = await _embed(vault, prepared) if existing is None else None
-    model = vault.shared.embedder.identity
+    embedded = await vault.embed_now([passage.embedded for passage in prepared.passages] if existing is None else [])
+    await vault.adopt_model()
     prepared = await commit_anchors.add_current_commit(vault, prepared)
     hints = (
-        await store_hints.find_hints(vault, actor, prepared, vectors, last)
+        await store_hints.find_hints(vault, actor, prepared, embedded, last)
         if existing is None
         else store_hints.NO_HINTS
     )
@@ -65,8 +64,7 @@ async def remember(
         if current is not None:
             result = _store_again(vault, tx, actor, current, quota)
         else:
-            model_key = model.key if model else None
-            result = _store_new(tx, actor, prepared, vectors, on_duplicate, model=model_key)
+            result = _store_new(tx, actor, prepared, embedded, on_duplicate)
             quota.room(tx, 0)
         if key is not None:
             storage.record_idempotency_key(tx, actor, key, prepared, result.id)
@@ -105,13 +103,6 @@ def _find_still_there(tx: Reader, actor: Actor, source: str, visibility: str) ->
     return StoreResult(path, title, created_at, "ready", duplicate_of=path, warnings=[IN_NOTE_WARNING])
 
 
-async def _embed(vault: Vault, prepared: PreparedMemory) -> Sequence[bytes] | None:
-    texts = [passage.embedded for passage in prepared.passages]
-    vectors = await vault.embed_now(texts) if texts else None
-    await vault.adopt_model()
-    return vectors
-
-
 def _store_again(vault: Vault, tx: Writer, actor: Actor, existing: Existing, quota: Quota) -> StoreResult:
     if isinstance(existing, KnownMemory):
         return lifecycle.merge_duplicate(vault, tx, existing)
@@ -124,14 +115,13 @@ def _store_new(
     tx: Writer,
     actor: Actor,
     prepared: PreparedMemory,
-    vectors: Sequence[bytes] | None,
+    embedded: EmbeddedTexts,
     on_duplicate: OnDuplicate,
-    model: str | None,
 ) -> StoreResult:
     old = storage.find_duplicate(tx, actor, prepared) if on_duplicate == "supersede" else None
     if prepared.fields.key is not None:
         memory_keys.release(tx, actor, prepared.fields.key)
-    _, stored = storage.insert(tx, actor, prepared, vectors, model)
+    _, stored = storage.insert(tx, actor, prepared, embedded.vectors, embedded.key)
     if old is None:
         return stored
     lifecycle.mark_superseded(tx, old.id, stored.id, "stored again")

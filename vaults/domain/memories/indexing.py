@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vaults.db.failures import damaged_error
 from vaults.db.sql import Reader, Row, Writer
 from vaults.domain.text.fields import hash_parts
 from vaults.domain.text.titles import derive_title
@@ -58,7 +59,7 @@ def load_source(tx: Reader, seq: int) -> MemorySource:
 
 
 def load_sources(tx: Reader, after: int, limit: int) -> list[MemorySource]:
-    """The next memories by ``seq``."""
+    """The next memories by ``seq``. Raises ``VaultQuarantined`` for a row that was damaged."""
     rows = tx.all(f"{_SELECT} WHERE m.seq > :after ORDER BY m.seq LIMIT :limit", {"after": after, "limit": limit})
     return [_from_row(row) for row in rows]
 
@@ -68,7 +69,10 @@ def _from_row(row: Row) -> MemorySource:
         seq, title, derived, content, content_hash, tags, keywords, metadata, entity, author, stored_by, visibility,
         hidden, expires_at, workspace, kind_of, tier, thread, applies_to, parent, position, at, modified_at,
     ) = row  # fmt: skip
-    tags, keywords = json.loads(tags), json.loads(keywords)
+    try:
+        tags, keywords, metadata = json.loads(tags), json.loads(keywords), json.loads(metadata)
+    except ValueError:  # it was stored as JSON
+        raise damaged_error() from None
     item = SearchItem(
         kind=KIND,
         number=int(seq),
@@ -95,7 +99,7 @@ def _from_row(row: Row) -> MemorySource:
         content=content,
         labels=labels,
         tags=tags,
-        metadata=json.loads(metadata),
+        metadata=metadata,
     )
 
 

@@ -15,6 +15,7 @@ from uuid_utils import uuid7
 from vaults import clock
 from vaults.activity_log import access_counts
 from vaults.advice import Advice, tool_clause
+from vaults.change_notes import told_hash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.memories import (
@@ -124,11 +125,9 @@ def archive(tx: Writer, seq: int, reason: str | None) -> str:
         {"now": clock.now(), "reason": reason, "seq": seq},
     )
     indexing.refresh_passages(tx, seq)
-    memory_id, digest = tx.all(
-        "SELECT id, IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE seq = :seq", {"seq": seq}
-    )[0]
-    tx.note_change("memory archived", memory_id, digest, digest)
-    return str(memory_id)
+    row = tx.all("SELECT id, visibility, content_hash FROM memories WHERE seq = :seq", {"seq": seq})[0]
+    tx.note_change("memory archived", row[0], told_hash(*row), told_hash(*row))
+    return str(row[0])
 
 
 async def purge(vault: Vault, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
@@ -179,13 +178,18 @@ async def erase_purged(vault: Vault) -> None:
         await _erase(vault)
 
 
+def note_purged(tx: Writer, seq: int | None, memory_id: str) -> None:
+    """Tell the audit of a memory that is about to be deleted, or is gone but for its traces."""
+    row = tx.one("SELECT id, visibility, content_hash FROM memories WHERE seq = :seq", {"seq": seq})
+    tx.note_change("memory purged", memory_id, told_hash(*row) if row else None, None)
+
+
 def _purge(tx: Writer, actor: Actor, ids: Sequence[str], reason: str | None) -> list[str]:
     seqs = {memory_id: _find_purgeable(tx, memory_id, actor) for memory_id in ids}
     passages.remove_items(tx, indexing.KIND, [seq for seq in seqs.values() if seq is not None])
     for memory_id, seq in seqs.items():
         purged = {"id": memory_id, "seq": seq}
-        digest = tx.value("SELECT content_hash FROM memories WHERE seq = :seq AND visibility <> 'private'", purged)
-        tx.note_change("memory purged", memory_id, digest, None)
+        note_purged(tx, seq, memory_id)
         tx.run("DELETE FROM idempotency_keys WHERE memory = :id", purged)
         tx.run("DELETE FROM corrections WHERE subject = :id", purged)
         tx.run("DELETE FROM memories WHERE seq = :seq", purged)
@@ -245,7 +249,7 @@ async def _erase(vault: Vault) -> None:
     await vault.db.checkpoint()
 
 
-ERASE = BackgroundJob(is_erasure_pending, _erase)
+ERASE = BackgroundJob("erase_memories", is_erasure_pending, _erase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +367,12 @@ def apply_change(vault: Vault, tx: Writer, seq: int, change: MemoryChange) -> Me
     if any(given.get(name, getattr(current, name)) != getattr(current, name) for name in _IDENTITY_FIELDS):
         columns["duplicate_key"] = _new_duplicate_key(tx, seq, current, columns | {"content": content})
     sets = ", ".join(f"{name} = :{name}" for name in columns)
-    before = tx.value(
-        "SELECT IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE seq = :seq", {"seq": seq}
-    )
+    before = tx.all("SELECT id, visibility, content_hash FROM memories WHERE seq = :seq", {"seq": seq})[0]
     tx.run(f"UPDATE memories SET {sets}, version = version + 1 WHERE seq = :seq", {**columns, "seq": seq})
-    private = given.get("visibility", current.visibility) == "private"
-    tx.note_change("memory", current.id, before, None if private else columns["content_hash"])
-    model, source = vault.shared.embedder.identity, indexing.load_source(tx, seq)
+    visibility = given.get("visibility", current.visibility)
+    after = told_hash(current.id, visibility, columns["content_hash"])
+    tx.note_change("memory", current.id, told_hash(*before), after)
+    model, source = vault.embedder.identity, indexing.load_source(tx, seq)
     cut = source.cut(vault.shared.index.passage_tokens)
     indexing.index(tx, source, cut, None, model.key if model else None)
     return _read_current(tx, seq)
@@ -425,10 +428,8 @@ def mark_superseded(tx: Writer, old_id: str, new_id: str, reason: str | None) ->
         {**ids, "reason": reason, "now": clock.now()},
     )
     tx.run("UPDATE memories SET supersedes = COALESCE(supersedes, :old) WHERE id = :new", ids)
-    seq, digest = tx.all(
-        "SELECT seq, IIF(visibility = 'private', NULL, content_hash) FROM memories WHERE id = :old", ids
-    )[0]
-    tx.note_change("memory superseded", old_id, digest, digest)
+    seq, *row = tx.all("SELECT seq, id, visibility, content_hash FROM memories WHERE id = :old", ids)[0]
+    tx.note_change("memory superseded", old_id, told_hash(*row), told_hash(*row))
     indexing.refresh_passages(tx, int(seq))
 
 
@@ -457,9 +458,8 @@ async def supersede(
     prepared = storage.prepare(vault, actor, MemoryFields(content=new.content, title=new.title, **values))
     reason = redaction.refuse_or_redact({"reason": new.reason}, vault.shared.hygiene).fields["reason"]
     prepared = await commit_anchors.add_current_commit(vault, prepared)
-    vectors = await vault.embed_now([passage.embedded for passage in prepared.passages])
+    embedded = await vault.embed_now([passage.embedded for passage in prepared.passages])
     await vault.adopt_model()
-    model = vault.shared.embedder.identity
 
     def write(tx: Writer) -> storage.StoreResult:
         seq = visibility.find_visible(tx, memory_id, actor)
@@ -470,7 +470,7 @@ async def supersede(
         if known is not None and known.stored.id != memory_id:  # stored already, and found to contradict this one
             stored = merge_duplicate(vault, tx, known)
         else:
-            _, stored = storage.insert(tx, actor, prepared, vectors, model.key if model else None)
+            _, stored = storage.insert(tx, actor, prepared, embedded.vectors, embedded.key)
         mark_superseded(tx, memory_id, stored.id, reason)
         quota.room(tx, 0)
         return stored

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from vaults import clock
+from vaults.change_notes import told_hash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import GLOBAL, Actor, workspace_key
 from vaults.domain.memories import indexing, memory_keys
@@ -301,7 +302,7 @@ def insert_row(tx: Writer, actor: Actor, prepared: PreparedMemory) -> tuple[str,
             "anchor_commit": prepared.anchor_commit, "owner_key": owner_key, "created_at": prepared.created_at,
         },
     )  # fmt: skip
-    tx.note_change("memory", identity, None, None if fields.visibility == "private" else prepared.content_hash)
+    tx.note_change("memory", identity, None, told_hash(identity, fields.visibility, prepared.content_hash))
     return identity, _to_source(actor, prepared, seq, position), fields.key if owner_key is not None else None
 
 

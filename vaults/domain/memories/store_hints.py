@@ -19,7 +19,7 @@ from vaults.search.candidates import VectorQuery
 from vaults.search.filters import SearchFilter
 from vaults.search.query import parse_literal
 from vaults.settings import SearchSettings
-from vaults.vault import Vault
+from vaults.vault import EmbeddedTexts, Vault
 
 if TYPE_CHECKING:
     from vaults.index.vector_index import VectorIndex
@@ -69,12 +69,12 @@ class _NearMemory:
 
 
 async def find_hints(
-    vault: Vault, actor: Actor, prepared: PreparedMemory, vectors: Sequence[bytes] | None, last: int
+    vault: Vault, actor: Actor, prepared: PreparedMemory, embedded: EmbeddedTexts, last: int
 ) -> StoreHints:
     """Living memories, up to change ``last``, near the first passage of a new one: found by its vector, and by its
     words while vectors are pending, its own or others'. A part of a conversation is not checked for contradictions:
     people change their minds in it."""
-    model, settings = vault.shared.embedder.identity, vault.shared
+    settings, vectors, model = vault.shared, embedded.vectors, embedded.model
     is_read = settings.hygiene.contradiction < 1 and prepared.fields.parent is None
     index = await vault.projection.current(model, last) if vectors and model else None
     floors = settings.search.near_duplicate, settings.hygiene.contradiction if is_read else 1.0

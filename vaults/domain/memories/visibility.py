@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from vaults.db.sql import Reader
 from vaults.domain.actors import Actor
 from vaults.errors import NotFound
-from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.vault import Vault
 
 
 def find_visible(tx: Reader, memory_id: str, actor: Actor) -> int:

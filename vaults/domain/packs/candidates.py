@@ -76,7 +76,7 @@ async def _add_documents(vault: Vault, request: PackRequest, gathered: GatheredC
         first = ranking.items[:MAX_PARTS]
         found = search_hits.read_hits(tx, vault.name, ranking, first, only, length=PASSAGE_LENGTH)
         return _add_sections(
-            tx, found, [_from_part(each, ranking.meant.query.terms) for each in found], MAX_WIDENED_PARTS
+            tx, found, [_from_part(each, ranking.meant.query.shown) for each in found], MAX_WIDENED_PARTS
         )
 
     parts = await hybrid_search.rank_and_pick(vault, ask, pick)
@@ -121,7 +121,7 @@ def _collect(tx: Reader, vault: Vault, request: PackRequest, ranking: SearchRank
     known = {(candidate.item.kind, candidate.item.id) for candidate in rules}
     ranked = search_hits.read_hits(tx, vault.name, ranking, ranking.items[:limit], request.only, length=PASSAGE_LENGTH)
     shown = _apply_fading(tx, vault, [each for each in ranked if (each.item[0], each.hit.id) not in known])
-    terms = ranking.meant.query.terms
+    terms = ranking.meant.query.shown
     origins = _read_origins(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
     found = _add_sections(tx, shown, [_to_candidate(each, terms, origins) for each in shown], MAX_WIDENED)
     wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in shown[:MAX_CORRECTED]])

@@ -9,21 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
+from vaults.domain.packs.no_content import NOTHING_STORED, TOO_LITTLE
 from vaults.domain.packs.pack import Pack, PackItem, PackLink
+from vaults.domain.text.ages import format_age
 from vaults.domain.text.sanitize import MARK, make_nonce, quote_for_prompt, to_one_line
-
-NOTHING_STORED = "Nothing is stored here yet that would help."
-TOO_LITTLE = "Nothing fits; ask with more budget_tokens."
-
-
-def has_content(prompt: str) -> bool:
-    """Whether a pack in words says anything."""
-    return prompt not in ("", NOTHING_STORED, TOO_LITTLE)
 
 
 def render_prompt(pack: Pack, nonce: str, now: str) -> str:
@@ -111,29 +104,6 @@ def render_state_line(name: str, value: Any) -> str:
 def render_link_line(link: PackLink) -> str:
     """One link."""
     return quote_for_prompt(f"{link.from_id} {link.relation} {link.to_id}" + (f" ({link.title})" if link.title else ""))
-
-
-_STEPS = ((60, "s"), (60, "m"), (24, "h"), (365, "d"))
-
-
-def format_age(at: str, now: str) -> str:
-    """How long ago, in one unit; ``now`` for the future and the last minute."""
-    try:
-        left = (_parse_moment(now) - _parse_moment(at)).total_seconds()
-    except ValueError:
-        return at
-    if left < 60:
-        return "now"
-    for step, unit in _STEPS:
-        if left < step:
-            return f"{int(left)}{unit} ago"
-        left /= step
-    return f"{int(left)}y ago"
-
-
-@lru_cache(4096)
-def _parse_moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def to_sent_json(value: Any) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from vaults.domain.text.fields import clean
 from vaults.errors import InvalidArgument
-from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.vault import Vault
 
 MAX_LENGTH = 30_000
 """Max characters of an encrypted cursor that are read."""
@@ -52,11 +51,16 @@ def _is_sortable(value: object) -> bool:
 
 async def seal(vault: Vault, cursor: str) -> str:
     """A cursor that only this vault can read. Deterministic."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
     return to_text(AESSIV(await _read_key(vault)).encrypt(from_text(cursor), None))
 
 
 async def unseal(vault: Vault, cursor: str) -> str:
     """The cursor inside a sealed one. Raises ``InvalidArgument`` for what this vault did not seal."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
     try:
         return to_text(AESSIV(await _read_key(vault)).decrypt(from_text(cursor[:MAX_LENGTH]), None))
     except (InvalidTag, ValueError):

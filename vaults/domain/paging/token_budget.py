@@ -8,12 +8,14 @@ from concurrent.futures import Executor
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vaults.context import run_in
 from vaults.search import tokenizer
 from vaults.search.token_counts import TOKEN_COUNTS
-from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from vaults.vault import Vault
 
 T = TypeVar("T")
 

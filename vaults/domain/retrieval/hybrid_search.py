@@ -21,6 +21,7 @@ from vaults.search.filters import SearchFilter
 from vaults.search.item_groups import GroupBy
 from vaults.search.pipeline import RankingReader, search
 from vaults.search.question import LikedItem, RerankMode, SearchMode, SearchQuestion, SearchRanking
+from vaults.search.search_run import ModelSwitched
 from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
@@ -68,6 +69,7 @@ class SearchAnswer:
     total: int  # items found before limit and budget cut the list
     mode_used: SearchMode
     spans: dict[str, fusion.ScoreRange]  # lowest and highest score per channel, to compare scores across vaults
+    model: str | None = None  # key of the model: only cosines of the same one compare
     warnings: list[str] = field(default_factory=list)
     newest: int = 0  # the last passage there was
     terms: tuple[str, ...] = ()  # what was searched for
@@ -104,7 +106,11 @@ async def rank_and_pick(
         without=before.shown if before else frozenset(),
         per_item=request.per_item,
     )
-    return await search(vault.engines, question, pick, timings)
+    while True:
+        try:
+            return await search(vault.engines, question, pick, timings)
+        except ModelSwitched:
+            await vault.refresh_model()
 
 
 async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
@@ -125,9 +131,10 @@ async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
             total=len(wanted),
             mode_used=ranking.mode,
             spans=dict(ranking.spans),
+            model=ranking.model,
             warnings=warnings,
             newest=newest,
-            terms=ranking.meant.query.terms,
+            terms=ranking.meant.query.shown,
         )
 
     found = await rank_and_pick(vault, request, pick)

@@ -192,7 +192,7 @@ def _to_ranked_hit(
     passage, score = ranked
     most = SNIPPET_LENGTH if isinstance(found.of, Memory) else length
     hit = _to_hit(found)
-    terms = ranking.meant.query.terms
+    terms = ranking.meant.query.shown
     facts = ranking.facts[passage]
     complete = replace(
         hit,

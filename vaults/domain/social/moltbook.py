@@ -66,5 +66,6 @@ async def store_key(vault: Vault, moltbook: Moltbook, actor: Actor, api_key: str
             " ON CONFLICT (network) DO UPDATE SET api_key = :api_key, stored_by = :by, stored_at = :at",
             values,
         )
+        tx.note_change("social account", NETWORK, None, "stored")
 
     await vault.db.write(write)

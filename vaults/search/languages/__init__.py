@@ -43,6 +43,11 @@ def is_common(word: str) -> bool:
     return not (_words("english").isdisjoint(_roots(word, _ENGLISH)) and _words("german").isdisjoint(german))
 
 
+def is_english(word: str) -> bool:
+    """Whether a lower-case word, or the word it is a form of, is a common one of English."""
+    return word in _words("english") or not _words("english").isdisjoint(_roots(word, _ENGLISH))
+
+
 def is_foreign(question: Collection[str]) -> bool:
     """Whether a question, as words in lower case, is in a language whose vocabulary is not known here: it holds more
     function words of that language than of English."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vaults.endpoint_client import open_client
+from vaults.endpoint_client import open_client, read_retry_after
 from vaults.transcripts.model_extraction.language_model import MAX_ANSWER, BadAnswer, ModelReply, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class ModelEndpoint:
             async with self._client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=body) as response:
                 status = response.status_code
                 if status == _TOO_MANY or status >= 500:
-                    raise _RetryableStatus(status, _read_wait(response.headers.get("retry-after")))
+                    raise _RetryableStatus(status, read_retry_after(response.headers.get("retry-after")))
                 if status != 200:  # a redirect too: the configured address is the only one
                     raise ModelUnavailable(f"the endpoint answered {status}")
                 if "content-encoding" in response.headers:  # its size is unknown before unpacking
@@ -108,15 +107,6 @@ class ModelEndpoint:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, RuntimeError):
             raise ModelUnavailable("the endpoint cannot be reached") from None
         return bytes(found)
-
-
-def _read_wait(text: str | None) -> float | None:
-    """Seconds an endpoint asks to be left alone; a date, or anything else, is not read."""
-    try:
-        wait_s = float(text) if text else math.nan
-    except ValueError:
-        return None
-    return wait_s if 0 <= wait_s < math.inf else None
 
 
 def _read_completion(data: bytes) -> ModelReply:

@@ -18,6 +18,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import asker, local
+from tests.people import give_role
 from tests.work import sqlite_steps
 from vaults import clock
 from vaults.db.sql import Reader, Writer
@@ -105,9 +106,7 @@ async def test_sessions_that_opened_something_are_what_is_spared(vault: Vault) -
 
 
 async def test_callers_are_named_as_people_know_them(services: Services, vault: Vault) -> None:
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('alice', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "alice")
     assert (await asker(services, Caller(local("alice"), "main", Role.WRITER, "http"))("status")).ok
     assert (await asker(services, Caller(owner("cli"), "main", Role.ADMIN, "cli"))("status")).ok
     found = await counted(vault, [Event(owner="local|gone")], by_caller=True)

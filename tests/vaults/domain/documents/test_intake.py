@@ -111,7 +111,7 @@ async def test_a_file_that_comes_again_is_unchanged_and_a_changed_one_is_updated
 
 async def test_an_inserted_page_leaves_the_vectors_of_the_others(vault: Vault) -> None:
     await store(vault, parsed(), source())
-    vault.shared.embedder.loads_for_backfill = True
+    vault.embedder.loads_for_backfill = True
     vault.start_background_work()
     await vault.background.wait()
     longer = parsed(ParsedPart("The tender closes in May.", "Tender", "page 1"), *PAGES)
@@ -136,7 +136,9 @@ async def test_the_same_bytes_are_stored_once_in_a_workspace_and_collection(vaul
 
 async def test_a_known_file_need_not_be_parsed_again_unless_something_else_is_said_of_it(vault: Vault) -> None:
     assert await find_stored(vault, OWNER, source()) is None
-    first = await store(vault, parsed(), source())
+    stored = await store(vault, parsed(), source())
+    await vault.background.wait()
+    first = replace(stored, pending=False)
     found = await find_stored(vault, OWNER, source())
     assert found == replace(first, status="unchanged")
     twin = await find_stored(vault, OWNER, source(uri="file:///copy.pdf"))

@@ -5,24 +5,49 @@ Covers ops.doctor.integrity.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
 from ops.doctor.integrity import integrity
 from server.services import Services
-from tests.conftest import Opening, asker
+from tests.conftest import Opening, asker, open_at
 from vaults import clock
 from vaults.db.sql import Writer
 from vaults.domain.maintenance import integrity_round
 from vaults.domain.maintenance.integrity_round import EVERY_S, IntegrityState, go_on, read_state
+from vaults.domain.notes.sync import readiness
 from vaults.vault import Vault
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of a vault with something of each kind: each test has a copy of it."""
+    data = tmp_path_factory.mktemp("filled") / "data"
+
+    async def fill() -> None:
+        async with open_at(data) as services:
+            await _fill(services)
+
+    asyncio.run(fill())
+    return data
+
+
+@pytest.fixture
+async def services(filled: Path, tmp_path: Path) -> AsyncIterator[Services]:
+    async with open_at(Path(shutil.copytree(filled, tmp_path / "copy"))) as opened:
+        async with opened.pool.lease(opened.registry_cache.entry("main")) as vault:
+            await readiness.wait_until_synced(vault)  # copied files are other files: they are read first
+        yield opened
 
 
 async def _fill(services: Services) -> None:
     ask = asker(services)
-    for at in range(60):
+    for at in range(12):
         await ask("remember", content=f"boat {at} in the harbour")
     await ask("ingest", content="The lease of a berth.", title="lease")
     await ask("note_write", path="berth.md", content="# Berth\n\nIt is free.\n")
@@ -36,17 +61,15 @@ async def _round(vault: Vault) -> IntegrityState:
     return state
 
 
-async def test_a_sound_vault_has_nothing_to_tell(opening: Opening) -> None:
-    async with opening() as services:
-        await _fill(services)
-        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            state = await _round(vault)
-            assert (state.stage, state.last, state.problems) == (None, {}, 0)
-            assert (await integrity(vault)).status == "ok"
+async def test_a_sound_vault_has_nothing_to_tell(services: Services) -> None:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        state = await _round(vault)
+        assert (state.stage, state.last, state.problems) == (None, {}, 0)
+        assert (await integrity(vault)).status == "ok"
 
 
 def _change_memory(vault: Vault, tx: Writer) -> None:
-    tx.run("UPDATE memories SET content = 'boat X in the harbour' WHERE content LIKE 'boat 57 %'")
+    tx.run("UPDATE memories SET content = 'boat X in the harbour' WHERE content LIKE 'boat 7 %'")
 
 
 def _change_document(vault: Vault, tx: Writer) -> None:
@@ -75,17 +98,24 @@ CHANGES: dict[str, Callable[[Vault, Writer], None]] = {
 
 
 @pytest.mark.parametrize("code", CHANGES)
-async def test_what_changed_behind_everybodys_back_is_found(opening: Opening, code: str) -> None:
-    async with opening() as services:
-        await _fill(services)
-        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.db.write(lambda tx: CHANGES[code](vault, tx))
-            assert (await _round(vault)).last == {code: 1}
-            assert (await vault.db.read(integrity_round.read_figures)).problems == 1
-            assert (await integrity(vault)).status == "warning"
+async def test_what_changed_behind_everybodys_back_is_found(services: Services, code: str) -> None:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: CHANGES[code](vault, tx))
+        assert (await _round(vault)).last == {code: 1}
+        assert (await vault.db.read(integrity_round.read_figures)).problems == 1
+        assert (await integrity(vault)).status == "warning"
 
 
-async def test_a_round_goes_on_where_it_was(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("value", ["CAST(x'ff41' AS TEXT)", "'{'"], ids=["no text", "no JSON"])
+async def test_a_row_that_cannot_be_read_is_found_and_does_not_end_the_round(services: Services, value: str) -> None:
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        for table in ("memories", "documents"):
+            sql = f"UPDATE {table} SET metadata = {value} WHERE seq = (SELECT MIN(seq) FROM {table})"
+            await vault.db.write(lambda tx, sql=sql: tx.run(sql))  # type: ignore[misc]
+        assert (await _round(vault)).last == {"memories_changed": 1, "documents_changed": 1}
+
+
+async def test_a_round_goes_on_where_it_was(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integrity_round, "SPAN_S", 60.0)
     seen: list[str] = []
     step = integrity_round._STEPS["memories"][1]
@@ -96,11 +126,9 @@ async def test_a_round_goes_on_where_it_was(opening: Opening, monkeypatch: pytes
 
     monkeypatch.setitem(integrity_round._STEPS, "memories", ("memories_changed", watched))
     left = IntegrityState(stage="memories", after="20", found={"memories_changed": 2})
-    async with opening() as services:
-        await _fill(services)
-        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            await vault.db.write(lambda tx: integrity_round._write_state(tx, left))
-            assert (await _round(vault)).last == {"memories_changed": 2}
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: integrity_round._write_state(tx, left))
+        assert (await _round(vault)).last == {"memories_changed": 2}
     assert seen[0] == "20"
 
 
@@ -123,7 +151,11 @@ async def test_a_new_vault_is_looked_at_after_a_week_and_then_each_week(opening:
 
 async def test_a_state_of_another_version_begins_anew(opening: Opening) -> None:
     async with opening() as services, services.pool.lease(services.registry_cache.entry("main")) as vault:
-        await vault.db.write(
-            lambda tx: tx.run("INSERT INTO vault_info VALUES ('integrity', :said)", {"said": '{"of": "the future"}'})
-        )
-        assert await vault.db.read(read_state) == IntegrityState()
+        for said in ('{"of": "the future"}', '{"stage": "pictures"}'):
+            await vault.db.write(
+                lambda tx, said=said: tx.run(  # type: ignore[misc]
+                    "INSERT INTO vault_info VALUES ('integrity', :said) ON CONFLICT (key) DO UPDATE SET value = :said",
+                    {"said": said},
+                )
+            )
+            assert await vault.db.read(read_state) == IntegrityState()

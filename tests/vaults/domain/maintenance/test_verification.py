@@ -88,6 +88,12 @@ async def test_a_planted_disagreement_is_found_and_reindexing_repairs_it(
         assert (await ask("recall", query="harbour tides", mode=mode)).content["hits"], mode
 
 
+@pytest.mark.parametrize("value", ["CAST(x'ff41' AS TEXT)", "'{'"], ids=["no text", "no JSON"])
+async def test_a_row_that_cannot_be_read_is_told_as_damage(vault: Vault, value: str) -> None:
+    await vault.db.write(lambda tx: tx.run(f"UPDATE memories SET tags = {value} WHERE seq = 1"))
+    assert await codes(vault) == {"database_damaged"}
+
+
 async def test_dangling_rows_are_found(vault: Vault) -> None:
     def plant(raw: Any) -> None:
         raw.execute("PRAGMA foreign_keys=OFF")
@@ -101,7 +107,7 @@ async def test_dangling_rows_are_found(vault: Vault) -> None:
 
 
 async def test_a_saved_index_that_holds_something_else_is_found(vault: Vault) -> None:
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     assert model is not None
     last = await vault.db.read(lambda tx: tx.value("SELECT last FROM vector_clock"))
     index = await vault.projection.current(model, last)

@@ -13,6 +13,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.people import give_role
 from vaults.errors import StorageFull
 
 
@@ -92,9 +93,7 @@ async def test_a_purge_leaves_nothing_in_any_file(ask: Asking, services: Service
 
 async def test_purging_needs_an_admin(services: Services, ask: Asking) -> None:
     one = await _id(ask, "Dear to the writer")
-    await services.access_cache.write(
-        lambda tx: tx.run("INSERT INTO grants VALUES ('w', 'local', 'main', 'writer', '2026-01-01T00:00:00Z')")
-    )
+    await give_role(services, "w")
     writer = asker(services, Caller(local("w"), "main", Role.WRITER, "http"))
     assert (await writer("memory_forget", ids=[one], purge=True)).code == "forbidden"
     assert (await writer("memory_forget", ids=[one])).ok
@@ -125,8 +124,7 @@ async def test_a_link_shows_on_both_and_only_once(ask: Asking) -> None:
 
 async def test_private_memories_exist_for_their_owner_alone(services: Services, ask: Asking) -> None:
     for name in ("ann", "bob"):
-        row = (name, "local", "main", "admin", "2026-01-01T00:00:00Z")
-        await services.access_cache.write(lambda tx, row=row: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+        await give_role(services, name, Role.ADMIN)
     ann = asker(services, Caller(local("ann"), "main", Role.ADMIN, "http"))
     bob = asker(services, Caller(local("bob"), "main", Role.ADMIN, "http"))
     one = await _id(ann, "My birthday is in May", visibility="private", external_id="bday")
@@ -197,8 +195,7 @@ async def test_purging_the_newer_one_brings_the_older_one_back(ask: Asking) -> N
 
 async def test_a_long_name_may_store_and_supersede(services: Services) -> None:
     name = "n" * 255
-    row = (name, "local", "main", "writer", "2026-01-01T00:00:00Z")
-    await services.access_cache.write(lambda tx: tx.run("INSERT INTO grants VALUES (?, ?, ?, ?, ?)", row))
+    await give_role(services, name)
     ask = asker(services, Caller(local(name), "main", Role.WRITER, "http"))
     one = await _id(ask, "Mine")
     assert (await ask("memory_supersede", id=one, content="Still mine")).ok

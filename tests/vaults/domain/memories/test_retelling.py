@@ -16,6 +16,7 @@ from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
 from tests.importing import import_jsonl
+from tests.people import give_role
 from vaults.domain.actors import Actor
 from vaults.domain.import_export.source_import import ImportTally
 
@@ -37,11 +38,7 @@ async def _count(ask: Asking) -> int:
 
 
 async def _writer(services: Services, name: str = "w") -> Asking:
-    await services.access_cache.write(
-        lambda tx: tx.run(
-            "INSERT INTO grants VALUES (:name, 'local', 'main', 'writer', '2026-01-01T00:00:00Z')", {"name": name}
-        )
-    )
+    await give_role(services, name)
     return asker(services, Caller(local(name), "main", Role.WRITER, "http"))
 
 

@@ -1,7 +1,7 @@
 """A pack never exceeds its budget, drops what ranks lowest, says a thing once, and says what it left out.
 
-Covers vaults.domain.packs.budget_fit, vaults.domain.packs.pack, vaults.domain.packs.selection,
-vaults.search.token_counts.
+Covers vaults.domain.packs.budget_fit, vaults.domain.packs.no_content, vaults.domain.packs.pack,
+vaults.domain.packs.selection, vaults.search.token_counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.candidates import NOW, assorted, evidence, memories
-from vaults.domain.packs import rendering
+from vaults.domain.packs import no_content, rendering
 from vaults.domain.packs.assembly import PackChoice, PackTarget, assemble_pack, list_decisions
 from vaults.domain.packs.pack import GatheredCandidates, Pack, PackCandidate, PackFormat, PackLink
 from vaults.search.tokenizer import count_tokens
@@ -35,7 +35,7 @@ def _sizes(pack: Pack) -> list[int]:
     return [count_tokens(rendering.to_sent_json(pack)), count_tokens(rendering.render_text(pack, NOW))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     candidates=st.integers(0, 120),
@@ -167,6 +167,6 @@ def test_every_candidate_is_accounted_for() -> None:
 
 
 def test_a_prompt_says_when_nothing_fits_and_when_there_is_nothing() -> None:
-    assert _assembled(GatheredCandidates([]), 50, "prompt").pack.prompt == rendering.NOTHING_STORED
+    assert _assembled(GatheredCandidates([]), 50, "prompt").pack.prompt == no_content.NOTHING_STORED
     long = "a sentence that is much too long for so little room " * 5
-    assert _assembled(memories([long]), 50, "prompt").pack.prompt == rendering.TOO_LITTLE
+    assert _assembled(memories([long]), 50, "prompt").pack.prompt == no_content.TOO_LITTLE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,19 +91,3 @@ def test_of_many_items_of_a_kind_the_second_half_goes_to_the_other_end() -> None
 def test_several_parts_of_a_document_are_named_so_that_each_can_be_opened() -> None:
     item = PackItem("talk#16", "transcript", section="turn 16", positions=[14, 16, 18])
     assert rendering.render_header(item, 1, NOW) == "§1 transcript, talk#16, #14, #18 > turn 16"
-
-
-@pytest.mark.parametrize(
-    ("at", "said"),
-    [
-        ("2026-11-22T11:59:30.000Z", "now"),
-        ("2026-11-22T11:58:00.000Z", "2m ago"),
-        ("2026-11-22T09:00:00.000Z", "3h ago"),
-        ("2026-11-01T12:00:00.000Z", "21d ago"),
-        ("2023-05-08T12:00:00.000Z", "3y ago"),
-        ("2027-01-01T00:00:00.000Z", "now"),
-        ("someday", "someday"),
-    ],
-)
-def test_ages_are_short_and_never_negative(at: str, said: str) -> None:
-    assert rendering.format_age(at, NOW) == said

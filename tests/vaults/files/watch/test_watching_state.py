@@ -207,6 +207,11 @@ def resources() -> tuple[int, int, int]:
     return threading.active_count(), len(list((own / "task").iterdir())), len(list((own / "fd").iterdir()))
 
 
+def is_left_no_more_than(before: tuple[int, int, int]) -> bool:
+    """Less is well: what another test began may have ended meanwhile."""
+    return all(now <= then for now, then in zip(resources(), before, strict=True))
+
+
 @pytest.mark.parametrize("mode", ["events", "poll"])
 async def test_nothing_is_left_after_close(root: Path, mode: str) -> None:
     for number in range(50):
@@ -221,7 +226,7 @@ async def test_nothing_is_left_after_close(root: Path, mode: str) -> None:
         await consumer
         assert len(asyncio.all_tasks()) == tasks
         assert watcher.state.reason == "closed"
-    await eventually(lambda: resources() == before)
+    await eventually(lambda: is_left_no_more_than(before))
 
 
 async def _consume(items: AsyncIterator[ChangedPaths]) -> None:
@@ -241,7 +246,7 @@ async def test_nothing_is_left_when_the_consumer_is_cancelled_or_leaves(root: Pa
         async for _ in items:
             break
     assert len(asyncio.all_tasks()) == tasks
-    await eventually(lambda: resources() == before)
+    await eventually(lambda: is_left_no_more_than(before))
 
 
 async def test_watching_costs_a_descriptor_and_no_thread(root: Path) -> None:
@@ -283,4 +288,4 @@ async def test_the_source_of_other_systems_tells_the_same(root: Path, monkeypatc
         await eventually(lambda: watcher.state.mode == "failed")
         root.mkdir()
         assert await item == EVERYTHING
-    await eventually(lambda: resources() == before)
+    await eventually(lambda: is_left_no_more_than(before))

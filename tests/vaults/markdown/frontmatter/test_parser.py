@@ -191,7 +191,7 @@ LINE = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(st.lists(LINE, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines)))
 def test_the_quick_reading_is_that_of_yaml(inner):
     quick = _parse_flat(inner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from vaults.change_notes import ContentHash
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
@@ -11,6 +12,7 @@ from vaults.domain.graph.entities import entity_lookup
 from vaults.domain.graph.entities.duplicates import MIN_COSINE, MergeCandidate, NearNotes, find_duplicates
 from vaults.domain.graph.entities.entity_lists import Entity, iter_entities
 from vaults.domain.graph.entities.known_names import KnownNames, read_known_names
+from vaults.domain.text.fields import hash_parts
 from vaults.domain.text.sanitize import to_one_line
 from vaults.errors import Conflict, InvalidArgument, NotFound
 from vaults.graph.entity_vectors import VectorMatrix
@@ -126,9 +128,12 @@ async def dismiss_prospect(vault: Vault, actor: Actor, name: str, *, undo: bool)
 async def _set_dismissed(
     vault: Vault, actor: Actor, kind: Literal["merge", "prospect"], keys: tuple[str, str], *, undo: bool
 ) -> bool:
+    before, after = ("dismissed", None) if undo else (None, "dismissed")
+
     def write(tx: Writer) -> bool:
-        if undo:
-            return dismissals.restore(tx, kind, keys)
-        return dismissals.dismiss(tx, kind, keys, actor.identity)
+        done = dismissals.restore(tx, kind, keys) if undo else dismissals.dismiss(tx, kind, keys, actor.identity)
+        if done:
+            tx.note_change(f"dismissed {kind}", ContentHash(hash_parts(*keys)), before, after)
+        return done
 
     return await vault.db.write(write)

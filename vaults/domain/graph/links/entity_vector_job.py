@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vaults.context import run_in
 from vaults.db.sql import Reader, Writer
+from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded, StrongroomError
 from vaults.graph import entity_vectors
 from vaults.graph.entity_vectors import BATCH, UnembeddedNote
@@ -21,22 +22,23 @@ VectorBatch = list[tuple[UnembeddedNote, str]]
 async def backfill_entity_vectors(vault: Vault) -> None:
     """A background job: embeds one batch of notes, so that other jobs and passages get their turn in between. Without a
     model, the notes stay pending. A text that the model cannot embed is not retried until it changes."""
-    if vault.shared.embedder.state().status in ("off", "failed", "hung"):
+    embedder = vault.embedder
+    if embedder.state().status in ("off", "failed", "hung"):
         return
     try:
-        model = (await vault.shared.embedder.warm()).key
+        model = (await embedder.warm()).key
         waiting = await vault.db.read(lambda tx: _read_batch(tx, vault.graph_cache.at(tx), model))
-        await _backfill_batch(vault, model, await run_in(vault.shared.pool, _compose_texts, vault, waiting))
+        await _backfill_batch(vault, embedder, model, await run_in(vault.shared.pool, _compose_texts, vault, waiting))
     except (EmbeddingUnavailable, Overloaded):
         return
     if len(waiting) == BATCH:
         vault.start_background_work()
 
 
-async def _backfill_batch(vault: Vault, model: str, batch: VectorBatch) -> None:
+async def _backfill_batch(vault: Vault, embedder: EmbeddingService, model: str, batch: VectorBatch) -> None:
     same = [each for each, text in batch if each.held == entity_vectors.hash_text(text)]
     anew = [(each, text) for each, text in batch if each.held != entity_vectors.hash_text(text)]
-    rows = await vault.shared.embedder.each([text for _, text in anew], urgent=False)
+    rows = await embedder.each([text for _, text in anew], urgent=False)
     vectors = [
         (each, entity_vectors.hash_text(text), row.tobytes() if row is not None else b"")
         for (each, text), row in zip(anew, rows, strict=True)
@@ -67,4 +69,4 @@ def _read_body(vault: Vault, path: str) -> str:
     return text[parse_outline(text).body_start :]
 
 
-BACKFILL_ENTITY_VECTORS = BackgroundJob(entity_vectors.is_due, backfill_entity_vectors)
+BACKFILL_ENTITY_VECTORS = BackgroundJob("backfill_entity_vectors", entity_vectors.is_due, backfill_entity_vectors)

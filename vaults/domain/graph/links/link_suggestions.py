@@ -208,14 +208,15 @@ async def _read_or_embed(vault: Vault, found: _VaultReading, read: _ScannedText)
     """The text's vector: the stored one, else from the model if it answers in time; and warnings."""
     if found.held is not None or not found.matrix.notes or not read.body.strip():
         return found.held, []
-    if vault.shared.embedder.state().status in ("off", "failed", "hung"):
+    embedder = vault.embedder
+    if embedder.state().status in ("off", "failed", "hung"):
         return None, [NO_MODEL]
     try:
         async with asyncio.timeout(vault.shared.embedding.write_wait_s):
-            rows = await vault.shared.embedder.texts([found.about], urgent=True)
+            rows = await embedder.texts([found.about], urgent=True)
     except (TimeoutError, EmbeddingUnavailable, Overloaded):
         return None, [NO_MODEL]
-    identity = vault.shared.embedder.identity
+    identity = embedder.identity
     return (rows[0].tobytes() if identity is not None and identity.key == found.matrix.model else None), []
 
 

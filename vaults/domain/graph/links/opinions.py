@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vaults import clock
+from vaults.change_notes import ContentHash
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.graph.entities import entity_lookup
@@ -98,6 +99,8 @@ def _write_opinion(tx: Writer, who: str, entity: str, path: str | None, request:
         counted = link_trust.suppress(tx, who, entity, folder)
     else:
         counted = link_trust.observe(tx, [Observation(who, entity, path or "", request.verdict, request.term)]) > 0
+    if counted:
+        tx.note_change("link opinion", ContentHash(entity), None, request.verdict)
     return _read_opinion(tx, entity, folder, counted=counted)
 
 
@@ -129,6 +132,7 @@ async def unsuppress(vault: Vault, actor: Actor, entity: str, folder: str) -> Li
             where = [each.folder or "the whole vault" for each in link_trust.read_suppressions(tx, key)]
             hint = f"it is suppressed in {', '.join(map(to_one_line, where[:5]))}" if where else "dashboard lists them"
             raise NotFound(f"{to_one_line(entity)} is not suppressed there", hint=hint)
+        tx.note_change("link opinion", ContentHash(key), "suppressed", None)
         return _read_opinion(tx, key, folder, counted=True)
 
     return await vault.db.write(write)

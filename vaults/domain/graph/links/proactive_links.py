@@ -53,7 +53,7 @@ async def learn_and_link(vault: Vault) -> None:
         await link_idle(vault)
 
 
-LEARN_AND_LINK = BackgroundJob(is_due, learn_and_link)
+LEARN_AND_LINK = BackgroundJob("learn_links", is_due, learn_and_link)
 
 
 async def link_idle(vault: Vault) -> int:

@@ -29,17 +29,18 @@ async def add_semantic_guesses(vault: Vault, several: Sequence[BrokenLink]) -> l
     lost = list(dict.fromkeys(_to_name(each) for each in several if each.reason == "no note" and not each.likely))[
         :MAX_NAMES
     ]
-    if not lost or vault.shared.embedder.state().status in ("off", "failed", "hung"):
+    embedder = vault.embedder
+    if not lost or embedder.state().status in ("off", "failed", "hung"):
         return list(several)
     graph, matrix = await vault.db.read(lambda tx: (vault.graph_cache.at(tx), vault.graph_cache.suggestions.matrix(tx)))
     if not matrix.notes:
         return list(several)
     try:
         async with asyncio.timeout(vault.shared.embedding.write_wait_s):
-            rows = await vault.shared.embedder.texts(lost, urgent=True)
+            rows = await embedder.texts(lost, urgent=True)
     except (TimeoutError, EmbeddingUnavailable, Overloaded):
         return list(several)
-    identity = vault.shared.embedder.identity
+    identity = embedder.identity
     if identity is None or identity.key != matrix.model:
         return list(several)
     found = {name: _find_near(graph, matrix, row.tobytes()) for name, row in zip(lost, rows, strict=True)}

@@ -10,7 +10,7 @@ from vaults.domain.graph import neighbourhoods
 from vaults.domain.graph.graph_answers import GraphAnswer, ScoredGraph
 from vaults.domain.graph.note_references import NoteReference
 from vaults.domain.graph.relatedness import is_within
-from vaults.domain.graph.svg import drawing, scenes
+from vaults.domain.graph.svg import RESOURCE, drawing, scenes
 from vaults.domain.graph.svg.drawing import Picture
 from vaults.errors import InvalidArgument
 from vaults.files.paths import to_address
@@ -18,9 +18,6 @@ from vaults.graph.note_graph import NO_NOTES, Graph
 from vaults.vault import Vault
 
 FORMAT, MIME_TYPE = "svg", "image/svg+xml"
-
-RESOURCE = "vault://graph"
-"""Address of a vault's picture; that of a note's surroundings is the note's address and ``/graph``."""
 
 MAX_DEPTH, FEW_NEIGHBOURS = 2, 8
 """Max steps around a note; and the number of direct neighbours below which the default is two steps."""

@@ -38,7 +38,7 @@ async def commit_pending(vault: Vault) -> None:
     await _commit_pages(vault, now=datetime.now(UTC))
 
 
-COMMIT_PENDING = BackgroundJob(journal.has_uncommitted, commit_pending)
+COMMIT_PENDING = BackgroundJob("commit_notes", journal.has_uncommitted, commit_pending)
 
 
 async def commit_all_pending(vault: Vault) -> None:

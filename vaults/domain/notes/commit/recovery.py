@@ -29,7 +29,7 @@ async def recover(vault: Vault) -> int:
     return await run_to_completion(_recover(vault))
 
 
-RECOVER = BackgroundJob(journal.has_unfinished, recover)
+RECOVER = BackgroundJob("recover_notes", journal.has_unfinished, recover)
 
 
 async def _recover(vault: Vault) -> int:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from vaults.change_notes import ContentHash
 from vaults.context import run_in, run_to_completion
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
@@ -186,9 +187,14 @@ def _record(vault: Vault, tx: Writer, seq: int, change: NoteChange, extracts: Se
 
 def _note_changes(tx: Writer, change: NoteChange, names: VersionNames) -> None:
     for each, (before, after) in zip(change.files, names, strict=True):
-        tx.note_change("note", each.path, before, None if each.to else after)
+        was, is_now = _to_hash(before), _to_hash(after)
+        tx.note_change("note", each.path, was, None if each.to else is_now)
         if each.to:
-            tx.note_change("note", each.to, None, after)
+            tx.note_change("note", each.to, None, is_now)
+
+
+def _to_hash(name: str | None) -> ContentHash | None:
+    return None if name is None else ContentHash(name)
 
 
 def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], extracts: Sequence[NoteExtract]) -> None:

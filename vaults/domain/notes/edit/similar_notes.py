@@ -92,7 +92,7 @@ def _find_spelled_alike(tx: Reader, names: Iterable[str]) -> list[SimilarNote]:
 
 async def _find_meant_alike(vault: Vault, actor: Actor, new: NoteExtract) -> list[SimilarNote]:
     """Notes near in meaning, by the vector of the first passage, if the model is ready to answer."""
-    if not new.blocks or vault.shared.embedder.state().status != "ready":
+    if not new.blocks or vault.embedder.state().status != "ready":
         return []
     passages = await run_in(vault.shared.pool, new.blocks[0].cut, vault.shared.index.passage_tokens, new.labels)
     try:
@@ -103,8 +103,9 @@ async def _find_meant_alike(vault: Vault, actor: Actor, new: NoteExtract) -> lis
 
 
 async def _find_near(vault: Vault, actor: Actor, text: str) -> list[SimilarNote]:
-    query = (await vault.shared.embedder.texts([text], urgent=True))[0]
-    model, near = vault.shared.embedder.identity, vault.shared.search.near_duplicate
+    embedder = vault.embedder
+    query = (await embedder.texts([text], urgent=True))[0]
+    model, near = embedder.identity, vault.shared.search.near_duplicate
     if model is None:
         return []
     only = SearchFilter(viewer=actor.identity, now=clock.now(), kinds=(KIND,))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import struct
 import sys
 import time
 from collections.abc import Sequence
@@ -11,15 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from vaults.child_processes import answer_messages, receive_message
 from vaults.domain.notes.index import extraction
 from vaults.domain.notes.index.extraction import TOO_LONG, NoteExtract, SkippedFile
 from vaults.errors import NotFound, StrongroomError, TooLarge
 from vaults.files.tree import FileStamp, Tree
 from vaults.markdown.encoding import NotText
-
-LENGTH_PREFIX = struct.Struct("<Q")
-"""Precedes every message between the processes: its length."""
-
 
 FileToRead = tuple[str, str | None]
 """The path of a note, and the digest of its known text."""
@@ -58,12 +53,6 @@ class ReaderJob:
     passage_tokens: int
 
 
-def encode_message(value: object) -> bytes:
-    """A message with its length prefix."""
-    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    return LENGTH_PREFIX.pack(len(data)) + data
-
-
 def read_files(tree: Tree, wanted: Sequence[FileToRead], job: ReaderJob) -> ReadBatch:
     """Read files for the index; what cannot be read is noted with the reason. Blocking."""
     found = ReadBatch()
@@ -90,19 +79,9 @@ def read_files(tree: Tree, wanted: Sequence[FileToRead], job: ReaderJob) -> Read
 
 
 def serve_reader(source: BinaryIO | None = None, target: BinaryIO | None = None) -> None:
-    """The main loop of a reader process: read batches until the parent closes the pipe or dies."""
-    source, target = source or sys.stdin.buffer, target or sys.stdout.buffer
-    job = _receive_message(source)
+    """What a reader process does: it is told of a job, then reads batch after batch."""
+    source = source or sys.stdin.buffer
+    job = receive_message(source)
     assert isinstance(job, ReaderJob)
     tree = Tree(Path(job.root))
-    while (batch := _receive_message(source)) is not None:
-        target.write(encode_message(read_files(tree, list(batch), job)))  # type: ignore[call-overload]
-        target.flush()
-
-
-def _receive_message(source: BinaryIO) -> object | None:
-    head = source.read(LENGTH_PREFIX.size)
-    if len(head) < LENGTH_PREFIX.size:
-        return None
-    (length,) = LENGTH_PREFIX.unpack(head)
-    return pickle.loads(source.read(length))  # type: ignore[no-any-return]  # noqa: S301  from our own parent
+    answer_messages(lambda batch: read_files(tree, list(batch), job), source, target)  # type: ignore[call-overload]

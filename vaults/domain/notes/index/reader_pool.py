@@ -10,11 +10,9 @@ import asyncio
 import contextlib
 import os
 import pickle
-import sys
 from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
 
-import vaults
+from vaults.child_processes import ChildProcess, start_process
 from vaults.context import run_in
 from vaults.domain.notes.index import file_reader
 from vaults.domain.notes.index.file_reader import FileToRead, ReadBatch, ReaderJob
@@ -26,11 +24,8 @@ MANY_FILES = 600
 MAX_PROCESSES = 4
 """Max reader processes; never more than there are cores."""
 
-_PACKAGE_ROOT = Path(vaults.__file__).parents[1]
-"""Where the packages lie: a reader imports them from here, installed or not."""
-
 _CHILD = "from vaults.domain.notes.index.file_reader import serve_reader; serve_reader()"
-"""What a process runs. Not with -m: its results would then be pickled as classes of __main__."""
+"""What a process runs."""
 
 
 async def read_batches(
@@ -95,7 +90,9 @@ async def _feed(
     """Let one process read batch after batch. If it fails, its batches are read here."""
     job = make_job(vault)
     async with contextlib.AsyncExitStack() as stack:
-        process: asyncio.subprocess.Process | None = await _start_process(job, stack)
+        process = await start_process(_CHILD, stack)
+        if process is not None:
+            process.tell(job)
         while waiting:
             batch = waiting.pop()
             try:
@@ -108,40 +105,8 @@ async def _feed(
                 await done.put(failure)
 
 
-async def _start_process(job: ReaderJob, stack: contextlib.AsyncExitStack) -> asyncio.subprocess.Process | None:
-    pipe = asyncio.subprocess.PIPE
-    try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _CHILD, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL,
-            cwd=_PACKAGE_ROOT, start_new_session=True,
-        )  # fmt: skip
-    except OSError:  # out of processes or memory: read in this process
-        return None
-    stack.push_async_callback(_end_process, process)
-    assert process.stdin is not None
-    process.stdin.write(file_reader.encode_message(job))
-    return process
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    if process.stdin is not None:
-        process.stdin.close()
-    await process.wait()
-
-
-async def _request_batch(
-    vault: Vault, process: asyncio.subprocess.Process, batch: list[FileToRead]
-) -> ReadBatch | None:
+async def _request_batch(vault: Vault, process: ChildProcess, batch: list[FileToRead]) -> ReadBatch | None:
     """What the process read; None if it is gone."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(file_reader.encode_message(batch))
-        await process.stdin.drain()
-        (length,) = file_reader.LENGTH_PREFIX.unpack(await process.stdout.readexactly(file_reader.LENGTH_PREFIX.size))
-        answer = await run_in(vault.shared.pool, pickle.loads, await process.stdout.readexactly(length))
-    except (OSError, EOFError, asyncio.IncompleteReadError):
-        return None
-    return answer if isinstance(answer, ReadBatch) else None
+    answer = await process.request(batch)
+    found = await run_in(vault.shared.pool, pickle.loads, answer) if answer is not None else None
+    return found if isinstance(found, ReadBatch) else None

@@ -294,7 +294,7 @@ def _finish(
 
 def find_model(vault: Vault, tx: Reader) -> str | None:
     """The model whose vectors the vault holds; until the model is loaded, the one recorded last."""
-    model = vault.shared.embedder.identity
+    model = vault.embedder.identity
     return model.key if model else tx.value("SELECT value FROM vault_info WHERE key = 'model'")
 
 

@@ -34,7 +34,7 @@ RETRY_S = 5.0
 
 def keep_in_sync(vault: Vault) -> LastingTask:
     """``run_sync_loop`` for a vault that is opened."""
-    return LastingTask(partial(run_sync_loop, vault))
+    return LastingTask("follow_notes", partial(run_sync_loop, vault))
 
 
 async def run_sync_loop(vault: Vault) -> None:
@@ -127,4 +127,6 @@ async def read_incomplete(vault: Vault) -> None:
         vault.background.start_later(QUIET_S)
 
 
-READ_INCOMPLETE = BackgroundJob(lambda tx: bool(note_rows.find_incomplete(tx)), read_incomplete)
+READ_INCOMPLETE = BackgroundJob(
+    "read_incomplete_notes", lambda tx: bool(note_rows.find_incomplete(tx)), read_incomplete
+)

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from vaults.context import run_in
+from vaults.db.private_copy import read_apart
 from vaults.db.sql import Reader
 from vaults.domain.notes.index import file_reader, reader_pool, reconciliation
 from vaults.domain.notes.index.extraction import SkippedFile
@@ -23,7 +25,10 @@ from vaults.domain.notes.verify import disk_state, row_comparison
 from vaults.domain.notes.verify.disk_state import DiskState
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import FoundNote, WalkResult
+from vaults.paces import paced
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 JUST_SAVED_NS = 2_000_000_000
 """Max age of a save, in nanoseconds, that the index need not know of yet."""
@@ -79,7 +84,7 @@ async def _compare(vault: Vault, walk: WalkResult, result: DiskCheckResult, prog
     async with aclosing(reader_pool.read_batches(vault, batches)) as stream:
         async for count, found in stream:
             seen = disk_state.to_disk_states(found)
-            doubtful += await vault.db.read(partial(_find_doubtful, vault, seen))
+            doubtful += await _read_apart(vault, partial(_find_doubtful, vault, seen))
             result.skipped += [*found.skipped, *found.unreadable]
             done += count
             progress(done, len(walk.found))
@@ -87,7 +92,7 @@ async def _compare(vault: Vault, walk: WalkResult, result: DiskCheckResult, prog
     others = {each.path: DiskState(each.path, left_out=str(each.reason)) for each in walk.skipped}
     result.skipped += [SkippedFile(each.path, each.left_out or "") for each in others.values()]
     result.counts["folders_unread"] = len(walk.unread)
-    doubtful += await vault.db.read(partial(_find_doubtful, vault, list(others.values())))
+    doubtful += await _read_apart(vault, partial(_find_doubtful, vault, list(others.values())))
     doubtful += await vault.db.read(partial(_find_unexplained, walk.found, others, walk.unread))
     for doubt in (await _resolve_doubts(vault, doubtful)).values():
         late = (
@@ -96,9 +101,14 @@ async def _compare(vault: Vault, walk: WalkResult, result: DiskCheckResult, prog
         result.counts.update(["notes_behind"] if late else doubt.codes)
 
 
+async def _read_apart(vault: Vault, work: Callable[[Reader], T]) -> T:
+    """Read on a connection of its own: none of those that calls share is busy meanwhile."""
+    return await run_in(vault.shared.pool, read_apart, vault.db.path, vault.shared.storage, work)
+
+
 def _find_doubtful(vault: Vault, seen: Sequence[DiskState], tx: Reader) -> list[str]:
     limit = vault.shared.index.passage_tokens
-    return [each.path for each in seen if row_comparison.compare_rows(tx, each, limit)]
+    return [each.path for each in paced(seen) if row_comparison.compare_rows(tx, each, limit)]
 
 
 def _find_unexplained(

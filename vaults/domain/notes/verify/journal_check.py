@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from vaults.context import run_in
-from vaults.db.private_copy import read_apart
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal, version_store
 from vaults.errors import Overloaded, ReadOnly
@@ -21,14 +19,6 @@ _MISSING = (
 )
 
 
-async def check_journal(vault: Vault) -> dict[str, int]:
-    """The number of faults in changes and versions, by code of finding."""
-    return {
-        "changes_unfinished": await count_unfinished(vault),
-        **await run_in(vault.shared.pool, read_apart, vault.db.path, vault.shared.storage, _check_versions),
-    }
-
-
 async def count_unfinished(vault: Vault) -> int:
     """How many changes were begun and will not be finished by their process."""
     if not await vault.db.read(journal.list_unfinished):
@@ -42,7 +32,8 @@ async def count_unfinished(vault: Vault) -> int:
         return len(await vault.db.read(journal.list_unfinished))
 
 
-def _check_versions(tx: Reader) -> dict[str, int]:
+def count_wrong_versions(tx: Reader) -> dict[str, int]:
+    """The number of faults in kept versions, by code of finding."""
     return {
         "versions_damaged": version_store.count_damaged(tx),
         "versions_missing": int(tx.value(_MISSING)),

@@ -57,7 +57,7 @@ def _shown(link: Link) -> str:
     return link.alias or (link.target if link.kind == "wiki" else "")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(vaults())
 def test_links_mean_the_note_that_stays_and_all_else_is_as_it_was(case: tuple[dict[str, str], str, str]) -> None:
     texts, gone, into = case

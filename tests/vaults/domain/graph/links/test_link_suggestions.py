@@ -139,7 +139,7 @@ def counting(made: list[str], revision: str = "1") -> Callable[[], HashEmbedder]
 
 
 async def settled(desk: Desk) -> None:
-    await desk.vault.shared.embedder.warm()
+    await desk.vault.embedder.warm()
     await desk.vault.adopt_model()
     desk.vault.start_background_work()
     async with asyncio.timeout(PATIENCE_S):
@@ -230,7 +230,7 @@ async def test_a_saved_note_needs_no_model_to_be_compared(opening: Opening) -> N
 
 async def test_without_a_model_names_and_links_still_count(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     async with embedded(opening, []) as desk:
-        monkeypatch.setattr(type(desk.vault.shared.embedder), "texts", _unavailable)
+        monkeypatch.setattr(type(desk.vault.embedder), "texts", _unavailable)
         found = await suggested(desk, "We use Space Lua.")
         assert found.warnings == [NO_MODEL]
         assert list(by_title(found)) == ["Space Lua"]

@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import PATIENCE_S
 from vaults import pool
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import git_commits, journal
@@ -38,8 +39,8 @@ async def write(desk: Desk, path: str, text: str | None, who: str = "owner") -> 
     return done.seq
 
 
-async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
         while not await condition():  # noqa: ASYNC110  what is waited for is in a database
             await asyncio.sleep(0.01)
 

@@ -109,7 +109,7 @@ def _without_targets(text: str) -> str:
     return "\0".join([*parts, text[at:]])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(vaults())
 def test_links_mean_after_a_move_what_they_meant_before(case: tuple[dict[str, str], str, str]) -> None:
     texts, old, new = case

@@ -1,6 +1,6 @@
 """Looks at the files while tools change notes at the same time, and with processes that read for them.
 
-Covers vaults.domain.notes.index.file_reader, vaults.domain.notes.index.reader_pool.
+Covers vaults.domain.notes.index.file_reader, vaults.domain.notes.index.reader_pool, vaults.child_processes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
+from vaults import child_processes
+from vaults.child_processes import ChildProcess
 from vaults.domain.notes.index import file_reader, note_rows, reader_pool, reconciliation
 from vaults.domain.notes.index.extraction import compute_digest
 from vaults.domain.notes.index.file_reader import to_reread
@@ -214,7 +216,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
     """Every process that is started to read, and word that one is."""
     begun: list[Any] = []
     one = asyncio.Event()
-    started = reader_pool._start_process
+    started = reader_pool.start_process
 
     async def spied(*arguments: Any) -> Any:
         process = await started(*arguments)
@@ -222,7 +224,7 @@ def _spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], asyncio.Event]:
         one.set()
         return process
 
-    monkeypatch.setattr(reader_pool, "_start_process", spied)
+    monkeypatch.setattr(reader_pool, "start_process", spied)
     return begun, one
 
 
@@ -241,7 +243,7 @@ async def test_reader_processes_run_the_code_of_this_tree_and_answer(
     await desk.put(MANY)
     assert answers
     assert None not in answers
-    assert (reader_pool._PACKAGE_ROOT / "vaults" / "domain" / "notes").is_dir()
+    assert (child_processes._PACKAGE_ROOT / "vaults" / "domain" / "notes").is_dir()
 
 
 @pytest.mark.parametrize("when", ["at once", "midway"])
@@ -251,7 +253,7 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     _few(monkeypatch)
     (begun, _), asked, count = _spied(monkeypatch), reader_pool._request_batch, 0
 
-    async def killed(vault: Any, process: asyncio.subprocess.Process, batch: Any) -> Any:
+    async def killed(vault: Any, process: ChildProcess, batch: Any) -> Any:
         nonlocal count
         count += 1
         if count == (1 if when == "at once" else 2):
@@ -290,7 +292,7 @@ async def test_what_fails_in_reading_fails_the_look_and_does_not_hang_it(
     async def gone(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(reader_pool, "_start_process", gone)
+    monkeypatch.setattr(reader_pool, "start_process", gone)
     monkeypatch.setattr(file_reader, "read_files", broken)
     (desk.root / "a.md").write_text("# A\n")
     async with asyncio.timeout(PATIENCE_S):

@@ -1,0 +1,1 @@
+"""The configuration files of clients: adding this server to one, and taking it out again."""

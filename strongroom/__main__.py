@@ -1,0 +1,5 @@
+"""``python -m strongroom``."""
+
+from strongroom import main
+
+main()

@@ -1,0 +1,161 @@
+"""The files of deploy/proxy, with names and ports of this machine, before a real server: nginx and Caddy where they are
+installed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+import yaml
+
+from tests.server.http.certified import write_pair
+from tests.server.http.serving import Raw, Site, served
+from tests.server.http.test_mcp_streams import listen
+from tests.work import PATIENCE_S
+
+PROXY = Path(__file__).parents[2] / "deploy" / "proxy"
+NGINX = """daemon off;
+pid {folder}/nginx.pid;
+error_log stderr;
+worker_processes 1;
+events {{}}
+http {{
+access_log off;
+client_body_temp_path {folder}/body;
+proxy_temp_path {folder}/proxy;
+fastcgi_temp_path {folder}/fastcgi;
+uwsgi_temp_path {folder}/uwsgi;
+scgi_temp_path {folder}/scgi;
+{site}}}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def nginx(folder: Path, port: int, upstream: str) -> tuple[str, ...]:
+    site = (PROXY / "nginx.conf").read_text().replace("127.0.0.1:8700", upstream)
+    site = site.replace("listen 443 ", f"listen 127.0.0.1:{port} ").replace("memory.example.org;", "localhost;")
+    site = re.sub(r"/etc/ssl/\S+\.(pem|key);", lambda found: f"{folder}/{CERTIFIED[found[1]]};", site)
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, site=site))
+    return ("nginx", "-e", "stderr", "-p", str(folder), "-c", str(folder / "nginx.conf"))
+
+
+def caddy(folder: Path, port: int, upstream: str) -> tuple[str, ...]:
+    site = (PROXY / "Caddyfile").read_text().replace("127.0.0.1:8700", upstream)
+    site = site.replace(
+        "memory.example.org {", f"https://localhost:{port} {{\n\ttls {folder}/cert.pem {folder}/key.pem"
+    )
+    (folder / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https off\n}\n" + site)
+    return ("caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile"))
+
+
+CERTIFIED = {"pem": "cert.pem", "key": "key.pem"}
+PROXIES = {"nginx": nginx, "caddy": caddy}
+
+
+@asynccontextmanager
+async def proxied(name: str, folder: Path) -> AsyncIterator[tuple[Site, Raw]]:
+    """A server behind a proxy, and a client that knows the proxy alone."""
+    if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip(f"needs {name}")
+    folder.mkdir()
+    write_pair(folder, dns=["localhost"])
+    port = free_port()
+    public = f"https://localhost:{port}"
+    flags = {"auth.public_url": public, "server.trusted_proxies": ["127.0.0.1"]}
+    async with served(folder.parent / "data", **flags) as site:
+        command = PROXIES[name](folder, port, urlsplit(site.url).netloc)
+        environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder)}
+        with (folder / "log").open("wb") as log:
+            running = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=environment)
+        try:
+            trusting = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+            headers = site.headers("owner")
+            async with httpx2.AsyncClient(
+                base_url=public, verify=trusting, timeout=PATIENCE_S, headers=headers
+            ) as http:
+                await up(http, running, folder / "log")
+                yield site, Raw(http, "/v/main/mcp")
+        finally:
+            running.terminate()
+            await running.wait()
+
+
+async def up(http: httpx2.AsyncClient, running: asyncio.subprocess.Process, log: Path) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            assert running.returncode is None, log.read_text()
+            try:
+                assert (await http.get("/health/ready")).status_code == 200
+            except httpx2.TransportError:
+                await asyncio.sleep(0.02)
+            else:
+                return
+
+
+async def answer_to_body(owner: Raw, certificate: Path, size: int) -> tuple[int, bytes]:
+    """Status and head of the answer to a body of ``size`` bytes, read while it is sent. A client that reads after it
+    has sent may lose an early answer: Caddy closes half a second after it, and resets what still sends then."""
+    url, trusting = urlsplit(str(owner.http.base_url)), ssl.create_default_context(cafile=str(certificate))
+    credential = f"authorization: {owner.http.headers['authorization']}"
+    reader, writer = await asyncio.open_connection(url.hostname, url.port, ssl=trusting)
+    try:
+        head = f"POST {owner.path} HTTP/1.1\r\nhost: {url.netloc}\r\n{credential}\r\ncontent-length: {size}\r\n\r\n"
+        writer.write(head.encode() + b"c" * size)
+        async with asyncio.timeout(PATIENCE_S):
+            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+        return int(answer.split()[1]), answer
+    finally:
+        writer.transport.abort()
+
+
+@pytest.mark.parametrize("name", PROXIES)
+async def test_calls_and_streams_go_through(name: str, tmp_path: Path) -> None:
+    async with proxied(name, tmp_path / "proxy") as (_site, owner):
+        stored = (await owner.call("remember", {"content": "a bittern"}))["structuredContent"]
+        uri = f"memory://{stored['id']}"
+        async with listen(
+            owner, resourceSubscriptions=[uri]
+        ) as heard:  # stays open: an event that is held back never comes
+            assert (await heard.next())["method"] == "notifications/subscriptions/acknowledged"
+            await owner.call("memory_update", {"id": stored["id"], "add_tags": ["bird"]})
+            assert (await heard.next())["params"]["uri"] == uri
+        large = await owner.call("remember", {"content": "b" * 3_000_000})
+        assert large["structuredContent"]["error"]["code"] == "invalid_argument"
+        status, head = await answer_to_body(owner, tmp_path / "proxy" / "cert.pem", 30_000_000)
+        assert (status, b"application/json" in head) == (413, True)
+        stranger = await owner.http.post(owner.path, headers={"authorization": "Bearer none"})
+        assert f'resource_metadata="{owner.http.base_url}/.well-known/' in stranger.headers["www-authenticate"].replace(
+            "//.well", "/.well"
+        )
+
+
+@pytest.mark.parametrize("name", PROXIES)
+async def test_what_a_client_claims_of_its_address_counts_for_nothing(name: str, tmp_path: Path) -> None:
+    async with proxied(name, tmp_path / "proxy") as (site, owner):
+        claimed = {"authorization": "Bearer none", "x-forwarded-for": "203.0.113.7"}
+        assert (await owner.http.post(owner.path, headers=claimed)).status_code == 401
+        log = (site.ground.loaded.data / "log").read_text()
+        assert '"refused"' in log
+        assert "203.0.113.7" not in log
+
+
+def test_traefik_leads_to_the_port_of_the_server() -> None:
+    told = yaml.safe_load((PROXY / "traefik.yaml").read_text())["http"]
+    router = told["routers"]["strongroom"]
+    (server,) = told["services"][router["service"]]["loadBalancer"]["servers"]
+    assert server == {"url": "http://127.0.0.1:8700"}
