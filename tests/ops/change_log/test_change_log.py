@@ -90,7 +90,7 @@ async def put(db: Database, times: int = 1, size: int = 10) -> None:
 
 def rows(store: MemoryStore, into: Path) -> int:
     """How many rows the newest restorable state has; 0 where there is none."""
-    if not any(key.endswith("base.json") for key in store.objects):
+    if not any(key.endswith("base.json") for key in list(store.objects)):
         return 0
     into.unlink(missing_ok=True)
     materialise(store, VAULT, into, find_point(store, VAULT))
@@ -102,7 +102,7 @@ def rows(store: MemoryStore, into: Path) -> int:
 
 
 def lines_of(store: MemoryStore) -> set[str]:
-    return {key.split("/")[3] for key in store.objects} - {OWNER_FILE}
+    return {key.split("/")[3] for key in list(store.objects)} - {OWNER_FILE}
 
 
 async def test_what_is_written_is_in_the_store_soon(tmp_path: Path, store: MemoryStore, shelf: LogShelf) -> None:
@@ -270,7 +270,7 @@ async def test_a_store_that_forbids_deleting_costs_no_line(
         await put(db, size=30_000)
         await until(lambda: log.figures.failure == "forbidden")
         store.forbids_deleting = False
-        await until(lambda: len([key for key in store.objects if key.endswith("base.json")]) == 1)
+        await until(lambda: len([key for key in list(store.objects) if key.endswith("base.json")]) == 1)
         await put(db)
     assert (len(lines_of(store)), rows(store, tmp_path / "r.db")) == (1, 2)
 
@@ -303,7 +303,7 @@ async def test_nothing_is_deleted_by_a_clock_that_was_put(
         for bases in (1, 2, 3):
             await until(lambda bases=bases: log.figures.bases >= bases)  # type: ignore[misc]
             await put(db, 5, size=30_000 * bases)  # more than that base holds
-    assert len([key for key in store.objects if key.endswith("base.json")]) == log.figures.bases
+    assert len([key for key in list(store.objects) if key.endswith("base.json")]) == log.figures.bases
 
 
 async def test_a_store_that_hangs_keeps_neither_sqlites_log_nor_calls(

@@ -43,7 +43,7 @@ def written(commits: int = 6) -> Iterator[Logged]:
 
 
 def segments_of(store: MemoryStore) -> list[str]:
-    return sorted(key for key in store.objects if "/seg-" in key)
+    return sorted(key for key in list(store.objects) if "/seg-" in key)
 
 
 def test_a_lost_segment_is_named_and_what_is_before_it_restored() -> None:

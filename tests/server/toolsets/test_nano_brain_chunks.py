@@ -99,7 +99,8 @@ async def test_codebase_indexing_reads_what_changed_and_drops_what_is_deleted(
     (shop / "till.py").touch()
     (shop / "new.py").write_text("def discount():\n    return 0\n")
     await nano("memory_index_codebase", root=str(shop))
-    assert sorted(read[2:]) == ["cart.py", "new.py"], "what has the same text is not indexed again"
+    # The look at changes while the vault is open may read a file beside the call.
+    assert {*read[2:]} == {"cart.py", "new.py"}, "what has the same text is not indexed again"
     (shop / "till.py").unlink()
     assert "- Files indexed: 2" in await nano("memory_index_codebase", root=str(shop))
     assert "No results found." in await nano("memory_search", query="open_drawer")
