@@ -17,7 +17,7 @@ from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 from server.services import open_services
 from server.tools import discover
 from vaults.domain.memories.memory_model import MemoryFields
-from vaults.pool import REST_S, ROUND_S
+from vaults.pool_rounds import REST_S, ROUND_S
 
 IDLE_MIB, EMBEDDED_MIB, VAULT_KIB = 130, 300, 400
 EMBEDS = 1_000

@@ -17,7 +17,7 @@ from bench.figures import Figure
 from bench.measurements import MIB, p50, p99, resident_bytes, to_ms
 from bench.run import Run
 from bench.served_notes import NO_VECTORS, ServedNotes
-from vaults.pool import REST_S, ROUND_S
+from vaults.pool_rounds import REST_S, ROUND_S
 
 NOTES, SMALL, CHANGED, RESTARTS = 10_000, 100, 100, 3
 RATE, WARM_SHARE, KIB_A_NOTE = 600.0, 0.03, 4.0

@@ -12,7 +12,7 @@ from server.cli.salvage import SalvageRequest, salvage_vault
 from tests.crash.notes_work import opened
 from tests.crash.traced import be_traced
 from tests.harmed_vault import NAME
-from vaults import pool
+from vaults import pool_rounds
 
 FLAGS = {"notes.watch": "off", "embedding.engine": "off"}
 
@@ -25,7 +25,7 @@ def work(data: str, kind: str, flags: dict[str, Any], pipe: Connection) -> None:
 
 
 async def _work(data: Path, pipe: Connection) -> None:
-    pool.SWEEP_AFTER_S = 1_000.0  # the look after a start would open the damaged vault, and write to it
+    pool_rounds.SWEEP_AFTER_S = 1_000.0  # the look after a start would open the damaged vault, and write to it
     pipe.send(("ready", os.getpid()))
     await asyncio.to_thread(pipe.recv)
     async with opened(data, FLAGS) as services:

@@ -16,7 +16,7 @@ from tests.crash.child import Child, strace
 from tests.crash.notes_work import opened
 from tests.crash.salvage_work import FLAGS, work
 from tests.harmed_vault import NAME, read_rows, zero_pages
-from vaults import pool
+from vaults import pool_rounds
 from vaults.domain.maintenance.verification import verify
 
 POINTS = int(os.environ.get("STRONGROOM_CRASH_POINTS", "6"))
@@ -48,7 +48,8 @@ async def _end(data: Path, damaged: bytes) -> bool:
 async def test_a_salvage_killed_at_any_call_is_ended_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    monkeypatch.setattr(pool, "SWEEP_AFTER_S", 1_000.0)  # the sweep would open the damaged vault, and write to it
+    # The sweep would open the damaged vault, and write to it.
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)
     template = tmp_path / "template"
     shutil.copytree(harmed_vault.whole_data(), template)
     damaged = zero_pages(template / DATABASE)

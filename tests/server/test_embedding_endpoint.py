@@ -17,7 +17,7 @@ from tests.conftest import Opening, asker
 from tests.embedding_servers import EmbeddingServer, embedding_server
 from tests.fakes import HashEmbedder
 from tests.work import PATIENCE_S
-from vaults import pool
+from vaults import pool_inspections, pool_rounds
 from vaults.embed import endpoint_connection, endpoint_engine, worker
 from vaults.errors import EmbeddingUnavailable
 
@@ -49,7 +49,7 @@ async def caught_up(services: Services, vault: str = "main") -> None:
     """Until no vector is owed: the pool's rounds go on."""
     async with asyncio.timeout(PATIENCE_S):
         while await pending(services):
-            await services.pool._round()
+            await services.pool.rounds.run_round()
             async with services.pool.lease(services.registry_cache.entry(vault)) as opened:
                 await opened.background.wait()
 
@@ -77,22 +77,23 @@ async def test_while_it_is_away_words_answer_and_writes_wait(opening: Opening, s
 async def test_a_vault_that_was_closed_meanwhile_catches_up_unasked(
     opening: Opening, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "REST_S", 0.0)
-    for other in ("SWEEP_AFTER_S", "INSPECT_S"):  # what opens vaults after a start for reasons of its own
-        monkeypatch.setattr(pool, other, 3600.0)
+    monkeypatch.setattr(pool_rounds, "REST_S", 0.0)
+    # What opens vaults after a start for reasons of its own.
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 3600.0)
+    monkeypatch.setattr(pool_inspections, "INSPECT_S", 3600.0)
     async with opening(flags_for(server, **{"storage.idle_close_s": 1e-6}), load_model=None) as services:
         ask = asker(services)
         await ask("remember", content="the winch is greased")
         await server.stop()
         assert (await ask("remember", content="the anchor is new")).content["embedding"] == "pending"
         while services.pool.open_count:
-            await services.pool._round()
+            await services.pool.rounds.run_round()
             await asyncio.sleep(0)
         asked = len(server.seen)
         await server.start()
         async with asyncio.timeout(PATIENCE_S):
             while not any("anchor" in text for each in server.seen[asked:] for text in each.texts):
-                await services.pool._round()
+                await services.pool.rounds.run_round()
                 await asyncio.sleep(0)
 
 
@@ -100,12 +101,12 @@ async def test_a_model_exchanged_while_it_serves_has_closed_vaults_embedded_anew
     opening: Opening, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_engine, "PROBE_AGAIN_S", 0.0)
-    for other in ("SWEEP_AFTER_S", "INSPECT_S"):
-        monkeypatch.setattr(pool, other, 3600.0)
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 3600.0)
+    monkeypatch.setattr(pool_inspections, "INSPECT_S", 3600.0)
     async with opening(flags_for(server, **{"storage.idle_close_s": 1e-6}), load_model=None) as services:
         await asker(services)("remember", content="the winch is greased")
         while services.pool.open_count:
-            await services.pool._round()
+            await services.pool.rounds.run_round()
             await asyncio.sleep(0)
         server.model, asked = HashEmbedder(width=48), len(server.seen)
         for _ in range(2):  # the first finds out
@@ -113,7 +114,7 @@ async def test_a_model_exchanged_while_it_serves_has_closed_vaults_embedded_anew
                 await services.embedder.texts(["another vault's"], urgent=False)
         async with asyncio.timeout(PATIENCE_S):
             while not any("winch" in text for each in server.seen[asked:] for text in each.texts):
-                await services.pool._round()
+                await services.pool.rounds.run_round()
                 await asyncio.sleep(0)
 
 
@@ -126,7 +127,7 @@ async def test_a_model_exchanged_under_the_same_name_has_vaults_embedded_anew(
             ask = asker(services)
             await ask("remember", content="the winch is greased", on_duplicate="return")
             await ask("search", query="greased winch")
-            await services.pool._round()
+            await services.pool.rounds.run_round()
             await caught_up(services)
             found = (await ask("search", query="greased winch", mode="semantic")).content
             assert found["mode_used"] == "semantic"

@@ -191,7 +191,7 @@ async def test_each_round_of_the_pool_publishes_figures_of_the_open_vaults(tmp_p
             )
         async with services.pool.lease(services.registry_cache.entry("one")) as vault:
             await vault.activity_log.flush()
-        await services.pool._round()
+        await services.pool.rounds.run_round()
         figures = {
             "strongroom_sessions_active": 2,
             "strongroom_claims": 1,

@@ -181,8 +181,9 @@ def test_a_later_start_lists_tools_before_anything_heavy_is_imported(tmp_path):
     code = f"""
 import asyncio, sys
 sys.path.insert(0, {str(SCRIPT.parent)!r})
-import stdio_server, server.stdio, vaults.pool
-server.stdio._ARRIVE_S = vaults.pool.SWEEP_AFTER_S = vaults.pool.INSPECT_S = 1e6  # however slow the machine is
+import stdio_server, server.stdio, vaults.pool_inspections, vaults.pool_rounds
+# However slow the machine is:
+server.stdio._ARRIVE_S = vaults.pool_rounds.SWEEP_AFTER_S = vaults.pool_inspections.INSPECT_S = 1e6
 asyncio.run(stdio_server.main({str(tmp_path / "data")!r}, "main"))
 print([name for name in {NOT_FOR_A_LISTING!r} if name in sys.modules], file=sys.stderr)
 """

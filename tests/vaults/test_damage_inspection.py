@@ -1,6 +1,6 @@
 """Damage inside ``vault.db`` is found without anybody asking, and shuts that vault out alone.
 
-Covers vaults.database_checks, vaults.db.failures, vaults.db.integrity.
+Covers vaults.database_checks, vaults.pool_inspections, vaults.db.failures, vaults.db.integrity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from server.tools import discover
 from tests.blanks import lay_out
 from tests.conftest import Asking, Opening, asker
 from tests.fakes import HashEmbedder
-from vaults import pool as pools
+from vaults import pool_inspections
 from vaults.db import integrity
 from vaults.db.connection import open_raw
 from vaults.settings import StorageSettings
@@ -144,14 +144,14 @@ async def test_damage_is_found_without_anybody_asking(
     DAMAGES[damage](data / "vaults" / "harmed" / "vault.db")
     async with opening(vaults=()) as services:
         await _in(services, "harmed")("status")
-        await services.pool.inspect()
+        await services.pool.inspections.inspect()
         for _ in range(2):
             refused = await _in(services, "harmed")("remember", content="new")
             assert refused.code == "vault_quarantined"
             assert refused.content["error"]["details"]["reason"] == "damaged"
         assert set(services.pool.quarantined) == {"harmed"}
         assert (await _in(services, "healthy")("remember", content="new")).ok
-        await services.pool.inspect()
+        await services.pool.inspections.inspect()
         assert set(services.pool.quarantined) == {"harmed"}
 
 
@@ -164,13 +164,13 @@ async def test_known_damage_outlasts_a_restart_until_a_backup_is_put_in_place(
     DAMAGES["half a page was written"](path)
     async with opening(vaults=()) as services:
         assert (await _in(services, "harmed")("status")).ok
-        await services.pool.inspect()
+        await services.pool.inspections.inspect()
     async with opening(vaults=()) as services:
         assert (await _in(services, "harmed")("status")).code == "vault_quarantined"
     path.write_bytes(sound)
     async with opening(vaults=()) as services:
         assert (await _in(services, "harmed")("recall", query="marker")).content["hits"]
-        await services.pool.inspect()
+        await services.pool.inspections.inspect()
         assert not services.pool.quarantined
 
 
@@ -186,7 +186,7 @@ async def test_the_look_goes_on_in_the_background(
     opening: Opening, data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, asked: bool
 ) -> None:
     monkeypatch.setattr(integrity, "WHOLE_PAGES", 0)
-    monkeypatch.setattr(pools, "INSPECT_S", 0.01)
+    monkeypatch.setattr(pool_inspections, "INSPECT_S", 0.01)
     DAMAGES["half a page was written"](data / "vaults" / "harmed" / "vault.db")
     async with opening(vaults=()) as services:
         if asked:
@@ -208,10 +208,10 @@ async def test_every_process_hears_of_damage_that_one_found(
     async with opening(vaults=()) as first, opening(vaults=()) as second:
         for services in (first, second):
             assert (await _in(services, "harmed")("status")).ok
-        await second.pool.inspect()
+        await second.pool.inspections.inspect()
         assert not second.pool.quarantined, "the first holds the lease and does such work"
-        await first.pool.inspect()
-        await second.pool._round()
+        await first.pool.inspections.inspect()
+        await second.pool.rounds.run_round()
         for services in (first, second):
             assert set(services.pool.quarantined) == {"harmed"}
             assert (await _in(services, "harmed")("status")).code == "vault_quarantined"

@@ -1,6 +1,6 @@
 """Opening, sharing, evicting and quarantining vaults.
 
-Covers vaults.db.lease, vaults.vault.
+Covers vaults.db.lease, vaults.pool_rounds, vaults.pool_slots, vaults.vault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from server.shared_resources import SEARCH_THREADS
 from tests.conftest import Asking, Opening, asker
 from tests.work import PATIENCE_S
 from vaults import pool as pools
-from vaults import registry
+from vaults import pool_inspections, pool_rounds, registry
 from vaults.context import run_in
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
@@ -46,21 +46,23 @@ async def test_the_look_after_a_start_closes_what_it_opened_and_nothing_else(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a disk that filled up meanwhile a closed vault could not be opened again."""
-    monkeypatch.setattr(pools, "SWEEP_AFTER_S", 1_000.0)
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)
     async with opening(vaults=("used", "unused")) as services:
         for name in ("used", "unused"):
             assert (await _in(services, name)("remember", content="tea is at four")).ok
         await services.pool.close_vault("unused")
         async with services.pool.lease(services.registry_cache.entry("used")) as before:
             pass
-        await services.pool._sweep()
+        await services.pool.rounds.sweep()
         assert services.pool.open_count == 1
         async with services.pool.lease(services.registry_cache.entry("used")) as after:
             assert after is before
 
 
 async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "SWEEP_AFTER_S", 1_000.0)  # the sweep opens vaults of its own, while they are counted
+    # What opens vaults and databases of its own, while they are counted.
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)
+    monkeypatch.setattr(pool_inspections, "INSPECT_S", 1_000.0)
     monkeypatch.setattr(pools, "ROOM_WAIT_S", PATIENCE_S)  # closing a vault takes as long as the machine is busy
     names = tuple(f"v{n}" for n in range(50))
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
@@ -246,11 +248,11 @@ async def test_a_vault_that_was_shut_out_and_is_gone_is_nobody_s_trouble_any_mor
     with pytest.raises(VaultQuarantined):
         async with services.pool.lease(services.registry_cache.entry("main")):
             raise VaultQuarantined("a page is damaged", reason="damaged")
-    await services.pool._round()
+    await services.pool.rounds.run_round()
     assert set(services.pool.quarantined) == {"main"}
     await services.control.write(lambda tx: registry.remove(tx, "main"))  # by a command beside the server
     await services.registry_cache.refresh()
-    await services.pool._round()
+    await services.pool.rounds.run_round()
     assert not services.pool.quarantined
 
 
@@ -374,7 +376,7 @@ async def test_a_defect_in_a_round_ends_no_rounds_to_come_and_is_told(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SWEEP_AFTER_S", "ROUND_S"):
-        monkeypatch.setattr(pools, name, 0)
+        monkeypatch.setattr(pool_rounds, name, 0)
     met, again = [], asyncio.Event()
 
     async def keep_reserves(_pool: pools.VaultPool) -> None:

@@ -18,6 +18,7 @@ import pytest
 from tests.conftest import Opening, asker
 from tests.work import PATIENCE_S
 from vaults import pool as pools
+from vaults import pool_slots
 from vaults.errors import ReadOnly, VaultUnavailable
 from vaults.files.writes.renames import FolderEntry, exchange
 from vaults.vault import Vault
@@ -170,7 +171,7 @@ async def test_an_open_vault_is_given_up_for_another_process_and_served_again_af
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "GATE_LOOK_S", 0.01)
-    monkeypatch.setattr(pools, "CALLS_END_S", PATIENCE_S)
+    monkeypatch.setattr(pool_slots, "CALLS_END_S", PATIENCE_S)
     async with opening() as services:
         ask, entry = asker(services), services.registry_cache.entry("main")
         assert (await ask("remember", content="kept through it all")).ok
@@ -206,7 +207,7 @@ async def test_calls_that_do_not_end_keep_the_folder_only_so_long(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "GATE_LOOK_S", 0.01)
-    monkeypatch.setattr(pools, "CALLS_END_S", 0.01)
+    monkeypatch.setattr(pool_slots, "CALLS_END_S", 0.01)
     async with opening() as services:
         entry = services.registry_cache.entry("main")
         async with services.pool.lease(entry), hold_exclusively(services.pool.folder_of(entry), PATIENCE_S):

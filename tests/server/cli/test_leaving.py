@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from tests.server.cli.command import ENVIRONMENT, ROOT, Strongroom
-from vaults import pool
+from vaults import pool_rounds
 from vaults.db.engine import sqlite
 from vaults.embed import engines
 from vaults.errors import EmbeddingUnavailable
@@ -52,7 +52,7 @@ def test_short_commands_load_no_model_for_vectors_that_are_owed(
     strongroom("call", "remember", '{"content": "tea at four"}', "--vault", "main")
     with closing(sqlite.connect(strongroom.data / "vaults" / "main" / "vault.db")) as raw, raw:
         raw.execute("INSERT INTO vault_info VALUES ('recut', '1')")  # a chore, so that work begins with the opening
-    monkeypatch.setattr(pool, "SWEEP_AFTER_S", 0.0)
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 0.0)
     loads = mock.Mock(side_effect=EmbeddingUnavailable("not here"))
     monkeypatch.setattr(engines, "load_embedder", loads)
     for words in (

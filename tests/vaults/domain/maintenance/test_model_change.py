@@ -22,8 +22,7 @@ from tests.embedding_servers import EmbeddingServer, Seen, embedding_server
 from tests.fakes import HashEmbedder
 from tests.model_changes import OTHER, TEXTS, Gate, at, change, changed, found, held, model_of, remembered
 from tests.work import PATIENCE_S
-from vaults import pool as pools
-from vaults import registry
+from vaults import pool_rounds, registry
 from vaults.db.sql import Params, Reader, Writer
 from vaults.domain.maintenance import model_change
 from vaults.domain.maintenance.verification import verify
@@ -145,12 +144,12 @@ async def test_a_vault_nobody_asks_for_is_looked_into_when_a_command_left_work_t
             await command.control.write(lambda tx: registry.announce_work(tx, entry.vault_id))
         await services.registry_cache.refresh()
         assert services.pool.open_count == 0
-        await services.pool._round()
+        await services.pool.rounds.run_round()
         async with held(services) as vault:
             await vault.background.wait()
             assert await vault.db.read(model_choice.read_serving) == OTHER
         await services.pool.close_vault("main")
-        await services.pool._round()
+        await services.pool.rounds.run_round()
         assert services.pool.open_count == 0, "it is looked into once"
 
 
@@ -189,7 +188,7 @@ async def test_a_vault_nobody_asks_for_goes_on_after_a_short_outage(
     opening: Opening, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, *, is_closed: bool
 ) -> None:
     monkeypatch.setattr("vaults.embed.worker._BACKOFF_S", (0.0, 0.0))
-    monkeypatch.setattr(pools, "GO_ON_S", 0.0)
+    monkeypatch.setattr(pool_rounds, "GO_ON_S", 0.0)
     async with opening(at(server)) as services:
         await remembered(asker(services))
         await change(services, OTHER)
@@ -198,15 +197,15 @@ async def test_a_vault_nobody_asks_for_goes_on_after_a_short_outage(
             await vault.background.wait()
             vault_id = vault.entry.vault_id
         if is_closed:
-            await services.pool._evict(vault_id)
+            await services.pool.evict(vault_id)
         else:
             with monkeypatch.context() as patch:
-                patch.setattr(pools, "REST_S", -1.0)
-                await services.pool._round()
+                patch.setattr(pool_rounds, "REST_S", -1.0)
+                await services.pool.rounds.run_round()
         await server.start()
         monkeypatch.setattr(services.pool, "lease", _full(services.pool.lease))
         for _ in range(2):
-            await services.pool._round()
+            await services.pool.rounds.run_round()
         assert services.pool.open_count == 1
         async with held(services) as vault:
             await vault.background.wait()

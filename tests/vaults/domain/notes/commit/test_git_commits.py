@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
 from tests.work import PATIENCE_S
-from vaults import pool
+from vaults import pool_rounds
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import git_commits, journal
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, NoteChange
@@ -162,8 +162,8 @@ async def test_what_a_killed_process_owed_is_committed_at_the_next_opening(openi
 async def test_what_a_process_without_the_lease_changed_is_committed_by_the_one_that_has_it(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "ROUND_S", 0.05)
-    monkeypatch.setattr(pool, "SWEEP_AFTER_S", 0.0)
+    monkeypatch.setattr(pool_rounds, "ROUND_S", 0.05)
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 0.0)
     async with desk_in(opening, AUTO) as one, desk_in(opening, AUTO, alone=False) as two:
         assert one.vault.lease.held
         assert not two.vault.lease.held
