@@ -30,6 +30,7 @@ RefusalReason: TypeAlias = Literal[
     "header",  # one of our headers or query parameters does not fit
     "body",  # too large, or too many values in it
     "body_late",
+    "json",  # a body that is no JSON object, or of another type
     "head",  # request line and headers too large
     "request",  # not HTTP/1.1
     "connections",  # all connections in use

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from server.call import AnswerForm
 from server.dispatch import dispatch
 from server.hook_dialects import DIALECTS
 from server.hooks import EVENTS, HookRun, parse_input
@@ -54,7 +55,8 @@ async def answer_command(services: Services, request: Mapping[str, Any]) -> Answ
 
 
 async def _call(services: Services, wish: _Wish) -> Answer:
-    caller = command_caller(services, wish.vault, wish.text("as"))
+    form: AnswerForm = "whole" if wish.text("form") == "whole" else "both"
+    caller = command_caller(services, wish.vault, wish.text("as"), form)
     outcome = await dispatch(services, caller, str(wish.text("tool")), wish.fields.get("arguments"))
     return DECLINED if outcome.unknown_tool else {"ok": outcome.ok, "content": outcome.content}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from auth.principal import LOCAL, Principal, local_names, owner
 from auth.roles import Role
-from server.call import Caller
+from server.call import AnswerForm, Caller
 from server.caller_views import strictest_mode
 from server.dispatch import dispatch
 from server.services import Services
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from server.hooks import CallTool, HookInput
 
 
-def command_caller(services: Services, vault: str, subject: str | None) -> Caller:
+def command_caller(services: Services, vault: str, subject: str | None, form: AnswerForm = "both") -> Caller:
     """Whoever runs a command: the owner, or a local subject with its grants."""
     principal = owner("cli") if subject is None else Principal(subject, LOCAL, local_names(subject))
     known = services.registry_cache.known(vault)
@@ -26,7 +26,7 @@ def command_caller(services: Services, vault: str, subject: str | None) -> Calle
     # Dispatch looks up the role again and refuses if there is none.
     role = services.role_in(principal, vault) or Role.READER
     mode = strictest_mode(services.settings.server.write_mode, vault_mode)
-    return Caller(principal, vault, role, "cli", preset="full", write_mode=mode)
+    return Caller(principal, vault, role, "cli", preset="full", write_mode=mode, form=form)
 
 
 def hook_caller(services: Services, vault: str, said: HookInput, workspace: str) -> Caller:

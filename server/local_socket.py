@@ -18,7 +18,7 @@ FOLDER, SUFFIX = "run", ".sock"
 DECLINED: dict[str, object] = {"declined": True}
 """The answer where a command is to work by itself."""
 
-VERSION = 1
+VERSION = 2
 """Of what is said over a socket. A server of another one declines."""
 
 MESSAGE_BYTES = 16 * 1024 * 1024

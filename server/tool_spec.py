@@ -240,6 +240,15 @@ class ToolSpec:
             properties[CONFIRMED] = {"type": "boolean", "description": "true once the person you work for agreed"}
         return schema
 
+    def whole_input_schema_for(self, role: Role, preset: str = "full", write_mode: str = "auto") -> dict[str, Any]:
+        """The same arguments for programs: with those every tool takes, and with each bound and default."""
+        listed, whole = self.input_schema_for(role, preset, write_mode), self.input_schema["properties"]
+        names = dict.fromkeys([*listed["properties"], *COMMON_ARGUMENTS])
+        properties = {name: whole.get(name) or listed["properties"][name] for name in names}
+        if UNNAMED not in self.actions:
+            properties["action"] = {**properties["action"], "enum": self.actions_for(role, write_mode)}
+        return {**self.input_schema, "properties": properties}
+
     def hidden_args_in(self, preset: str) -> tuple[str, ...]:
         """Arguments that a preset takes but does not show."""
         return () if preset in PRESETS[1:] else self.hidden_args

@@ -66,7 +66,7 @@ def _call(words: Sequence[str], options: Mapping[str, str]) -> int | None:
         return None
     text = words[1] if len(words) > 1 else "{}"
     given = _parse_object(_read_stdin() if text == "-" else text.encode("utf-8", "surrogateescape"))
-    server = LocalServer.find(_data_folder(options), options, None) if given is not None else None
+    server = LocalServer.find(find_data_folder(options), options, None) if given is not None else None
     if server is None:
         return None
     wish: Wish = {"vault": options["--vault"], "as": options.get("--as"), "tool": words[0], "arguments": given}
@@ -97,7 +97,7 @@ def _hook(event: str, options: Mapping[str, str]) -> int | None:
         return None
     folder = _folder(dialect.read(given).get("cwd"))
     project = None if "--vault" in options else _find_project(folder)
-    data = os.path.join(project, STATE_FOLDER) if project else _data_folder(options)  # noqa: PTH118
+    data = os.path.join(project, STATE_FOLDER) if project else find_data_folder(options)  # noqa: PTH118
     wish: Wish = {"event": event, "client": client, "input": raw.decode("utf-8", "surrogatepass"), "project": project}
     wish["vault"] = options.get("--vault") or ("" if project else FIRST_VAULT)
     wish["workspace"] = os.path.realpath(project or folder)
@@ -151,7 +151,8 @@ def _find_project(folder: str) -> str | None:
         folder = above
 
 
-def _data_folder(options: Mapping[str, str]) -> str:
+def find_data_folder(options: Mapping[str, str]) -> str:
+    """The data folder of a command with these options."""
     named = options.get("--data") or variable("DATA")
     if named:
         return os.path.expanduser(named)  # noqa: PTH111

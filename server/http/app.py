@@ -1,9 +1,11 @@
-"""The HTTP application of one process: what is public, the gate, and behind it MCP.
+"""The HTTP application of one process: what is public, the gate, and behind it MCP and plain JSON.
 
 ::
 
     /health/*  /.well-known/*     anyone
     /v/{vault}/mcp  /mcp          Gate → McpRoute → the SDK
+    /v/{vault}/tools/{tool}       Gate → JsonRoute
+    /v/{vault}/openapi.json       Gate → JsonRoute
     anything else                 404
 """
 
@@ -45,11 +47,13 @@ from server.command_door import open_door
 from server.http.certificate import certificate_names
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
+from server.http.json_route import JsonRoute
 from server.http.mcp_route import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.http.request_head import Refusal, line_of, respond
 from server.http.upkeep import keep_up
+from server.http.vault_paths import serve_by_door
 from server.protocol import Context, Extend, Protocol, make_protocol
 from server.services import Recorders, Services, open_services
 from server.settings import LoadedSettings, Settings, configured_endpoints
@@ -182,7 +186,8 @@ class _Site:
             max_body=self._settings.body_limit,
             on_refusal=self._refusals.write,
         )
-        self._gate = Gate(route, policy)
+        plain = JsonRoute(services, protocol, self._url, self._refusals.write)
+        self._gate = Gate(serve_by_door(route, plain), policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])

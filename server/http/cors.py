@@ -23,7 +23,7 @@ _PARAMETER = re.compile(rb"mcp-param-[a-z0-9-]{1,64}")
 """A tool's argument as a header. Only tools know which exist, so all that are asked for are allowed."""
 
 _PARAMETERS = 32
-_READABLE = b"www-authenticate, mcp-session-id"
+_READABLE = b"www-authenticate, mcp-session-id, retry-after"
 
 
 def is_preflight(scope: Scope) -> bool:
@@ -31,13 +31,13 @@ def is_preflight(scope: Scope) -> bool:
     return scope["method"] == "OPTIONS" and any(n == b"access-control-request-method" for n, _ in scope["headers"])
 
 
-async def answer_preflight(scope: Scope, send: Send) -> None:
-    """Answer a preflight: the same for every vault, existing or not."""
+async def answer_preflight(scope: Scope, method: bytes, send: Send) -> None:
+    """Answer a preflight for an address that takes ``method``: the same for every vault and tool, existing or not."""
     asked = b",".join(v for n, v in scope["headers"] if n == b"access-control-request-headers").lower()
     words = dict.fromkeys(word.strip() for word in asked.split(b","))
     parameters = [word for word in words if _PARAMETER.fullmatch(word)][:_PARAMETERS]
     headers = [
-        (b"access-control-allow-methods", b"POST"),
+        (b"access-control-allow-methods", method),
         (b"access-control-allow-headers", b", ".join((_REQUEST_HEADERS, *parameters))),
         (b"access-control-max-age", str(MAX_AGE_S).encode()),
     ]

@@ -1,9 +1,9 @@
-"""The gate before the MCP application: host → token → principal → vault → scope, or one plain JSON refusal.
+"""The gate before MCP and plain JSON: host → token → principal → vault → scope, or one plain JSON refusal.
 
 Pure ASGI. What passes carries an ``Admission`` in ``scope["state"]["admission"]``, its ``RequestBody`` in
-``scope["state"]["body"]`` and the SDK's own user in ``scope["user"]``; nothing else in the program reads a token. The
-gate admits readers and up; what a tool needs is checked again in dispatch, so a request that talks its way past the
-step-up check below gains nothing.
+``scope["state"]["body"]``, its ``VaultPath`` in ``scope["state"]["place"]`` and the SDK's own user in
+``scope["user"]``; nothing else in the program reads a token. The gate admits readers and up; what a tool needs is
+checked again in dispatch, so a request that talks its way past the step-up check below gains nothing.
 
 Until the token is verified, answers depend on the request alone, never on which vaults exist. The same holds for a
 browser's preflight, which carries no token and is answered before one is required.
@@ -34,11 +34,11 @@ from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
 from server.http.request_body import RequestBody, read_called_tools
 from server.http.request_head import Refusal, RequestHead, line_of, respond
+from server.http.vault_paths import METHODS, VaultPath, parse_vault_path
 from vaults.errors import StrongroomError
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 
-_VAULT_PATH = re.compile(r"/v/([^/]*)/mcp")
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}", re.ASCII)
 """What of a stranger's path may be repeated in a URL or a quoted header value."""
 
@@ -68,7 +68,7 @@ class GatePolicy:
 
 
 class Gate:
-    """Wraps the MCP application; knows ``/v/{vault}/mcp`` and ``/mcp``, everything else is not found."""
+    """Wraps what is behind it. Where ``vault_paths`` knows nothing, nothing is found."""
 
     def __init__(self, app: ASGIApp, policy: GatePolicy) -> None:
         self._app = app
@@ -83,15 +83,16 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
             return
         head = RequestHead.of(scope)
+        place = parse_vault_path(head.path)
         try:
             head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
-            if head.origins and _is_mcp(head.path):
+            if head.origins and place is not None:
                 send = cors.make_readable(send, head.origins[0])
                 if cors.is_preflight(scope):
-                    await cors.answer_preflight(scope, send)
+                    await cors.answer_preflight(scope, METHODS[place.door], send)
                     return
             body = RequestBody(receive, self._policy.max_body)
-            admitted = await self._admit(head, scope, body)
+            admitted = await self._admit(place, head, scope, body)
         except Refusal as refusal:
             self._policy.on_refusal(line_of(refusal, scope))
             await respond(refusal, send)
@@ -101,12 +102,11 @@ class Gate:
             known()  # tells the connection: it is closed later than a stranger's
         await self._app(admitted, body.receive, send)
 
-    async def _admit(self, head: RequestHead, scope: Scope, body: RequestBody) -> Scope:
+    async def _admit(self, place: VaultPath | None, head: RequestHead, scope: Scope, body: RequestBody) -> Scope:
         head.check_length(self._policy.max_body)
-        named = _VAULT_PATH.fullmatch(head.path)
-        if named is None and head.path != "/mcp":
+        if place is None:
             raise _no_such_vault()
-        vault = named[1] if named else None
+        vault = place.vault
         metadata = self._metadata_url(vault)
         try:
             await self._policy.access_cache.catch_up()
@@ -118,13 +118,13 @@ class Gate:
         try:
             admission = self._admission(access, principal, vault, metadata)
             if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
-                for tool in await read_called_tools(head, body):
+                for tool in await _called_tools(place, head, body):
                     self._step_up(access, admission, tool, metadata)
         except Refusal as refusal:
             refusal.principal = principal.key
             refusal.vault = vault if vault in self._policy.vaults() else None
             raise
-        return _admit_scope(scope, head, admission, body)
+        return _admit_scope(scope, head, admission, body, place)
 
     async def _principal(self, head: RequestHead, metadata: str) -> Principal:
         if self._policy.authenticator is None:
@@ -170,13 +170,16 @@ class Gate:
         return f"{base}/v/{vault}/mcp" if PLAIN_NAME.fullmatch(vault) else base
 
 
-def _is_mcp(path: str) -> bool:
-    return path == "/mcp" or _VAULT_PATH.fullmatch(path) is not None
+async def _called_tools(place: VaultPath, head: RequestHead, body: RequestBody) -> list[str]:
+    """The tools a request calls. Raises ``Refusal``."""
+    if place.door == "mcp":
+        return await read_called_tools(head, body)
+    return [place.tool] if place.tool else []
 
 
-def _admit_scope(scope: Scope, head: RequestHead, admission: Admission, body: RequestBody) -> Scope:
+def _admit_scope(scope: Scope, head: RequestHead, admission: Admission, body: RequestBody, place: VaultPath) -> Scope:
     user, credentials = _sdk_user(admission.principal, admission.role)
-    state: dict[str, Any] = {**scope.get("state", {}), "admission": admission, "body": body}
+    state: dict[str, Any] = {**scope.get("state", {}), "admission": admission, "body": body, "place": place}
     return {**scope, "headers": head.headers, "user": user, "auth": credentials, "state": state}
 
 

@@ -26,7 +26,7 @@ from server.audited_calls import actor_of, os_user
 from server.call import Caller
 from server.dispatch import dispatch
 from server.http.gate import Admission
-from server.http.mcp_route import caller_of
+from server.http.http_caller import caller_of
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.ops.audit.chains import FullDisk

@@ -1,4 +1,7 @@
-"""``?content=``: an answer as text, as JSON, or both, for clients known to forward one or both of them."""
+"""``?content=``: an answer as text, as JSON, or both, for clients known to forward one or both of them.
+
+Covers server.http.http_caller.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ async def test_a_page_may_read_answers_and_refusals_alike(house):
         answer = await house.call(path, token=token, headers=[("origin", PAGE)])
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, PAGE)
         assert answer.headers["vary"] == "Origin"
-        assert answer.headers["access-control-expose-headers"] == "www-authenticate, mcp-session-id"
+        assert answer.headers["access-control-expose-headers"] == "www-authenticate, mcp-session-id, retry-after"
     missing = await house.call("/v/v9/mcp", token=issued.token, headers=[("origin", PAGE)])
     assert (missing.status, missing.headers["access-control-allow-origin"]) == (404, PAGE)
     large = await house.call(token=issued.token, headers=[("origin", PAGE), ("content-length", "9" * 9)])

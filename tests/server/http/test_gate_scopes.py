@@ -67,6 +67,33 @@ async def test_a_tool_beyond_the_scope_is_stepped_up_only_where_the_grant_would_
 
 
 @pytest.mark.parametrize(
+    ("grant", "tool", "status"),
+    [(Role.ADMIN, "recall", 200), (Role.ADMIN, "remember", 403), (Role.READER, "remember", 200)],
+)
+async def test_a_plain_call_is_stepped_up_by_the_tool_in_its_address_whatever_it_sends(
+    house: House, grant: Role, tool: str, status: int
+) -> None:
+    await house.grant("carol", "v1", grant, IDP)
+    headers = [*MODERN_CALL, ("mcp-name", "recall")]
+    answer = await house.call(f"/v/v1/tools/{tool}", token=outside(), body=tool_call("recall"), headers=headers)
+    assert answer.status == status
+    if status == 403:
+        assert f'resource_metadata="{METADATA}/v/v1/mcp"' in answer.headers["www-authenticate"]
+        assert house.reached == []
+
+
+async def test_a_token_for_one_vault_opens_its_plain_door_and_no_other(house: House) -> None:
+    for vault in ("v1", "v2"):
+        await house.grant("alice", vault, Role.WRITER)
+    token = (await house.token("alice", "v1")).token
+    for path in ("tools/recall", "openapi.json"):
+        assert (await house.call(f"/v/v1/{path}", token=token)).status == 200
+        assert (await house.call(f"/v/v2/{path}", token=token)).status == 404
+        for other in (outside(aud="https://elsewhere.example"), outside(exp=1), "nonsense", None):
+            assert (await house.call(f"/v/v1/{path}", token=other)).status == 401
+
+
+@pytest.mark.parametrize(
     "headers",
     [
         [("mcp-method", "ping")],
