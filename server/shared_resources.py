@@ -23,7 +23,7 @@ from vaults.domain.maintenance import eviction
 from vaults.domain.notes.commit import git_commits
 from vaults.domain.notes.sync import sync_loop
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossEncoderOptions
+from vaults.embed.cross_encoder_backend import CrossEncoderOptions
 from vaults.embed.served_models import ServedModels
 from vaults.listed_hosts import ListedHosts
 from vaults.observer import Observer

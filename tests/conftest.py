@@ -44,6 +44,7 @@ WHOLE_MODULES = (
 LOAD_TORCH = (
     "server/test_reranked_recall.py",
     "vaults/embed/test_cross_encoder.py",
+    "vaults/embed/test_cross_encoder_onnx.py",
     "vaults/embed/test_engines.py",
 )
 """What takes five seconds to load before the first test: they come first and together, so that one worker loads it."""

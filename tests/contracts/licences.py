@@ -49,7 +49,8 @@ packages' metadata; a test fails where one is stale, or where a licence is new t
 - **pygit2** holds libgit2 and is under GPL-2.0 with the exception that programs may link it under any licence.
   strongroom does nothing else with it.
 - **pathspec** is under MPL-2.0, which concerns changes of its own files. There are none.
-- PyTorch, sentence-transformers and what they need (`strongroom[models]`) are no part of a server's installation.
+- PyTorch, sentence-transformers, onnx and what they need (`strongroom[models]`, `strongroom[rerank]`) are no part of a
+  server's installation.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.vaults.embed import tiny_cross
-from vaults.embed.cross_encoder_model import CrossEncoderOptions, load_cross_encoder
+from vaults.embed.cross_encoder_backend import CrossEncoderOptions
+from vaults.embed.cross_encoder_model import load_cross_encoder
+from vaults.embed.models_extra import RERANK_EXTRA
 from vaults.search.rerank_blend import blend
 
 QUERY = "the cat on the mat"
@@ -115,6 +118,20 @@ async def test_a_broken_model_costs_its_opinion_and_says_so(opening: Opening, ti
         assert _titles(answer.content["hits"]) == plain
         assert [warning for warning in answer.content["warnings"] if warning.startswith("not reranked: ")]
         assert not any("rerank" in hit["signals"] for hit in found.content["hits"])
+
+
+async def test_a_search_names_the_extra_that_a_model_lacks(
+    opening: Opening, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in ("onnx", "torch", "sentence_transformers", "transformers"):
+        monkeypatch.setitem(sys.modules, library, None)
+    async with opening({"rerank.model": str(tiny)}) as services:
+        await _fill(services)
+        answer = await asker(services)("recall", query=QUERY)
+    (warning,) = (each for each in answer.content["warnings"] if each.startswith("not reranked: "))
+    assert RERANK_EXTRA in warning
+    assert RERANK_EXTRA in answer.text
+    assert answer.content["hits"]
 
 
 async def test_explain_shows_what_the_model_thinks(opening: Opening, tiny: Path) -> None:

@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from vaults.embed.cross_encoder_model import CrossEncoderOptions, Scorer, load_cross_encoder
+from vaults.embed.cross_encoder_backend import CrossEncoderOptions, Scorer
+from vaults.embed.cross_encoder_model import load_cross_encoder
 from vaults.embed.cross_encoder_thread import CrossEncoderThread, ScoringJob, ScoringOutcome, cross_encoder_unavailable
 from vaults.embed.state import EmbeddingState
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from vaults.embed.cross_encoder_model import Scorer
+from vaults.embed.cross_encoder_backend import Scorer
 from vaults.embed.state import EmbeddingState, EmbeddingStatus, plain_reason
 from vaults.errors import EmbeddingUnavailable
 

@@ -10,13 +10,24 @@ from typing import Any
 from vaults.errors import EmbeddingUnavailable
 
 EXTRA = "strongroom[models]"
+RERANK_EXTRA = "strongroom[rerank]"
 
 
-def missing_extra_error(model: str) -> EmbeddingUnavailable:
-    """The error for a model that is here, but not what serves or exports it."""
+def missing_extra_error(model: str, needed: str = "") -> EmbeddingUnavailable:
+    """The error for a model that is here, but not what serves or exports it. ``needed`` says why it must be that."""
+    because = f": {needed} (pip install '{EXTRA}')" if needed else ""
     return EmbeddingUnavailable(
-        f"The model {model} needs sentence-transformers, which is not installed.",
+        f"The model {model} needs sentence-transformers, which is not installed{because}.",
         hint=f"Install the extra: pip install '{EXTRA}'. In a checkout, make models does it.",
+    )
+
+
+def missing_onnx_error(model: str) -> EmbeddingUnavailable:
+    """The error for a cross-encoder that ONNX Runtime could serve, were there what writes its graph."""
+    return EmbeddingUnavailable(
+        f"The model {model} has no onnx/model.onnx, and onnx, which makes one of its weights, is not installed "
+        f"(pip install '{RERANK_EXTRA}').",
+        hint=f"Install the extra: pip install '{RERANK_EXTRA}', or put onnx/model.onnx into the model's folder.",
     )
 
 

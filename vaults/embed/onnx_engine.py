@@ -1,26 +1,16 @@
-"""The ONNX Runtime engine: serves a prepared model with onnxruntime and tokenizers alone, without torch.
-
-Memory, after 1,000 mixed texts in a process with nothing else: without the arena 251 MB and peaks of 600, as each call
-maps and unmaps its buffers (up to 40 % slower on long texts); with the arena the largest run decides: 2,048 padded
-tokens 270 MB, 1,024 213, 512 184, 256 170, at the same speed per text (33 ms for 190 tokens, 3 ms for 12; larger runs
-are slower). Shrinking the arena after each run gained nothing. Spinning is off: it would burn the core the event loop
-needs.
-"""
+"""The ONNX Runtime engine: serves a prepared model with onnxruntime and tokenizers alone, without torch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from vaults.embed.batches import split_into_batches
+from vaults.embed.onnx_session import MAX_TEXTS, TOKENS_PER_RUN, open_session
 from vaults.embed.prepared_model import TOKENIZER, PreparedModel
-from vaults.errors import EmbeddingUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
-
-_TOKENS_PER_RUN = 256  # tokens of one run, padding included, for each thread
-_MAX_TEXTS = 64  # texts of one run, however short
 
 
 class OnnxEmbedder:
@@ -33,13 +23,15 @@ class OnnxEmbedder:
 
         self.identity = prepared.identity
         self.max_tokens = prepared.manifest.max_tokens
-        self._budget = _TOKENS_PER_RUN * threads
+        self._budget = TOKENS_PER_RUN * threads
         self._pad_id = prepared.manifest.pad_id
         self._tokenizer = Tokenizer.from_file(str(prepared.folder / TOKENIZER))
         # The file pads every text to 128 tokens, which makes a short query three times as expensive.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_tokens)
-        self._session = _open_session(prepared, threads, device)
+        # The bundled model's graph does not lie beside its weights.
+        graph = prepared.graph.read_bytes()
+        self._session = open_session(graph, weights=prepared.folder, threads=threads, device=device)
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         import numpy as np
@@ -47,7 +39,7 @@ class OnnxEmbedder:
         # encode() would hold the interpreter's lock, for half a second on a text of 1 MB; the batch calls do not.
         tokens = [text.ids for text in self._tokenizer.encode_batch_fast(list(texts))]
         vectors = np.empty((len(tokens), self.identity.width), dtype=np.float32)
-        for rows in split_into_batches([len(ids) for ids in tokens], budget=self._budget, most=_MAX_TEXTS):
+        for rows in split_into_batches([len(ids) for ids in tokens], budget=self._budget, most=MAX_TEXTS):
             vectors[rows] = self._run([tokens[row] for row in rows])
         return vectors
 
@@ -74,30 +66,3 @@ def _pool_mean(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
     weight = mask[:, :, None].astype(np.float32)
     mean = (hidden * weight).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-9)
     return cast("np.ndarray", mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12))
-
-
-def _provider(device: str, available: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """What runs the graph, and how: on a graphics card with all digits, as the vectors must be those of the CPU."""
-    kind, _, number = device.partition(":")
-    if kind == "cpu":
-        return "CPUExecutionProvider", {}
-    if kind != "cuda" or not (number or "0").isdigit() or "CUDAExecutionProvider" not in available:
-        raise EmbeddingUnavailable(
-            f"ONNX Runtime cannot use the device {device} here.",
-            hint="Set embedding.device to cpu, embedding.engine to sentence-transformers, or install onnxruntime-gpu.",
-        )
-    return "CUDAExecutionProvider", {"device_id": number or "0", "use_tf32": "0"}
-
-
-def _open_session(prepared: PreparedModel, threads: int, device: str) -> Any:
-    import onnxruntime
-
-    provider = _provider(device, onnxruntime.get_available_providers())
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3  # errors only: stderr is the log
-    # The bundled model's graph does not lie beside its weights. Only for one given as bytes may the folder be told.
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(prepared.folder))
-    return onnxruntime.InferenceSession(prepared.graph.read_bytes(), options, providers=[provider])

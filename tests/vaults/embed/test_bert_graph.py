@@ -6,8 +6,9 @@ import numpy as np
 
 from tests.vaults.embed import reference_vectors
 from vaults.embed import bundled
-from vaults.embed.bert_graph import bundled_graph, read_header
+from vaults.embed.bert_graph import bundled_graph
 from vaults.embed.engines import load_embedder
+from vaults.embed.graph_nodes import read_header
 from vaults.embed.preparation import TOLERANCE
 from vaults.settings import EmbeddingSettings
 

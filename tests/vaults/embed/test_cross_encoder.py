@@ -1,6 +1,7 @@
-"""A real cross-encoder, tiny and of random weights, through the real sentence-transformers.
+"""A real cross-encoder, tiny and of random weights, through ONNX Runtime and through sentence-transformers.
 
-Covers vaults.embed.bundled, vaults.embed.cross_encoder_model.
+Covers vaults.embed.bundled, vaults.embed.cross_encoder_backend, vaults.embed.cross_encoder_model,
+vaults.embed.cross_encoder_torch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tests.vaults.embed import tiny_cross
 from tests.vaults.embed.tiny_cross import TOKENS
 from vaults.embed import bundled
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossEncoderOptions, load_cross_encoder
+from vaults.embed.cross_encoder_backend import CrossEncoderOptions
+from vaults.embed.cross_encoder_model import load_cross_encoder
 from vaults.errors import EmbeddingUnavailable
 
 OPTIONS = CrossEncoderOptions(model=None, device="cpu", threads=1, max_tokens=512, timeout_s=60, cache=100)
@@ -29,6 +31,18 @@ TEXTS = ["a dog sat on the mat", "cat", "", "the red house " * 30, "東京 🙂"
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_cross.build(tmp_path_factory.mktemp("cross") / "tiny-cross")
+
+
+@pytest.fixture(scope="module", params=["OnnxCrossEncoder", "TorchCrossEncoder"])
+def served(request: pytest.FixtureRequest, tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model for either engine: ONNX Runtime cannot make do with the vocabulary alone."""
+    folder = tiny
+    if request.param == "TorchCrossEncoder":
+        folder = tmp_path_factory.mktemp("cross") / "tiny-torch"
+        shutil.copytree(tiny, folder)
+        (folder / "tokenizer.json").unlink()
+    assert type(load_cross_encoder(options(folder))).__name__ == request.param
+    return folder
 
 
 def options(folder: Path | str, **changes: Any) -> CrossEncoderOptions:
@@ -61,25 +75,25 @@ def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
 
 @pytest.mark.parametrize("activation", [None, "Identity", "Sigmoid", "Tanh"])
 def test_a_score_is_one_sigmoid_of_the_models_logit_whatever_its_files_say(
-    tiny: Path, tmp_path: Path, activation: str | None
+    served: Path, tiny: Path, tmp_path: Path, activation: str | None
 ) -> None:
     more = {"sentence_transformers": {"activation_fn": f"torch.nn.modules.activation.{activation}"}}
     if activation == "Identity":
         more = {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}  # as old models say it
-    folder = copied(tiny, tmp_path, **(more if activation else {}))
+    folder = copied(served, tmp_path, **(more if activation else {}))
     scores = load_cross_encoder(options(folder)).score("the cat", TEXTS)
     np.testing.assert_allclose(scores, by_hand(tiny, "the cat", TEXTS), atol=1e-5)
     assert max(scores) - min(scores) > 0.1
 
 
-def test_a_score_does_not_depend_on_the_other_texts(tiny: Path) -> None:
-    model = load_cross_encoder(options(tiny))
+def test_a_score_does_not_depend_on_the_other_texts(served: Path) -> None:
+    model = load_cross_encoder(options(served))
     alone = [model.score("the cat", [text])[0] for text in TEXTS]
     np.testing.assert_allclose(model.score("the cat", TEXTS), alone, atol=1e-5)
 
 
-def test_no_more_is_read_than_the_model_can_and_the_setting_allows(tiny: Path) -> None:
-    wide, narrow = load_cross_encoder(options(tiny)), load_cross_encoder(options(tiny, max_tokens=16))
+def test_no_more_is_read_than_the_model_can_and_the_setting_allows(served: Path) -> None:
+    wide, narrow = load_cross_encoder(options(served)), load_cross_encoder(options(served, max_tokens=16))
     start = "the cat sat on the mat "
     assert wide.score("a dog", [start * 100]) == pytest.approx(wide.score("a dog", [start * 9]), abs=1e-6)
     assert narrow.score("a dog", [start * 9]) == pytest.approx(narrow.score("a dog", [start * 3]), abs=1e-6)
@@ -87,8 +101,8 @@ def test_no_more_is_read_than_the_model_can_and_the_setting_allows(tiny: Path) -
     assert len(wide.score("q " * 10_000, [start * 10_000])) == 1
 
 
-def test_texts_no_tokenizer_takes_get_a_score(tiny: Path) -> None:
-    scores = load_cross_encoder(options(tiny)).score("lone \ud800 surrogate", ["lone \udfff surrogate", "\x00", ""])
+def test_texts_no_tokenizer_takes_get_a_score(served: Path) -> None:
+    scores = load_cross_encoder(options(served)).score("lone \ud800 surrogate", ["lone \udfff surrogate", "\x00", ""])
     assert all(0 < score < 1 for score in scores)
 
 
@@ -136,8 +150,9 @@ async def test_a_classifier_of_several_classes_is_refused(tiny: Path, tmp_path: 
 
 async def test_broken_files_are_reported_without_their_path(tiny: Path, tmp_path: Path) -> None:
     folder = copied(tiny, tmp_path)
-    (folder / "model.safetensors").write_bytes(b"broken")
-    assert str(tmp_path) not in await refused(folder)
+    for broken in (b"broken", b"\xff" * 4096, b"\x02" + bytes(7) + b"[]", b""):
+        (folder / "model.safetensors").write_bytes(broken)
+        assert "The files of the model copy cannot be read" in await refused(folder)
     (folder / "model.safetensors").unlink()
     assert "holds no weights" in await refused(folder)
 

@@ -17,7 +17,7 @@ import pytest
 from tests.vaults.embed.scripted import Clock
 from tests.work import PATIENCE_S
 from vaults.embed.cross_encoder import CrossEncoderService
-from vaults.embed.cross_encoder_model import CrossEncoderOptions, Scorer
+from vaults.embed.cross_encoder_backend import CrossEncoderOptions, Scorer
 from vaults.embed.cross_encoder_thread import PAUSE_S
 from vaults.errors import EmbeddingUnavailable
 
