@@ -151,8 +151,9 @@ def with_stamp(extract: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtr
 def cut_passages(extract: NoteExtract, max_tokens: int) -> NoteExtract:
     """Cut a note's passages and compute their rows' contents now, to keep that out of the transaction."""
     with heap.pause_full_collections(extract.stamp.size):
+        labels = extract.labels
         for block in extract.blocks:
-            for passage in block.cut(max_tokens, extract.labels):
+            for passage in block.cut(max_tokens, labels):
                 passage.columns()
                 passage.grams  # noqa: B018  computed once, here
     return extract
