@@ -128,7 +128,9 @@ class _PreparedCommit:
 
 def _prepare_commit(tree: Tree, change: NoteChange, known: Mapping[str, int]) -> _PreparedCommit:
     names = journal.name_versions(change)
-    return _PreparedCommit(names, journal.pack_versions(change, names, known), _extract_files(tree, change.files))
+    return _PreparedCommit(
+        names, journal.pack_versions(change, names, known), _extract_files(tree, change.files, names)
+    )
 
 
 async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _PreparedCommit) -> BegunChange:
@@ -151,14 +153,18 @@ async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _Prep
     return begun
 
 
-def _extract_files(tree: Tree, files: Sequence[FileChange]) -> list[NoteExtract]:
+def _extract_files(tree: Tree, files: Sequence[FileChange], names: VersionNames) -> list[NoteExtract]:
     """The files of a change as the indexes take them, before they are in place: without stamps. Files in folders that
     the owner excludes are left out."""
     return [
         extraction.extract_note(
-            each.target, FileContent(each.after, NO_STAMP), 0, whole=len(each.after) <= extraction.LONG_BYTES
+            each.target,
+            FileContent(each.after, NO_STAMP),
+            0,
+            whole=len(each.after) <= extraction.LONG_BYTES,
+            digest=name,
         )
-        for each in files
+        for each, (_, name) in zip(files, names, strict=True)
         if each.after is not None and tree.covers(each.target)
     ]
 
