@@ -393,11 +393,17 @@ class Vault:
         """Whether a background job is due."""
         return any(job.is_due(tx) for job in self._jobs)
 
+    def _find_due_jobs(self, tx: Reader) -> set[BackgroundJob]:
+        return {job for job in self._jobs if job.is_due(tx)}
+
     async def _run_due_work(self) -> None:
         defects = self.background.defects
+        # In one snapshot: this follows every write, and mostly nothing is due.
+        due = await self.db.read(self._find_due_jobs)
         for job in self._jobs:  # a defect of one must not keep the others from being done
-            if await self.db.read(job.is_due):
+            if job in due:
                 await defects.outlive(job.name, job.run(self))
+                due = await self.db.read(self._find_due_jobs)  # one may make another due, or do its work
         await defects.outlive("backfill_vectors", self._fill_in_vectors())
 
     async def _fill_in_vectors(self) -> None:

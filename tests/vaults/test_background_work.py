@@ -1,6 +1,6 @@
 """Tasks of an open vault start once, only with the lease, and end when the vault closes. A defect in one is told.
 
-Covers vaults.background_defects.
+Covers vaults.background_defects and vaults.vault.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from server.services import Services
 from vaults.background_defects import BackgroundDefects
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.db.lease import Lease
+from vaults.db.sql import Reader
 from vaults.errors import VaultUnavailable
 from vaults.observer import NullObserver
+from vaults.vault import BackgroundJob, Vault
 
 
 class Counted(NullObserver):
@@ -148,3 +151,46 @@ async def test_what_is_down_is_no_defect_and_one_that_ended_well_is_over() -> No
     assert list(defects.current) == ["retention"]
     await defects.outlive("retention", end_with(None))
     assert not defects.current
+
+
+async def test_one_snapshot_tells_which_jobs_are_due(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Reader] = []
+
+    def is_due(tx: Reader) -> bool:
+        asked.append(tx)
+        return False
+
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.background.wait()
+        monkeypatch.setattr(vault, "_jobs", [BackgroundJob("retention", is_due, nothing)] * 3)
+        vault.start_background_work()
+        await vault.background.wait()
+    assert len(asked) == 3
+    assert all(tx is asked[0] for tx in asked)
+
+
+async def test_a_job_that_an_earlier_one_makes_due_is_done_in_the_same_round(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    async def first(_: Vault) -> None:
+        done.append("first")
+
+    async def second(_: Vault) -> None:
+        done.append("second")
+
+    jobs = [
+        BackgroundJob("retention", lambda _: not done, first),
+        BackgroundJob("retention", lambda _: done == ["first"], second),
+    ]
+    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.background.wait()
+        monkeypatch.setattr(vault, "_jobs", jobs)
+        vault.start_background_work()
+        await vault.background.wait()
+    assert done == ["first", "second"]
+
+
+async def nothing(_: Vault) -> None:
+    raise AssertionError("it was not due")

@@ -121,11 +121,8 @@ class _Atoms:
 
     @classmethod
     def of(cls, text: str, start: int, end: int) -> _Atoms:
-        starts, ends = array("q"), array("q")
-        for match in ATOM.finditer(text, start, end):
-            first, last = match.span()
-            starts.append(first)
-            ends.append(last)
+        spans = [match.span() for match in ATOM.finditer(text, start, end)]
+        starts, ends = array("q", [first for first, _ in spans]), array("q", [last for _, last in spans])
         if not HANGUL.search(text, start, end):
             return cls(starts, ends, array("q", range(len(starts) + 1)))
         tokens = (HANGUL_TOKENS if "\uac00" <= text[first] <= "\ud7a3" else 1 for first in starts)
@@ -171,8 +168,7 @@ def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> 
     for line in text[position:end].split("\n"):
         position += len(line) + 1
         begin = atom
-        while atom < total and atoms.starts[atom] < position:
-            atom += 1
+        atom = bisect_left(atoms.starts, position, atom)
         if begin == atom:
             blank = True
             continue

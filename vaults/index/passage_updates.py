@@ -7,10 +7,10 @@ for turns of a conversation: a note's passage has its headings, which say what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaults.db.sql import Writer
 from vaults.index import embeddings, passages, text_index
@@ -43,29 +43,79 @@ class NewPassage:
     passage: Passage
 
 
-def update_passages(
-    tx: Writer, item: SearchItem, labels: str, blocks: Sequence[IndexBlock], max_tokens: int
-) -> list[int]:
-    """Make ``blocks`` the item's passages; returns the numbers of those that are new and still need a vector.
-    ``labels`` are the words it is found by besides its text."""
-    stored = [
-        StoredPassage._make(row)
-        for row in tx.all(
-            "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = :item"
-            " ORDER BY ordinal",
-            {"item": item.number},
+@dataclass(frozen=True, slots=True)
+class _NotePlan:
+    """What becomes of one note's passages. ``fresh``: those of the blocks that changed, in order, each with its ordinal
+    and, where one with its text is stored already, the number it keeps. ``before`` and ``after``: the rows around."""
+
+    shared: Mapping[str, object]
+    fresh: Sequence[tuple[NewPassage, int, int | None]]
+    before: Sequence[int]
+    after: Sequence[int]
+
+
+@dataclass(slots=True)
+class PassageUpdates:
+    """Changes of the passages of some notes, gathered first and then written together, many to a statement.
+
+    FTS5 writes what it gathered as a segment of its own at each statement that has a trigger: writing note by note took
+    twice as long. Each note must come once, and none may be dropped, between two calls of ``write``."""
+
+    max_tokens: int
+    _gone: list[int] = field(default_factory=list)
+    _plans: list[_NotePlan] = field(default_factory=list)
+
+    def add(self, tx: Writer, item: SearchItem, labels: str, blocks: Sequence[IndexBlock]) -> None:
+        """Make ``blocks`` the item's passages. ``labels`` are the words it is found by besides its text. What it shares
+        with its other passages is written at once."""
+        stored = [
+            StoredPassage._make(row)
+            for row in tx.all(
+                "SELECT seq, ordinal, source_hash, text_hash FROM passages WHERE kind = 'note' AND item = :item"
+                " ORDER BY ordinal",
+                {"item": item.number},
+            )
+        ]
+        shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
+        if stored:
+            _update_shared(tx, shared, stored, labels)
+        first, last, changed = _difference(stored, blocks)
+        fresh = [
+            NewPassage(f"{block.digest}:{number}", passage)
+            for block in changed
+            for number, passage in enumerate(block.cut(self.max_tokens, labels))
+        ]
+        if first == last and not fresh:
+            return
+        left = {row.text_hash: row.seq for row in stored[first:last]}
+        kept = [left.pop(each.passage.text_hash, None) for each in fresh]
+        held = {seq for seq in kept if seq is not None}
+        self._gone += [row.seq for row in stored[first:last] if row.seq not in held]
+        ordinals = _ordinals(tx, stored, (first, last), len(fresh), held)
+        before, after = stored[max(0, first - 2 * REACH) : first], stored[last : last + 2 * REACH]
+        rows = list(zip(fresh, ordinals, kept, strict=True))
+        self._plans.append(_NotePlan(shared, rows, [row.seq for row in before], [row.seq for row in after]))
+
+    def write(self, tx: Writer) -> list[int]:
+        """Write what was gathered; returns the numbers of passages that are new and still need a vector."""
+        if self._gone:
+            passages.delete_passages(tx, self._gone)
+        numbers = iter(
+            passages.reserve_numbers(tx, sum(kept is None for plan in self._plans for _, _, kept in plan.fresh))
         )
-    ]
-    shared = item.columns() | {"kind": item.kind, "item": item.number, "sequence": sequence_of(item), "place": 0}
-    if stored:
-        _update_shared(tx, shared, stored, labels)
-    first, last, changed = _difference(stored, blocks)
-    fresh = [
-        NewPassage(f"{block.digest}:{number}", passage)
-        for block in changed
-        for number, passage in enumerate(block.cut(max_tokens, labels))
-    ]
-    return _replace(tx, shared, stored, (first, last), fresh)
+        placed = [_place(plan, numbers) for plan in self._plans]
+        tx.many(
+            "UPDATE passages SET ordinal = :ordinal, source_hash = :source WHERE seq = :seq",
+            [each for part in placed for each in part.kept],
+        )
+        tx.many("UPDATE passages SET near = :near WHERE seq = :seq", [each for part in placed for each in part.near])
+        rows = [row for part in placed for row in part.rows]
+        new = [int(row["seq"]) for row in rows]
+        passages.insert_rows(tx, new, rows)
+        for row, grams in zip(rows, [grams for part in placed for grams in part.grams], strict=True):
+            text_index.add_pairs(tx, row["seq"], grams)
+        self._gone, self._plans = [], []
+        return new
 
 
 def sequence_of(item: SearchItem) -> str:
@@ -106,52 +156,6 @@ def _difference(stored: Sequence[StoredPassage], blocks: Sequence[IndexBlock]) -
     return starts[head] if head < len(starts) else len(stored), starts[len(old) - tail], blocks[head : len(new) - tail]
 
 
-def _replace(
-    tx: Writer,
-    shared: dict[str, object],
-    stored: Sequence[StoredPassage],
-    span: tuple[int, int],
-    fresh: Sequence[NewPassage],
-) -> list[int]:
-    first, last = span
-    gone = {row.text_hash: row for row in stored[first:last]}
-    if not gone and not fresh:
-        return []
-    kept = {row.seq for each in fresh if (row := gone.get(each.passage.text_hash))}
-    passages.delete_passages(tx, [row.seq for row in stored[first:last] if row.seq not in kept])
-    numbers, new = _write(tx, shared, fresh, gone, _ordinals(tx, stored, span, len(fresh), kept))
-    before, after = stored[max(0, first - 2 * REACH) : first], stored[last : last + 2 * REACH]
-    line = [*(row.seq for row in before), *numbers, *(row.seq for row in after)]
-    if len(line) > 1 or not new:  # a single new row has no neighbours to record
-        _refresh_surroundings(tx, line, len(before), len(before) + len(numbers))
-    return new
-
-
-def _write(
-    tx: Writer,
-    shared: dict[str, object],
-    fresh: Sequence[NewPassage],
-    gone: dict[str, StoredPassage],
-    ordinals: Sequence[int],
-) -> tuple[list[int], list[int]]:
-    """Write rows for the new passages, reusing those of the same text; returns all their numbers, and the new ones."""
-    numbers, new = [], []
-    for each, ordinal in zip(fresh, ordinals, strict=True):
-        row = gone.pop(each.passage.text_hash, None)
-        if row is not None:
-            tx.run(
-                "UPDATE passages SET ordinal = :ordinal, source_hash = :source WHERE seq = :seq",
-                {"ordinal": ordinal, "source": each.source, "seq": row.seq},
-            )
-            numbers.append(row.seq)
-            continue
-        columns = {"ordinal": ordinal, "source_hash": each.source}
-        numbers.append(tx.insert(passages.INSERT, shared | each.passage.columns() | columns))
-        text_index.add_pairs(tx, numbers[-1], each.passage.grams)
-        new.append(numbers[-1])
-    return numbers, new
-
-
 def _ordinals(
     tx: Writer, stored: Sequence[StoredPassage], span: tuple[int, int], count: int, kept: set[int]
 ) -> Sequence[int]:
@@ -182,13 +186,37 @@ def _renumber(tx: Writer, stored: Sequence[StoredPassage], span: tuple[int, int]
     )
 
 
-def _refresh_surroundings(tx: Writer, line: Sequence[int], first: int, last: int) -> None:
-    """Store the neighbours of ``line[first:last]``, the new ones, and of the ``REACH`` rows on either side."""
-    places = range(max(0, first - REACH), min(len(line), last + REACH))
-    tx.many(
-        "UPDATE passages SET near = :near WHERE seq = :seq",
-        [{"near": neighbour_numbers(line, place), "seq": line[place]} for place in places],
+@dataclass(frozen=True, slots=True)
+class _PlacedRows:
+    """A plan as rows: new ones, changes of the ones that are kept, and of what stands around any of them."""
+
+    rows: list[dict[str, Any]]
+    grams: list[str]  # of the new ones
+    kept: list[dict[str, Any]]
+    near: list[dict[str, Any]]
+
+
+def _place(plan: _NotePlan, numbers: Iterator[int]) -> _PlacedRows:
+    """Give the new passages their numbers, and tell all, and the ``REACH`` rows on either side, their neighbours."""
+    placed = [next(numbers) if kept is None else kept for _, _, kept in plan.fresh]
+    line = [*plan.before, *placed, *plan.after]
+    first, alone = len(plan.before), len(line) == 1
+    found = _PlacedRows([], [], [], [])
+    for place, (each, ordinal, kept) in enumerate(plan.fresh, first):
+        if kept is not None:
+            found.kept.append({"ordinal": ordinal, "source": each.source, "seq": kept})
+            continue
+        own = {"ordinal": ordinal, "source_hash": each.source, "seq": line[place]}
+        near = None if alone else neighbour_numbers(line, place)
+        found.grams.append(each.passage.grams)
+        found.rows.append({**plan.shared, **each.passage.columns(), **own, "near": near})
+    new = {row["seq"] for row in found.rows}
+    found.near.extend(
+        {"near": neighbour_numbers(line, place), "seq": line[place]}
+        for place in range(max(0, first - REACH), min(len(line), first + len(placed) + REACH))
+        if line[place] not in new
     )
+    return found
 
 
 def embed_or_enqueue(

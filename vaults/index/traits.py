@@ -188,6 +188,7 @@ _INVISIBLE = dict.fromkeys(
 )
 _LOOKALIKE = dict(zip(map(ord, "аеорсухіѕјԁһΑΕΟοιАЕОРСУХІЅЈ"), "aeopcyxisjdhaeooiaeopcyxisj", strict=True))
 _UNSEEN = _INVISIBLE | _LOOKALIKE
+_UNSEEN_CHARACTERS = frozenset(map(chr, _UNSEEN))
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -219,4 +220,6 @@ def _due(families: tuple[_Family, ...], folded: str) -> list[re.Pattern[str]]:
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text.translate(_UNSEEN)).casefold()
+    if not _UNSEEN_CHARACTERS.isdisjoint(text):  # few have any, and a translation takes much longer than the look
+        text = text.translate(_UNSEEN)
+    return unicodedata.normalize("NFKC", text).casefold()

@@ -27,6 +27,9 @@ class LinkTarget:
     aliases: Sequence[str] = ()
 
 
+_LONGEST_SUFFIX = max(map(len, SUFFIXES))
+
+
 def fold_name(name: str) -> str:
     """A name in the form in which names are compared: normalised, without case."""
     if name.isascii():
@@ -100,8 +103,9 @@ def _rank_candidate(candidate: LinkTarget) -> tuple[bool, str]:
 
 
 def _strip_suffix(path: str) -> str:
+    end = path[-_LONGEST_SUFFIX:].lower()
     for suffix in SUFFIXES:
-        if len(path) > len(suffix) and path[-len(suffix) :].lower() == suffix:
+        if end.endswith(suffix) and len(path) > len(suffix):
             return path[: -len(suffix)]
     return path
 

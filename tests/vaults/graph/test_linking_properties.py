@@ -15,6 +15,7 @@ from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import NoteExtract, extract_note
 from vaults.files.tree import FileContent, FileStamp
 from vaults.graph.note_graph import Graph, catch_up
+from vaults.index.passage_updates import PassageUpdates
 from vaults.markdown.link import Link
 from vaults.markdown.link_resolution import LinkTarget, resolve_link
 from vaults.markdown.parser import parse
@@ -52,7 +53,9 @@ class Model:
 
     def put(self, path: str, text: str, before: str | None = None) -> None:
         seq = self.number(before) if before is not None else None
-        note_rows.write_note(self.tx, _intake(path, text), None, 200, seq)
+        updates = PassageUpdates(200)
+        note_rows.write_note(self.tx, _intake(path, text), updates, seq)
+        note_rows.write_passages(self.tx, updates, None)
         if before is not None:
             del self.texts[before]
         self.texts[path] = text

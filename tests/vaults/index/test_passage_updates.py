@@ -28,6 +28,13 @@ SHARED = (
 )
 
 
+def replace_passages(tx: Writer, item: SearchItem, labels: str, found: Sequence[IndexBlock]) -> list[int]:
+    """The numbers of passages that are new."""
+    updates = passage_updates.PassageUpdates(TOKENS)
+    updates.add(tx, item, labels, found)
+    return updates.write(tx)
+
+
 @dataclass
 class Index:
     """One note in a database of its own, and what is done to it."""
@@ -37,7 +44,7 @@ class Index:
     labels: str = ""
 
     def splice(self, found: Sequence[IndexBlock]) -> list[int]:
-        new = passage_updates.update_passages(self.tx, self.item, self.labels, found, TOKENS)
+        new = replace_passages(self.tx, self.item, self.labels, found)
         passage_updates.embed_or_enqueue(self.tx, MODEL, new)
         return new
 
@@ -291,7 +298,7 @@ def test_a_note_cut_down_to_one_passage_has_nothing_around_it() -> None:
 
 def test_without_a_known_model_every_new_passage_is_owed() -> None:
     index = Index()
-    new = passage_updates.update_passages(index.tx, NOTE, "", numbered(3), TOKENS)
+    new = replace_passages(index.tx, NOTE, "", numbered(3))
     assert passage_updates.embed_or_enqueue(index.tx, None, new)
     assert index.queued() == set(new)
     assert not passage_updates.embed_or_enqueue(index.tx, None, [])

@@ -31,6 +31,7 @@ from vaults.domain.notes.index.reconciliation import find_model, is_outdated
 from vaults.errors import StrongroomError
 from vaults.files.tree import FileContent, FileStamp, Tree
 from vaults.graph.link_feedback import proactive_queue
+from vaults.index.passage_updates import PassageUpdates
 from vaults.vault import Vault
 
 
@@ -127,7 +128,9 @@ class _PreparedCommit:
 
 def _prepare_commit(tree: Tree, change: NoteChange, known: Mapping[str, int]) -> _PreparedCommit:
     names = journal.name_versions(change)
-    return _PreparedCommit(names, journal.pack_versions(change, names, known), _extract_files(tree, change.files))
+    return _PreparedCommit(
+        names, journal.pack_versions(change, names, known), _extract_files(tree, change.files, names)
+    )
 
 
 async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _PreparedCommit) -> BegunChange:
@@ -150,14 +153,18 @@ async def _begin(vault: Vault, actor: Actor, change: NoteChange, prepared: _Prep
     return begun
 
 
-def _extract_files(tree: Tree, files: Sequence[FileChange]) -> list[NoteExtract]:
+def _extract_files(tree: Tree, files: Sequence[FileChange], names: VersionNames) -> list[NoteExtract]:
     """The files of a change as the indexes take them, before they are in place: without stamps. Files in folders that
     the owner excludes are left out."""
     return [
         extraction.extract_note(
-            each.target, FileContent(each.after, NO_STAMP), 0, whole=len(each.after) <= extraction.LONG_BYTES
+            each.target,
+            FileContent(each.after, NO_STAMP),
+            0,
+            whole=len(each.after) <= extraction.LONG_BYTES,
+            digest=name,
         )
-        for each in files
+        for each, (_, name) in zip(files, names, strict=True)
         if each.after is not None and tree.covers(each.target)
     ]
 
@@ -200,20 +207,28 @@ def _to_hash(name: str | None) -> ContentHash | None:
 def index_files(vault: Vault, tx: Writer, files: Sequence[FileChange], extracts: Sequence[NoteExtract]) -> None:
     """Update the rows of changed files. A moved note keeps its number, and so its passages and vectors."""
     model, by_path = find_model(vault, tx), {extract.path: extract for extract in extracts}
+    updates = PassageUpdates(vault.shared.index.passage_tokens)
+
+    def drop(numbers: Sequence[int]) -> None:
+        if numbers:  # what was gathered must not come back for a note that is gone
+            note_rows.write_passages(tx, updates, model)
+            note_rows.drop(tx, numbers)
+
     for each in files:
         known = next(iter(note_rows.find_known(tx, [each.path])), None)
         there = next(iter(note_rows.find_known(tx, [each.target])), None) if each.to else known
         extract = by_path.get(each.target)
         if extract is None:  # removed, or left out
-            note_rows.drop(tx, [known.seq] if known else [])
+            drop([known.seq] if known else [])
             continue
         if there and is_outdated(there, extract):  # the watcher was quicker, and read what another program wrote since
-            note_rows.drop(tx, [known.seq] if known and known.seq != there.seq else [])
+            drop([known.seq] if known and known.seq != there.seq else [])
             continue
         if each.to and known and there and there.seq != known.seq:  # the watcher was quicker
-            note_rows.drop(tx, [there.seq])
+            drop([there.seq])
             there = None
         number = there or known
-        note_rows.write_note(tx, extract, model, vault.shared.index.passage_tokens, number.seq if number else None)
+        note_rows.write_note(tx, extract, updates, number.seq if number else None)
         if vault.shared.links.proactive:
             proactive_queue.enqueue(tx, extract.path)
+    note_rows.write_passages(tx, updates, model)

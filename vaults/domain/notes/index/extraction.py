@@ -92,13 +92,16 @@ class NoteExtract:
         )
 
 
-def extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool = True) -> NoteExtract:
-    """Read a note. ``whole`` False: without links and tasks. Raises ``NotText``."""
+def extract_note(
+    path: str, content: FileContent, read_ns: int, *, whole: bool = True, digest: str | None = None
+) -> NoteExtract:
+    """Read a note. ``whole`` False: without links and tasks. ``digest``: of its data, if it is known. Raises
+    ``NotText``."""
     with heap.pause_full_collections(len(content.data)):
-        return _extract_note(path, content, read_ns, whole=whole)
+        return _extract_note(path, content, read_ns, digest or compute_digest(content.data), whole=whole)
 
 
-def _extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool) -> NoteExtract:
+def _extract_note(path: str, content: FileContent, read_ns: int, digest: str, *, whole: bool) -> NoteExtract:
     text = decode(content.data).text
     parsed = markdown.parse(text) if whole else markdown.parse_outline(text)
     modified = _format_mtime(content.stamp.mtime_ns)
@@ -110,7 +113,7 @@ def _extract_note(path: str, content: FileContent, read_ns: int, *, whole: bool)
         tags=list(parsed.tags),
         frontmatter=parsed.frontmatter,
         problem=parsed.frontmatter_error,
-        hash=compute_digest(content.data),
+        hash=digest,
         stamp=content.stamp,
         read_ns=read_ns,
         dated=_parse_date(parsed.created) is not None,
@@ -151,8 +154,9 @@ def with_stamp(extract: NoteExtract, stamp: FileStamp, read_ns: int) -> NoteExtr
 def cut_passages(extract: NoteExtract, max_tokens: int) -> NoteExtract:
     """Cut a note's passages and compute their rows' contents now, to keep that out of the transaction."""
     with heap.pause_full_collections(extract.stamp.size):
+        labels = extract.labels
         for block in extract.blocks:
-            for passage in block.cut(max_tokens, extract.labels):
+            for passage in block.cut(max_tokens, labels):
                 passage.columns()
                 passage.grams  # noqa: B018  computed once, here
     return extract

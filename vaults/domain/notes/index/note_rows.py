@@ -20,6 +20,7 @@ from vaults.graph.links import link_history, link_index
 from vaults.graph.names import note_names
 from vaults.graph.note_graph import read_category
 from vaults.index import facets, passage_updates, passages
+from vaults.index.passage_updates import PassageUpdates
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +119,19 @@ def find_note(tx: Reader, path: str) -> tuple[int, NoteSummary]:
     return seq, from_row(rows[0])
 
 
-def write_note(tx: Writer, extract: NoteExtract, model: str | None, max_tokens: int, seq: int | None = None) -> bool:
-    """Update a note's rows and passages from its extract; returns whether vectors are missing. ``seq``: the row of a
-    note that was moved here from another path."""
+def write_note(tx: Writer, extract: NoteExtract, updates: PassageUpdates, seq: int | None = None) -> None:
+    """Update a note's rows from its extract, and have ``updates`` gather those of its passages, for ``write_passages``.
+    ``seq``: the row of a note that was moved here from another path."""
     with heap.pause_full_collections(extract.stamp.size):
-        return _write_note(tx, extract, model, max_tokens, seq)
+        _write_note(tx, extract, updates, seq)
 
 
-def _write_note(tx: Writer, extract: NoteExtract, model: str | None, max_tokens: int, seq: int | None) -> bool:
+def write_passages(tx: Writer, updates: PassageUpdates, model: str | None) -> bool:
+    """Write the passages of the notes written so far; returns whether vectors are missing."""
+    return passage_updates.embed_or_enqueue(tx, model, updates.write(tx))
+
+
+def _write_note(tx: Writer, extract: NoteExtract, updates: PassageUpdates, seq: int | None) -> None:
     previous = _read_previous(tx, extract.path, seq)
     if previous is not None and not extract.dated:
         extract = replace(extract, created_at=previous.created_at)
@@ -148,8 +154,7 @@ def _write_note(tx: Writer, extract: NoteExtract, model: str | None, max_tokens:
         link_index.update_names(tx, number, renamed | note_names.read_keys(tx, number) if recalled else renamed)
     elif linked:
         link_index.mark_links_changed(tx, number)
-    new = passage_updates.update_passages(tx, extract.item(number), extract.labels, extract.blocks, max_tokens)
-    return passage_updates.embed_or_enqueue(tx, model, new)
+    updates.add(tx, extract.item(number), extract.labels, extract.blocks)
 
 
 @dataclass(frozen=True, slots=True)

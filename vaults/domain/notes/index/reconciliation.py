@@ -21,6 +21,7 @@ from vaults.domain.notes.index.note_rows import KnownNote
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import FileStamp, FoundNote, WalkResult
 from vaults.graph.link_feedback import proactive_queue
+from vaults.index.passage_updates import PassageUpdates
 from vaults.vault import Vault
 
 RACY_NS = 50_000_000
@@ -177,14 +178,16 @@ class _ReconcileRun:
     owed: bool = False
 
     def put(self, tx: Writer, found: ReadBatch) -> None:
+        updates = PassageUpdates(self.vault.shared.index.passage_tokens)
         for extract in found.extracts:
-            self._put(tx, extract)
+            self._put(tx, extract, updates)
+        self.owed = note_rows.write_passages(tx, updates, find_model(self.vault, tx)) or self.owed
         for same in found.same:
             for row in note_rows.find_known(tx, [same.path]):
                 if row.hash == self.known[same.path]:
                     note_rows.touch(tx, row.seq, same.stamp, same.read_ns)
 
-    def _put(self, tx: Writer, extract: NoteExtract) -> None:
+    def _put(self, tx: Writer, extract: NoteExtract, updates: PassageUpdates) -> None:
         row = next(iter(note_rows.find_known(tx, [extract.path])), None)
         before = self.taken_over.get(extract.path)
         if row is not None and before is not None:  # a tool has made a row for the new path; the old one is orphaned
@@ -195,13 +198,10 @@ class _ReconcileRun:
         if row is not None and is_outdated(row, extract):
             return  # a tool wrote the note after this was read, and updated the rows
         number = self._number(tx, before or self._same_text(extract)) if row is None else None
-        owed = note_rows.write_note(
-            tx, extract, find_model(self.vault, tx), self.vault.shared.index.passage_tokens, number
-        )
+        note_rows.write_note(tx, extract, updates, number)
         if self.vault.shared.links.proactive and (row is not None or self.vault.notes.progress.phase == "ready"):
             proactive_queue.enqueue(tx, extract.path)  # but not during a vault's first scan
         self.changed.append(extract.path)
-        self.owed = self.owed or owed
 
     def _same_text(self, extract: NoteExtract) -> KnownNote | None:
         """A note with the same text whose file at another path is gone: it was moved here."""

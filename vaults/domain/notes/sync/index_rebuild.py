@@ -19,6 +19,7 @@ from vaults.domain.notes.index.extraction import KIND, NoteExtract
 from vaults.domain.notes.sync import readiness
 from vaults.errors import VaultUnavailable
 from vaults.index import passages
+from vaults.index.passage_updates import PassageUpdates
 from vaults.vault import Vault
 
 AGAIN_S = 2.0
@@ -54,7 +55,7 @@ async def _rewrite_all(vault: Vault, progress: OnNotesRebuilt) -> None:
 
 
 def _rewrite_rows(vault: Vault, extracts: Sequence[NoteExtract], tx: Writer) -> None:
-    model, limit = reconciliation.find_model(vault, tx), vault.shared.index.passage_tokens
+    updates = PassageUpdates(vault.shared.index.passage_tokens)
     for each in extracts:
         known = next(iter(note_rows.find_known(tx, [each.path])), None)
         if known is not None:
@@ -62,7 +63,8 @@ def _rewrite_rows(vault: Vault, extracts: Sequence[NoteExtract], tx: Writer) -> 
                 continue  # a tool wrote the note after this was read, and updated the rows
             passages.remove_items(tx, KIND, [known.seq])
             tx.run("DELETE FROM note_names WHERE note = :note", {"note": known.seq})
-        note_rows.write_note(tx, each, model, limit)
+        note_rows.write_note(tx, each, updates)
+    note_rows.write_passages(tx, updates, reconciliation.find_model(vault, tx))
 
 
 async def _follow_files(vault: Vault) -> None:
