@@ -140,7 +140,10 @@ def _figures(rounds: Sequence[_SearchRound], of_mcp: float) -> Iterator[Figure]:
     yield Figure(f"{NAME}, rate ÷ bare on {CORES} cores", share, SHARE, ">=", "×", raw, numbers)
     raw = f"{p50([each.rate for each in rounds]):.0f}/s; {of_mcp:.0f}/s by as many clients of the SDK in one process"
     yield Figure(f"{NAME}, cores the server used", p50([each.cores for each in rounds]), unit="cores", raw=raw)
-    own, bare = (p50(some) for some in zip(*((each.cpu_s / len(each.driven.seconds), each.bare_cpu_s) for each in rounds), strict=True))
+    own, bare = (
+        p50(some)
+        for some in zip(*((each.cpu_s / len(each.driven.seconds), each.bare_cpu_s) for each in rounds), strict=True)
+    )
     raw = f"{to_ms(own)} ÷ {to_ms(bare)}"
     yield Figure(f"{NAME}, processor time ÷ bare sequence", own / bare, unit="×", raw=raw)
     tails = [p99(each.driven.seconds) / p50(each.driven.seconds) for each in rounds]
