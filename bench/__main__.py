@@ -16,6 +16,7 @@ from bench.run import OUT, Run
 PARTS = {
     "door": "the price of the HTTP door",
     "recalls": "recall among 10,000 and 100,000 memories",
+    "searchers": "16 searchers at once",
     "stores": "remember with one and with 32 clients",
     "packs": "context and session_resume among 10,000 memories",
     "recording": "session and event of a call",

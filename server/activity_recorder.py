@@ -33,7 +33,7 @@ class ActivityDraft:
     """What a call leaves to record if it succeeds; filled in while it runs."""
 
     activity_entry: ActivityEntry | None = None
-    result: Mapping[str, Any] | None = None
+    characters: int = 0  # of the structured answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ActivityRecorder:
         reference = self.reference if outcome == "internal" else None
         failed = ActivityEntry("tool_call", reference, f"[FAILED] {name}: {outcome}")
         entry = (draft.activity_entry or ActivityEntry("tool_call", None, name)) if outcome == "ok" else failed
-        tokens_out = _estimate_tokens(draft.result) if draft.result is not None else 0
+        tokens_out = estimate_tokens(draft.characters)
         if outcome == "ok" and (whole := sum(current_call().whole_sizes.values())):
             entry = replace(entry, saved=estimate_tokens(whole) - tokens_out)
         record = ActivityRecord(

@@ -159,7 +159,7 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: 
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:
         rendered = await _run_tighter(call, spec, args, rendered)
-    draft.result = rendered.content
+    draft.characters = len(rendered.written)
     return CallOutcome(rendered.content, rendered.text, links=spec.links(args, result))
 
 

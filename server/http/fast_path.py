@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.types import Message, Scope, Send
 
 from server.call import AnswerForm
@@ -97,6 +98,15 @@ def _parse_plain_call(headers: _CallHeaders, message: Mapping[str, Any]) -> Pars
     return ParsedToolCall(request_id, name, arguments, headers.modern, envelope)
 
 
+def _encode(message: Mapping[str, Any]) -> bytes:
+    """JSON as the SDK writes it, in UTF-8, by the encoder behind pydantic: a quarter of the time of the one in the
+    standard library, which is left with half characters: UTF-8 has none."""
+    try:
+        return to_json(message)
+    except PydanticSerializationError:
+        return json.dumps(message, separators=(",", ":")).encode()
+
+
 class FastPath:
     """Envelopes known to be good; ``stamp`` is the ``_meta`` of modern results. One per process, on its event loop."""
 
@@ -136,7 +146,7 @@ class FastPath:
         result["isError"] = not outcome.ok
         if call.modern:
             result |= {"resultType": "complete", "_meta": self._stamp}
-        body = json.dumps({"jsonrpc": "2.0", "id": call.id, "result": result}, separators=(",", ":")).encode()
+        body = _encode({"jsonrpc": "2.0", "id": call.id, "result": result})
         headers = [(b"content-length", str(len(body)).encode()), (b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -31,6 +31,7 @@ class RenderedAnswer:
 
     content: dict[str, Any]
     text: str
+    written: str  # the content as a client writes it for its model
     over: int = 0  # tokens by which the longer form exceeded the budget before it was cut
     rows: int = 0  # rows of its longest list before it was cut
 
@@ -38,27 +39,24 @@ class RenderedAnswer:
 def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
     """The answer for a reader inside this server: JSON uncut, with its empty values."""
     content: dict[str, Any] = spec.output.dump_python(to_wire(spec.wire_type, result), mode="json", exclude_none=True)
-    whole = _render_both(spec, args, result)
-    return RenderedAnswer(
-        content, _fit_to_budget(spec, args, result, whole, token_counts.serialize(whole.content)).text
-    )
+    shown = _fit_to_budget(spec, args, result, _render_both(spec, args, result))
+    return RenderedAnswer(content, shown.text, token_counts.serialize(content))
 
 
 async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
     """The answer to a call. Long ones are counted on a thread of ``pool``."""
     room = args.token_budget()
     whole = _render_both(spec, args, result)
-    written = token_counts.serialize(whole.content)
-    if tokenizer.surely_fits([written], room) and tokenizer.surely_fits([whole.text], room):
+    if tokenizer.surely_fits([whole.written], room) and tokenizer.surely_fits([whole.text], room):
         return whole
-    if tokenizer.is_quick_to_count([written, whole.text]):
-        return _fit_to_budget(spec, args, result, whole, written)
-    return await run_in(pool, _fit_to_budget, spec, args, result, whole, written)
+    if tokenizer.is_quick_to_count([whole.written, whole.text]):
+        return _fit_to_budget(spec, args, result, whole)
+    return await run_in(pool, _fit_to_budget, spec, args, result, whole)
 
 
-def _fit_to_budget(spec: ToolSpec, args: Arguments, result: Any, whole: RenderedAnswer, written: str) -> RenderedAnswer:
+def _fit_to_budget(spec: ToolSpec, args: Arguments, result: Any, whole: RenderedAnswer) -> RenderedAnswer:
     room = args.token_budget()
-    used = token_counts.count_tokens(whole.content, written, whole.text, room)
+    used = token_counts.count_tokens(whole.written, whole.text)
     if used <= room:
         return whole
     over, length, rows = max(0, used - room), float(estimate_size(result)), _longest_list(result)
@@ -69,8 +67,9 @@ def _fit_to_budget(spec: ToolSpec, args: Arguments, result: Any, whole: Rendered
         length = min(length, float(estimate_size(result))) * SLACK * room / used
         result = shorten(result, int(length))
         shown = _render_both(spec, args, result, cut=True)
-        used = token_counts.count_tokens(shown.content, token_counts.serialize(shown.content), shown.text, room)
-    return RenderedAnswer(_reduce_to_nothing(shown.content, room), NOTHING_FITS, over, rows)
+        used = token_counts.count_tokens(shown.written, shown.text)
+    left = _reduce_to_nothing(shown.content, room)
+    return RenderedAnswer(left, NOTHING_FITS, token_counts.serialize(left), over, rows)
 
 
 def _longest_list(result: Any) -> int:
@@ -83,16 +82,18 @@ def _render_both(spec: ToolSpec, args: Arguments, result: Any, *, cut: bool = Fa
     # An empty list at the top is an answer: nothing was found.
     content = {name: each if name in FREE_FORM else token_counts.prune(each) for name, each in dumped.items()}
     marks = {"truncated": True, "warnings": [*content.get("warnings", ()), CUT]} if cut else {}
+    sent = content | marks
+    written = token_counts.serialize(sent)
     plain = spec.connector(args, result) if spec.connector is not None else None
     if plain is not None:
-        return RenderedAnswer(content | marks, to_visible_json({**plain, **marks}))
+        return RenderedAnswer(sent, to_visible_json({**plain, **marks}), written)
     # The cut is mentioned once, below.
     listed = {name: each for name, each in content.items() if not cut or name != "truncated"}
     rendered = (
         spec.render(result) if spec.render is not None else plain_text.outline_answer(_head(spec, result), listed)
     )
     shown = plain_text.render_text(rendered) if isinstance(rendered, plain_text.TextAnswer) else escape_hidden(rendered)
-    return RenderedAnswer(content | marks, f"{shown}\n- {CUT}" if cut else shown)
+    return RenderedAnswer(sent, f"{shown}\n- {CUT}" if cut else shown, written)
 
 
 def _head(spec: ToolSpec, result: Any) -> str:

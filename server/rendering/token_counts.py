@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -28,6 +28,7 @@ FREE_FORM = frozenset({"metadata", "frontmatter", "state", "config", "kept"})
 """Objects that callers wrote or operators set: their empty values mean something."""
 
 _PLAIN = frozenset({str, int, float, bool})
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def dump(adapter: TypeAdapter[Any], value: Any) -> Any:
@@ -50,35 +51,32 @@ def prune(value: Any) -> Any:
 
 def serialize(value: Any) -> str:
     """A value as a client writes it for its model."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
-def count_tokens(content: Mapping[str, Any], written: str, text: str, room: int) -> int:
-    """Tokens of the longer form: of ``content``, which is sent as ``written``, or of ``text``. A count above ``room``
-    is exact; one that fits is never too low."""
-    used = _count_row_by_row(content)
-    if used > room:
-        used = tokenizer.count_tokens(written)
+def count_tokens(written: str, text: str) -> int:
+    """Tokens of the longer form of an answer: of its JSON, as it is ``written``, or of its text."""
+    used = tokenizer.count_tokens(written)
     return used if len(text) <= TEXT_TO_JSON * len(written) else max(used, tokenizer.count_tokens(text))
-
-
-def _count_row_by_row(content: Mapping[str, Any]) -> int:
-    """Tokens of an object, its rows counted one by one: their counts are cached from when they were chosen, or from an
-    earlier answer."""
-    lists = {name: rows for name, rows in content.items() if isinstance(rows, list) and len(rows) > 1}
-    rest = serialize({name: [] if name in lists else each for name, each in content.items()})
-    return tokenizer.count_tokens(rest) + sum(
-        TOKEN_COUNTS.of(serialize(row)) + SEPARATOR for rows in lists.values() for row in rows
-    )
 
 
 async def count_fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequence[Any], room: int) -> int:
     """How many of ``rows``, in order, fit into ``room`` tokens with the rest of an answer; at least one. ``adapter``
     serializes a list of them."""
-    written, left = list(map(serialize, prune(dump(adapter, list(rows))))), max(1, room - token_budget.FRAME_TOKENS)
+    left = max(1, room - token_budget.FRAME_TOKENS)
+    if _most_characters(adapter, rows) <= CHARACTERS_PER_TOKEN * left:
+        return len(rows)
+    written = list(map(serialize, prune(dump(adapter, list(rows)))))
     if sum(map(len, written)) <= CHARACTERS_PER_TOKEN * left:
         return len(written)
     return await token_budget.count_within(pool, written, left)
+
+
+def _most_characters(adapter: TypeAdapter[Any], rows: Sequence[Any]) -> int:
+    """No less than the rows have as they are sent, found in a tenth of the time that writing them takes: a blank more
+    after every comma and colon, and empty values, which are left out then."""
+    packed = adapter.dump_json(list(rows), exclude_none=True, exclude_defaults=True)
+    return len(packed) + packed.count(b",") + packed.count(b":")
 
 
 def count_row(adapter: TypeAdapter[Any], row: Any) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -29,8 +30,13 @@ class ModelIdentity:
     @property
     def key(self) -> str:
         """16 hex digits that stand for all of it, stored with every vector."""
-        parts = json.dumps([self.name, self.revision, self.width, self.normalised, self.recipe])
-        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+        return _key_of(self)
+
+
+@lru_cache(maxsize=64)  # a search asks three times
+def _key_of(model: ModelIdentity) -> str:
+    parts = json.dumps([model.name, model.revision, model.width, model.normalised, model.recipe])
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
 class Embedder(Protocol):

@@ -43,6 +43,9 @@ _LEXEME = re.compile(
 )
 _FIELD = re.compile(r"(?P<name>[^\W\d_]\w++):(?P<value>[\w#@].*)", re.DOTALL)
 _NAMED = re.compile(r'(?<![^\s(])(?P<name>[^\W\d_]{2,}+):(?:"[^"\s]|[^\W\d])')
+_MAY_ASK = re.compile(r'["():*]|\b(?:AND|OR|NOT)\b')
+"""Without any of these a text is plain words."""
+
 _STARRED = re.compile(r"\w{2,}\*[.,;:!?]*")
 _OPERATORS: dict[str, Operator] = {"AND": "AND", "OR": "OR", "NOT": "NOT"}
 _SCHEMES = frozenset(("mailto", "urn", "tel", "data", "news", "doi"))
@@ -54,6 +57,9 @@ _TOO_MUCH = f"operators were not applied: they are read in up to {MAX_TOKENS} wo
 def read_operators(text: str) -> ParsedOperators:
     """Parse the first ``MAX_TOKENS`` words and operators of ``text``, in time linear in its length. Operators count in
     all of a text or not at all: half an expression means something else."""
+    if _MAY_ASK.search(text) is None:
+        several = (words for chunk in text.split() if (words := split_words(chunk)))
+        return ParsedOperators(tuple(Operand(words) for words in islice(several, MAX_TOKENS)), None, ())
     lexer = _lex(text)
     lexed = list(islice(lexer, MAX_TOKENS))
     pairs = _find_parentheses(text, lexed)

@@ -23,8 +23,41 @@ def count_tokens(text: str) -> int:
     """Tokens of ``text`` in cl100k. Loads the vocabulary (``cl100k.zlib``) on first use: 0.25 s, 45 MB. A text of more
     than ``PIECE_CHARACTERS`` characters is counted in pieces, because one long word may take a while, and at a border
     one word may be counted as two."""
-    clean, encode = text.encode("utf-8", "replace").decode("utf-8"), _encoding().encode_ordinary
-    return sum(len(encode(clean[start : start + PIECE_CHARACTERS])) for start in range(0, len(clean), PIECE_CHARACTERS))
+    clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return sum(
+        _count_piece(clean[start : start + PIECE_CHARACTERS]) for start in range(0, len(clean), PIECE_CHARACTERS)
+    )
+
+
+def _count_piece(text: str) -> int:
+    """Word by word, in a fifth of the time for words met before: no token reaches across a single blank between two
+    words, and the blank belongs to what follows it. Beside other white space it may not."""
+    words = text.split(" ")
+    if words != text.split():
+        return len(_encoding().encode_ordinary(text))
+    return _WORD_TOKENS.count(words[0]) + sum(map(_WORD_TOKENS.__getitem__, words[1:]))
+
+
+class _WordTokens(dict[str, int]):
+    """Tokens of a word with the blank before it. Safe from any thread: at worst one is counted twice."""
+
+    def __missing__(self, word: str) -> int:
+        counted = self.count(f" {word}")
+        if len(word) <= MAX_WORD:
+            if len(self) >= MAX_WORDS:
+                self.clear()
+            self[word] = counted
+        return counted
+
+    @staticmethod
+    def count(text: str) -> int:
+        return len(_encoding().encode_ordinary(text))
+
+
+MAX_WORDS, MAX_WORD = 20_000, 48
+"""Words whose tokens are remembered, at most, and characters of one, at most, which ids in quotes have: 3 MB."""
+
+_WORD_TOKENS = _WordTokens()
 
 
 PIECE_CHARACTERS = 20_000

@@ -1,4 +1,4 @@
-"""Tokens of an answer: what is not counted, or counted row by row, never takes more than it is said to.
+"""Tokens of an answer: a form that is not counted never takes more than the answer is said to.
 
 Covers server.rendering.plain_text.
 """
@@ -18,7 +18,6 @@ PIECES = (
     "word", " ", "harbour opens", "\n", "<!--", "<system>", "\u200b", "\x01", "§1 ", "!!", "]}", '"', "\\", "東京", "…",
     "🙂", "\u202e", "'s", "12", "\r\n\t", "a" * 40, "}, {", "![x](https://a/b)",
 )  # fmt: skip
-ROOM = 10**6
 
 repeated = st.builds(lambda piece, times: piece * times, st.sampled_from(PIECES), st.integers(1, 120))
 texts = st.lists(repeated, max_size=3).map("".join)
@@ -43,7 +42,7 @@ def both(said: list[str]) -> tuple[dict[str, Any], str]:
 def check(said: list[str]) -> None:
     content, text = both(said)
     written = token_counts.serialize(content)
-    told = token_counts.count_tokens(content, written, text, ROOM)
+    told = token_counts.count_tokens(written, text)
     assert max(tokenizer.count_tokens(written), tokenizer.count_tokens(text)) <= told
 
 
@@ -57,16 +56,10 @@ def test_a_text_that_says_less_is_not_counted(monkeypatch: Any) -> None:
     counted: list[str] = []
     count = tokenizer.count_tokens
     monkeypatch.setattr(tokenizer, "count_tokens", lambda each: counted.append(each) or count(each))
-    token_counts.count_tokens(content, token_counts.serialize(content), text, ROOM)
+    token_counts.count_tokens(token_counts.serialize(content), text)
     assert text not in counted
-
-
-def test_what_does_not_fit_row_by_row_is_counted_whole() -> None:
-    content, text = both(["The harbour opens at nine."] * 10)
-    written = token_counts.serialize(content)
-    assert token_counts.count_tokens(content, written, text, 10) == tokenizer.count_tokens(written)
 
 
 def test_a_text_that_spells_out_more_is_counted() -> None:
     text = "a harbour opens " * 50
-    assert token_counts.count_tokens({"a": 1}, '{"a": 1}', text, ROOM) == tokenizer.count_tokens(text)
+    assert token_counts.count_tokens('{"a": 1}', text) == tokenizer.count_tokens(text)

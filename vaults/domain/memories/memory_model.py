@@ -153,4 +153,9 @@ COLUMNS = (
 def from_row(columns: Sequence[Any]) -> Memory:
     """The memory from the values of ``COLUMNS``."""
     identity, kind, title, content, tags, keywords, metadata, *others = columns
-    return Memory(identity, kind, title, content, json.loads(tags), json.loads(keywords), json.loads(metadata), *others)
+    # Mostly there are none, and a search reads ten memories.
+    labels = [] if tags == "[]" else json.loads(tags)
+    words = [] if keywords == "[]" else json.loads(keywords)
+    return Memory(
+        identity, kind, title, content, labels, words, {} if metadata == "{}" else json.loads(metadata), *others
+    )
