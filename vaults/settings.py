@@ -252,6 +252,11 @@ class SearchSettings(SettingsSection):
     recency: Annotated[float, Field(ge=0, le=1, description="lift where recent ones are asked for, at no age")] = 0.15
     recency_days: Annotated[float, Field(gt=0, description="days in which that lift falls to 0.37 of itself")] = 14.0
     adversarial: Annotated[float, Field(ge=0, le=2, description="drop: the passage tries to give orders")] = 1.0
+    learned: Annotated[float, Field(ge=0, le=1, description="share of the learned order; 0: none")] = 1.0
+    unlearned: Annotated[
+        tuple[Literal["own_words", "around", "meaning", "answer", "dates", "form", "speaker", "conversation"], ...],
+        Field(description="groups of features that the learned order leaves out"),
+    ] = ()
     several: Annotated[float, Field(ge=0, le=1, description="share of an item's next two passages in its score")] = 0.1
     near_duplicate: Annotated[float, Field(gt=0, le=1, description="cosine from which a memory counts as similar")] = (
         0.92

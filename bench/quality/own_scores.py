@@ -46,11 +46,12 @@ def ndcg_at(ranked: Sequence[str], relevant: Collection[str], depth: int) -> flo
 
 
 def _measure(judged: JudgedSet, ranked: Ranked) -> Rows:
-    each = [_measures(ranked.get(question.id, ()), question.relevant) for question in judged.questions]
+    each = [measure_question(ranked.get(question.id, ()), question.relevant) for question in judged.questions]
     return {measure: np.array([row[measure] for row in each]) for measure in each[0]}
 
 
-def _measures(ranked: Sequence[str], relevant: Collection[str]) -> Mapping[str, float]:
+def measure_question(ranked: Sequence[str], relevant: Collection[str]) -> dict[str, float]:
+    """Every measure of one question."""
     recall = {depth: ranking.recall_at(ranked, relevant, depth) for depth in (1, *ranking.DEPTHS)}
     return {
         **{f"R@{depth}": share for depth, share in recall.items()},

@@ -21,6 +21,7 @@ from vaults.search.query import parse_query
 from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
 from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
 from vaults.search.ranking_cache import CachedRanking
+from vaults.search.ranking_features import RankingEvidence
 from vaults.search.search_run import KeywordPass, ModelSwitched, SearchEngines, SearchRun
 from vaults.search.smoothing import smooth_scores
 from vaults.search.stage_timings import StageTimings
@@ -88,7 +89,7 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
         if model_choice.read_serving(tx) != engines.model_name:
             raise ModelSwitched
         meanings = _find_by_meaning(tx, run, index)
-        found = _fuse_and_lift(tx, run, meanings)
+        found = _fuse_and_lift(tx, run, meanings, index)
         return _expand(tx, run, index, found)
 
     def rank_and_pick(tx: Reader) -> tuple[SearchRanking, T]:
@@ -235,7 +236,9 @@ def _find_by_meaning(tx: Reader, run: SearchRun, index: VectorIndex | JoinedVect
         return smooth_scores(index, run.vector, find_by_meaning(tx, index, sought), settings.smoothing)
 
 
-def _fuse_and_lift(tx: Reader, run: SearchRun, meanings: SearchCandidates) -> SearchRanking:
+def _fuse_and_lift(
+    tx: Reader, run: SearchRun, meanings: SearchCandidates, index: VectorIndex | JoinedVectors | None
+) -> SearchRanking:
     words, settings, model = run.words.found, run.engines.settings, run.engines.embedder.identity
     with run.timings.stage("rank"):
         found = SearchRanking(
@@ -254,7 +257,9 @@ def _fuse_and_lift(tx: Reader, run: SearchRun, meanings: SearchCandidates) -> Se
             spans={"keyword": find_score_range(words.scores), "semantic": find_score_range(meanings.scores)},
             model=model.key if model else None,
         )
-        return ranking.apply_lifts(tx, found, run.asked, settings)
+        known = run.engines.vocabulary.known(found.meant.query.terms)
+        shares = {word: about.share for word, about in known.items()}
+        return ranking.apply_lifts(tx, found, run.asked, settings, RankingEvidence(shares, run.vector, index))
 
 
 def _expand(

@@ -9,10 +9,20 @@ from vaults.db.connection import Database
 from vaults.db.sql import Reader
 from vaults.embed.cross_encoder import CrossEncoderService
 from vaults.errors import EmbeddingUnavailable
-from vaults.search import fusion, graph_lifts, item_groups, lifts, rerank_blend
+from vaults.search import (
+    fusion,
+    graph_lifts,
+    item_groups,
+    learned_lifts,
+    lifts,
+    ranking_features,
+    ranking_weights,
+    rerank_blend,
+)
 from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.lifts import Lift
 from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
+from vaults.search.ranking_features import RankingEvidence
 from vaults.settings import SearchSettings
 
 
@@ -24,9 +34,16 @@ def fuse(words: SearchCandidates, meanings: SearchCandidates, mode: SearchMode, 
     return fusion.fuse_weighted(words.scores, meanings.scores, weight)
 
 
-def apply_lifts(tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:
-    """Apply everything that moves a candidate besides its words and meaning; lifts it already has stay. Links come
-    last: they lift by what is on top by then."""
+def apply_lifts(
+    tx: Reader,
+    found: SearchRanking,
+    asked: SearchQuestion,
+    settings: SearchSettings,
+    evidence: RankingEvidence | None = None,
+) -> SearchRanking:
+    """Apply everything that moves a candidate besides its words and meaning; lifts it already has stay. With
+    ``evidence`` the first of them are ordered by what was learned of such figures. Links come last: they lift by what
+    is on top by then."""
     known = found.facts
     applied = {name: lift for name, lift in found.lifts.items() if name != "links"} | {
         "named": lifts.lift_named(known, found.meant.names, settings.named),
@@ -38,9 +55,20 @@ def apply_lifts(tx: Reader, found: SearchRanking, asked: SearchQuestion, setting
     if asked.recent:
         applied["recency"] = lifts.lift_recent(known, asked.only.now, settings.recency, settings.recency_days)
     before = _order_by_score(found.fused, applied)
+    if evidence is not None and settings.learned:
+        applied |= _learn(tx, replace(found, order=before), asked, settings, evidence)
+        before = _order_by_score(found.fused, applied)
     applied["links"] = graph_lifts.lift_linked(tx, known, before, settings.links, settings.hub)
     order = _order_by_score(found.fused, applied) if applied["links"] else before
     return replace(found, lifts={name: lift for name, lift in applied.items() if lift}, order=order)
+
+
+def _learn(
+    tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings, evidence: RankingEvidence
+) -> dict[str, Lift]:
+    features = ranking_features.read_features(tx, found, asked, evidence)
+    weights = ranking_weights.read_weights()
+    return learned_lifts.lift_learned(features, found.facts, weights, settings.learned, settings.unlearned)
 
 
 def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:

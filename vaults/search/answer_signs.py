@@ -1,0 +1,115 @@
+"""What a question asks for, and whether a text offers it: a time, a number, a name, a reason. Pure.
+
+Only English questions are told apart: in other languages none of this counts, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, TypeAlias, get_args
+
+AnswerKind: TypeAlias = Literal["time", "number", "name", "reason"]
+KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
+
+MAX_QUESTION, MAX_READ = 500, 800
+"""Characters that are read of a question, and of a text."""
+
+_ASKED: tuple[tuple[tuple[AnswerKind, ...], re.Pattern[str]], ...] = (
+    (("time",), re.compile(r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long ago|how recently)\b")),
+    (("time", "number"), re.compile(r"\bhow (?:long|old)\b")),
+    (("number",), re.compile(r"\bhow (?:many|much|often|far|tall|big|large|high)\b")),
+    (("name",), re.compile(r"\b(?:who|whose|whom|where|(?:what|which) (?:country|city|state|place|town|name))\b")),
+    (("reason",), re.compile(r"\b(?:why|(?:what|which) (?:made|inspired|motivated|prompted|caused|reasons?))\b")),
+)
+"""The first that fits counts."""
+
+_WORDS = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d")
+_YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
+_PERSONAL = re.compile(r"\b(?:i|me|my|we|our)\b")
+_STAMP = re.compile(r"\A\[[^\]\n]{1,40}\]\s*")
+
+_TIMES = frozenset(
+    [
+        "yesterday", "today", "tomorrow", "tonight", "ago", "last", "next", "week", "weeks", "weekend", "weekends",
+        "month", "months", "year", "years", "day", "days", "monday", "tuesday", "wednesday", "thursday", "friday",
+        "saturday", "sunday", "january", "february", "march", "april", "june", "july", "august", "september", "october",
+        "november", "december", "morning", "recently", "since", "birthday", "christmas", "summer", "winter", "spring",
+        "autumn", "fall", "soon",
+    ]
+)  # fmt: skip
+_NUMBERS = frozenset(
+    [
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+        "thirty", "forty", "fifty", "hundred", "thousand", "million", "once", "twice", "couple", "several", "dozen",
+        "first", "second", "third", "both", "few",
+    ]
+)  # fmt: skip
+_REASONS = frozenset(
+    [
+        "because", "since", "reason", "reasons", "due", "therefore", "hence", "so", "thanks", "inspired", "motivated",
+        "motivates", "motivate", "helps", "help", "cause", "caused", "makes", "wanted",
+    ]
+)  # fmt: skip
+
+
+def find_asked(question: str) -> tuple[AnswerKind, ...]:
+    """What a question asks for; nothing where its words do not tell."""
+    text = question[:MAX_QUESTION].lower()
+    return next((kinds for kinds, pattern in _ASKED if pattern.search(text)), ())
+
+
+def drop_stamp(text: str) -> str:
+    """A text without the date in brackets that a line of a conversation may begin with."""
+    return _STAMP.sub("", text, count=1) if text.startswith("[") else text
+
+
+def words_of(question: str) -> frozenset[str]:
+    """The words of a question, in lower case."""
+    return frozenset(_WORDS.findall(question[:MAX_QUESTION].lower()))
+
+
+def may_name_time(question: str) -> bool:
+    """Whether it is worth reading a question for a time: it holds a digit. (A day without a year is of this year, which
+    says little of what is remembered.)"""
+    return _NUMBER.search(question[:MAX_QUESTION]) is not None
+
+
+def is_personal(text: str) -> bool:
+    """Whether a folded text speaks of its writer."""
+    return _PERSONAL.search(text) is not None
+
+
+def offers(kind: AnswerKind, text: str, asked: frozenset[str]) -> bool:
+    """Whether a text may hold such an answer. ``asked``: the question's words, which are no answer, in lower case."""
+    return _OFFERS[kind](drop_stamp(text[:MAX_READ]), asked)
+
+
+def _offers_time(text: str, asked: frozenset[str]) -> bool:
+    return not _TIMES.isdisjoint(_tell(text, asked)) or _YEAR.search(text) is not None
+
+
+def _offers_number(text: str, asked: frozenset[str]) -> bool:
+    return _NUMBER.search(text) is not None or not _NUMBERS.isdisjoint(_tell(text, asked))
+
+
+def _offers_name(text: str, asked: frozenset[str]) -> bool:
+    return any(match[0].lower() not in asked for match in _NAME.finditer(text))
+
+
+def _offers_reason(text: str, asked: frozenset[str]) -> bool:
+    return not _REASONS.isdisjoint(_tell(text, asked))
+
+
+def _tell(text: str, asked: frozenset[str]) -> Iterator[str]:
+    return (word for word in _WORDS.findall(text.lower()) if word not in asked)
+
+
+_OFFERS: Mapping[AnswerKind, Callable[[str, frozenset[str]], bool]] = {
+    "time": _offers_time,
+    "number": _offers_number,
+    "name": _offers_name,
+    "reason": _offers_reason,
+}

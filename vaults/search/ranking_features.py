@@ -1,0 +1,319 @@
+"""What the last stage of ranking knows of each candidate: a matrix of figures, most of them 0…1, seen against the other
+candidates of the question, so that one set of weights serves every vault.
+
+A figure that a vault has nothing for (no vectors, no authors, no neighbours, no dates) is 0 for every candidate, and so
+moves none. ``FEATURES`` names the columns by group; ``docs/search.md`` says what each group is for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from vaults.db.sql import Reader
+from vaults.search import answer_signs, date_phrases, word_matches
+from vaults.search.passage_facts import PassageFacts
+from vaults.search.question import SearchQuestion, SearchRanking
+from vaults.search.time_spans import EARLIEST, LATEST, TimeSpan
+from vaults.search.word_forms import fold
+from vaults.search.word_matches import WordMatches
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vaults.index.flat_vectors import Floats, Ids
+    from vaults.index.joined_vectors import JoinedVectors
+    from vaults.index.vector_index import VectorIndex
+
+HEAD = 100
+"""Candidates looked at: what ranks below is not among the first ten for want of order."""
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "own_words": ("held", "held_brief", "bm25", "bm25_brief", "pairs", "nearness"),
+    "around": ("with_next", "with_two", "beside", "replies"),
+    "meaning": ("own", "own_brief", "around", "beside", "replies", "ranks"),
+    "answer": ("time", "number", "name", "reason"),
+    "dates": ("told",),
+    "form": ("asks", "personal", "length"),
+    "speaker": ("named", "first_named"),
+    "conversation": ("others",),
+}
+"""The columns of the matrix, in order, by group."""
+
+BRIEF = 400.0
+"""Characters at which a vault's texts count as brief by 0.37: what weighs in a turn weighs otherwise in an abstract."""
+
+DATE_DAYS = 5.0
+"""Days from the time a question names in which a date's worth falls to 0.37."""
+
+BM25_K, BM25_B, WORD_LENGTH = 1.2, 0.75, 6.0
+OTHERS = 3
+"""Candidates of the same parent that speak for it, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingEvidence:
+    """What ranking may use besides the candidates: the ``shares`` of passages that hold each word, where known, and the
+    vector and its index, where there are."""
+
+    shares: Mapping[str, float]
+    vector: np.ndarray | None = None
+    index: VectorIndex | JoinedVectors | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFeatures:
+    """A row for each of ``passages``, the first candidates in order; a column for each of ``names`` (group, name)."""
+
+    passages: tuple[int, ...]
+    names: tuple[tuple[str, str], ...]
+    matrix: Floats
+
+
+NAMES = tuple((group, name) for group, several in FEATURES.items() for name in several)
+
+_Columns: TypeAlias = Mapping[str, "Floats"]
+
+
+def read_features(
+    tx: Reader, found: SearchRanking, asked: SearchQuestion, evidence: RankingEvidence, head: int = HEAD
+) -> CandidateFeatures:
+    """The features of the first ``head`` candidates of ``found.order``. One statement reads their texts."""
+    import numpy as np
+
+    passages = tuple(passage for passage, _ in found.order[:head])
+    if not passages:
+        return CandidateFeatures((), NAMES, np.zeros((0, len(NAMES))))
+    told = _read_texts(tx, passages)
+    head_of = _Head.of(found, passages, [told.get(passage, ("", "")) for passage in passages])
+    groups = {
+        **_word_features(head_of, found, evidence),
+        "meaning": _meaning_features(head_of, found, evidence),
+        "answer": _answer_features(head_of, asked),
+        "dates": {"told": _date_feature(head_of, asked)},
+        "form": _form_features(head_of),
+        "speaker": _speaker_features(head_of, found),
+        "conversation": {"others": _count_others(head_of, found)},
+    }
+    matrix = np.column_stack([groups[group][name] for group, name in NAMES])
+    return CandidateFeatures(passages, NAMES, matrix)
+
+
+def _read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, tuple[str, str]]:
+    numbers = ", ".join(map(str, passages))
+    most = word_matches.MAX_TEXT
+    rows = tx.all(f"SELECT seq, title, substr(body, 1, {most}) FROM passages WHERE seq IN ({numbers})")
+    return {int(seq): (title, body) for seq, title, body in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The candidates looked at. ``near``: for each the rows of its neighbours at -2, -1, +1, +2; the row after the last
+    for one that is none of them. ``brief``: how brief these texts are, 0…1."""
+
+    passages: tuple[int, ...]
+    facts: tuple[PassageFacts, ...]
+    bodies: tuple[str, ...]
+    folded: tuple[str, ...]
+    near: Ids
+    brief: float
+
+    @classmethod
+    def of(cls, found: SearchRanking, passages: tuple[int, ...], told: Sequence[tuple[str, str]]) -> _Head:
+        import numpy as np
+
+        facts = tuple(found.facts[passage] for passage in passages)
+        rows = {passage: row for row, passage in enumerate(passages)}
+        last = len(passages)
+        alone = (last,) * 4
+        near = [tuple(rows.get(one, last) for one in each.near) if each.near else alone for each in facts]
+        bodies = tuple(body for _, body in told)
+        return cls(
+            passages,
+            facts,
+            bodies,
+            tuple(fold(f"{answer_signs.drop_stamp(body)}\n{title}") for title, body in told),
+            np.array(near, dtype=np.int64),
+            sum(math.exp(-len(body) / BRIEF) for body in bodies) / last,
+        )
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+
+def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence) -> dict[str, _Columns]:
+    """Own words, and words around."""
+    import numpy as np
+
+    names = {word for name in found.meant.names for word in name.split()}
+    matches = word_matches.find_matches(head.folded, found.meant.query, evidence.shares, names)
+    held = matches.counts > 0
+    own = held @ matches.weights
+    ranked = _rank_by_bm25(head, matches)
+    beside = np.append(ranked, 0.0)[head.near]  # -2, -1, +1, +2
+    reach = np.vstack([held, np.zeros((1, held.shape[1]), bool)])
+    next_to = held | reach[head.near[:, 1]] | reach[head.near[:, 2]]
+    both = next_to | reach[head.near[:, 0]] | reach[head.near[:, 3]]
+    asking = _asking_before(head)
+    return {
+        "own_words": {
+            "held": own,
+            "held_brief": own * head.brief,
+            "bm25": ranked,
+            "bm25_brief": ranked * head.brief,
+            "pairs": matches.pairs,
+            "nearness": matches.nearness,
+        },
+        "around": {
+            "with_next": next_to @ matches.weights,
+            "with_two": both @ matches.weights,
+            "beside": beside.max(axis=1),
+            "replies": asking * beside[:, 1],
+        },
+    }
+
+
+def _rank_by_bm25(head: _Head, matches: WordMatches) -> Floats:
+    """bm25 of the own text alone, the best 1 (Robertson et al., TREC-3 1994)."""
+    import numpy as np
+
+    lengths = np.array([len(text) for text in head.folded]) / WORD_LENGTH
+    spread = BM25_K * (1 - BM25_B + BM25_B * lengths / max(lengths.mean(), 1.0))
+    grown = matches.counts * (BM25_K + 1) / (matches.counts + spread[:, None])
+    return _to_best(grown @ matches.weights)
+
+
+def _asking_before(head: _Head) -> Floats:
+    """1 where the passage just before is a candidate that asks, and so this one may answer it."""
+    import numpy as np
+
+    asks = np.array([*(facts.asks for facts in head.facts), False], dtype=float)
+    return asks[head.near[:, 1]]
+
+
+def _meaning_features(head: _Head, found: SearchRanking, evidence: RankingEvidence) -> _Columns:
+    import numpy as np
+
+    nothing = np.zeros(len(head))
+    if evidence.vector is None or evidence.index is None:
+        return dict.fromkeys(FEATURES["meaning"], nothing)
+    table = np.array(
+        [(passage, *(facts.near or (0, 0, 0, 0))) for passage, facts in zip(head.passages, head.facts, strict=True)]
+    )
+    numbers, places = np.unique(table, return_inverse=True)
+    cosines = (evidence.index.gather(numbers) @ evidence.vector)[places.reshape(table.shape)]
+    own, beside = _spread(cosines[:, 0]), cosines[:, 1:]
+    around = _spread(cosines @ np.array([1.0, 0.25, 0.5, 0.5, 0.25]))
+    in_sequence = np.array([facts.near is not None for facts in head.facts])
+    return {
+        "own": own,
+        "own_brief": own * head.brief,
+        "around": around,
+        "beside": np.where(in_sequence, beside.max(axis=1), 0.0),
+        "replies": _asking_before(head) * beside[:, 1],
+        "ranks": _agreement(head, found),
+    }
+
+
+def _agreement(head: _Head, found: SearchRanking) -> Floats:
+    """How high the channel that likes a candidate less has it: 1 for the first of both."""
+    import numpy as np
+
+    words = {passage: rank for rank, passage in enumerate(found.words.scores)}
+    meanings = {passage: rank for rank, passage in enumerate(found.meanings.scores)}
+    far = len(words) + len(meanings) + 1
+    worse = [max(words.get(passage, far), meanings.get(passage, far)) for passage in head.passages]
+    return 5.0 / (5.0 + np.array(worse))
+
+
+def _answer_features(head: _Head, asked: SearchQuestion) -> _Columns:
+    import numpy as np
+
+    wanted = answer_signs.find_asked(asked.text)
+    words = answer_signs.words_of(asked.text) if wanted else frozenset()
+    return {
+        kind: np.array([answer_signs.offers(kind, body, words) for body in head.bodies], dtype=float)
+        if kind in wanted
+        else np.zeros(len(head))
+        for kind in answer_signs.KINDS
+    }
+
+
+def _date_feature(head: _Head, asked: SearchQuestion) -> Floats:
+    """1 within the time that the question names, less with every day beside it."""
+    import numpy as np
+
+    if not answer_signs.may_name_time(asked.text):
+        return np.zeros(len(head))
+    named = date_phrases.find_time_span(asked.text, datetime.fromisoformat(asked.only.now))
+    if named is None or named[0].since == EARLIEST or named[0].until == LATEST:
+        return np.zeros(len(head))
+    return np.array([math.exp(-_days_off(facts.at, named[0]) / DATE_DAYS) for facts in head.facts])
+
+
+def _days_off(at: str, span: TimeSpan) -> float:
+    moment = datetime.fromisoformat(at)
+    return max(0.0, (span.since - moment).total_seconds(), (moment - span.until).total_seconds()) / 86_400
+
+
+def _form_features(head: _Head) -> _Columns:
+    import numpy as np
+
+    return {
+        "asks": np.array([body.rstrip().endswith(("?", "？", "؟")) for body in head.bodies], dtype=float),
+        "personal": np.array([answer_signs.is_personal(text) for text in head.folded], dtype=float),
+        "length": np.log(np.array([len(text) + 10 for text in head.folded])) / 5,
+    }
+
+
+def _speaker_features(head: _Head, found: SearchRanking) -> _Columns:
+    """Whether who speaks, or is spoken of, is named in the question, and named first, as who a question is about."""
+    import numpy as np
+
+    names = found.meant.names
+    text = found.meant.query.text.lower()
+    first = min(names, key=lambda name: (_place_in(text, name), name)) if len(names) > 1 else None
+    named = [facts.author in names or facts.entity in names for facts in head.facts]
+    leading = [first is not None and first in (facts.author, facts.entity) for facts in head.facts]
+    return {"named": np.array(named, dtype=float), "first_named": np.array(leading, dtype=float)}
+
+
+def _place_in(text: str, name: str) -> int:
+    at = text.find(name.split(maxsplit=1)[0])
+    return at if at >= 0 else len(text)
+
+
+def _count_others(head: _Head, found: SearchRanking) -> Floats:
+    """What a candidate's parent holds besides it and its neighbours: the mean score of the best three others."""
+    import numpy as np
+
+    members: dict[str, list[int]] = {}
+    for row, facts in enumerate(head.facts):
+        if facts.parent is not None:
+            members.setdefault(facts.parent, []).append(row)
+    return np.array([_sum_others(head, found, row, members) / OTHERS for row in range(len(head))])
+
+
+def _sum_others(head: _Head, found: SearchRanking, row: int, members: Mapping[str, Sequence[int]]) -> float:
+    parent = head.facts[row].parent
+    beside = {row, *head.near[row].tolist()}
+    others = (found.fused[head.passages[other]] for other in members.get(parent or "", ()) if other not in beside)
+    return sum(sorted(others, reverse=True)[:OTHERS])
+
+
+def _to_best(values: Floats) -> Floats:
+    return values / max(float(values.max()), 1e-9)
+
+
+def _spread(values: Floats) -> Floats:
+    """From the least, 0, to the greatest, 1; all 0 where they are equal."""
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else values * 0.0
+
+
+def iterate_columns(features: CandidateFeatures) -> Iterator[tuple[tuple[str, str], Floats]]:
+    """Each column with its name."""
+    return zip(features.names, features.matrix.T, strict=True)
