@@ -5,21 +5,32 @@ Covers vaults.domain.memories.creation, vaults.domain.memories.store_hints.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
+from tests.fakes import HashEmbedder
 from tests.importing import import_jsonl
 from tests.noted import folder, indexed, put
 from tests.people import give_role
 from tests.vaults.domain.secrets.texts import made
 from vaults.domain.actors import Actor
+from vaults.domain.memories import creation, storage, store_hints
+from vaults.domain.memories.quotas import store_within_quota
+from vaults.domain.memories.storage import StoreResult
+from vaults.errors import VaultUnavailable
+from vaults.index import embeddings
+from vaults.vault import Vault
 
 TOKEN = "ghp_" + made(36)
 
@@ -250,3 +261,60 @@ async def test_an_hour_later_it_is_no_echo_any_more(opening: Opening) -> None:
         one = await _id(ask, FACT, workspace="elsewhere")
         await ask("recall", query="release train")
         assert await _id(ask, FACT) != one
+
+
+async def test_a_memory_is_stored_and_says_so_where_its_neighbours_cannot_be_read(
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> store_hints.StoreHints:
+        raise VaultUnavailable("the disk answered with an error")
+
+    monkeypatch.setattr(store_hints, "_find_hints", fail)
+    stored = await ask("remember", content="The harbour opens at nine")
+    assert store_hints.UNKNOWN_WARNING in stored.text
+    assert stored.content["warnings"] == [store_hints.UNKNOWN_WARNING]
+    assert (await ask("memory_list")).content["total"] == 1
+
+
+async def test_a_memory_that_is_found_before_its_neighbours_takes_none_of_their_places(
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neighbours are looked for beside the write, which may be done first."""
+    written, find, write = asyncio.Event(), store_hints.find_hints, store_within_quota
+
+    async def store(*args: Any) -> StoreResult:
+        stored = await write(*args)
+        written.set()
+        return stored
+
+    async def find_late(vault: Vault, *args: Any) -> store_hints.StoreHints:
+        await written.wait()
+        await store_hints.load_index(vault, await vault.db.read(embeddings.last_change))
+        return await find(vault, *args)
+
+    content = "the harbour opens at nine in summer and at ten in winter for ships of the big line"
+    known = [await _id(ask, f"{content} {number}") for number in range(store_hints.MAX_SIMILAR)]
+    monkeypatch.setattr(creation, "store_within_quota", store)
+    monkeypatch.setattr(store_hints, "find_hints", find_late)
+    stored = await ask("remember", content=f"{content} again")
+    assert sorted(near["id"] for near in stored.content["similar"]) == sorted(known)
+
+
+async def test_duplicates_are_looked_up_while_the_model_works(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, find = threading.Event(), storage.find_by_request
+
+    class Telling(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            began.set()
+            return super().embed(texts)
+
+    def find_then(*args: Any) -> StoreResult | None:
+        assert began.wait(30), "the model was not asked before"
+        return find(*args)
+
+    monkeypatch.setattr(storage, "find_by_request", find_then)
+    async with opening(load_model=Telling) as services:
+        stored = await asker(services)("remember", content="The harbour opens at nine")
+    assert stored.content["embedding"] == "ready"

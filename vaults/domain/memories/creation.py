@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
 from vaults.db.sql import Reader, Writer
 from vaults.domain.actors import Actor
@@ -23,6 +27,8 @@ from vaults.domain.memories.quotas import UNLIMITED, Quota, store_within_quota
 from vaults.domain.memories.storage import OnDuplicate, PreparedMemory, StoreResult
 from vaults.index import embeddings
 from vaults.vault import EmbeddedTexts, Vault
+
+T = TypeVar("T")
 
 IN_NOTE_WARNING = "the note says so already; to keep it as a memory all the same, pass on_duplicate: store"
 JUST_READ_WARNING = "it was just read from there; to keep it twice all the same, pass on_duplicate: store"
@@ -45,19 +51,18 @@ async def remember(
     prepared = storage.prepare(vault, actor, fields)
     on_duplicate = on_duplicate if fields.key is None else "store"
     read = partial(_find_stored, actor=actor, given=fields, prepared=prepared, on_duplicate=on_duplicate, key=key)
-    existing, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
-    if existing is not None and key is None and not _has_additions(existing):
-        return _to_result(existing)
-    if existing is None and on_duplicate == "return" and (echo := await _find_echo(vault, actor, fields)):
-        return echo
-    embedded = await vault.embed_now([passage.embedded for passage in prepared.passages] if existing is None else [])
+    with _begun(vault.embed_now([passage.embedded for passage in prepared.passages])) as embedding:
+        # All that can be looked up without the vector is looked up while the model makes it.
+        existing, last = await vault.db.read(lambda tx: (read(tx), embeddings.last_change(tx)))
+        if existing is not None and key is None and not _has_additions(existing):
+            return _to_result(existing)
+        if existing is None and on_duplicate == "return" and (echo := await _find_echo(vault, actor, fields)):
+            return echo
+        prepared = await commit_anchors.add_current_commit(vault, prepared)
+        if existing is None:
+            await store_hints.load_index(vault, last)
+        embedded = await embedding if existing is None else EmbeddedTexts(vault.embedder.identity, None)
     await vault.adopt_model()
-    prepared = await commit_anchors.add_current_commit(vault, prepared)
-    hints = (
-        await store_hints.find_hints(vault, actor, prepared, embedded, last)
-        if existing is None
-        else store_hints.NO_HINTS
-    )
 
     def write(tx: Writer) -> StoreResult:
         current = read(tx)
@@ -70,11 +75,30 @@ async def remember(
             storage.record_idempotency_key(tx, actor, key, prepared, result.id)
         return result
 
-    # A memory that is there already counts as no store, so a used-up quota does not refuse it.
-    stored = await store_within_quota(UNLIMITED if existing is not None else quota, lambda: vault.db.write(write))
+    if existing is not None:  # it counts as no store, so a used-up quota does not refuse it
+        return _settle(vault, await store_within_quota(UNLIMITED, lambda: vault.db.write(write)))
+    # Hints beside the write and its fsync: neither needs what the other finds.
+    with _begun(store_hints.find_hints(vault, actor, prepared, embedded, last)) as hints:
+        stored = _settle(vault, await store_within_quota(quota, lambda: vault.db.write(write)))
+        return (await hints).add_to(stored)
+
+
+def _settle(vault: Vault, stored: StoreResult) -> StoreResult:
+    """``stored``, with its vector on the way if it has none yet."""
     if stored.embedding == "pending":
         vault.start_background_work()
-    return hints.add_to(stored)
+    return stored
+
+
+@contextmanager
+def _begun(work: Coroutine[Any, Any, T]) -> Iterator[asyncio.Task[T]]:
+    """``work`` as a task of the call, given up where the block ends before it."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        if not task.cancel() and not task.cancelled():
+            task.exception()  # it failed beside a block that failed, too: one error is enough
 
 
 async def _find_echo(vault: Vault, actor: Actor, fields: MemoryFields) -> StoreResult | None:

@@ -13,6 +13,7 @@ from vaults.db.sql import Reader
 from vaults.domain.actors import GLOBAL, Actor
 from vaults.domain.memories.contradictions.detection import Statement, find_contradictions
 from vaults.domain.memories.storage import Contradiction, NearDuplicate, PreparedMemory, StoreResult
+from vaults.errors import VaultUnavailable
 from vaults.index import embeddings
 from vaults.search import candidates
 from vaults.search.candidates import VectorQuery
@@ -30,24 +31,31 @@ MAX_SIMILAR = 3
 MAX_READ = 10
 """Nearest passages whose memories are checked for a contradiction."""
 
+ITSELF = 1
+"""Looked at besides: the memory is being written meanwhile, and may be found already."""
+
+UNKNOWN_WARNING = "whether others say the same or contradict it could not be read just now"
+
 WORDED_CHARACTERS, MAX_TERMS = 400, 16
 """Leading characters of a new memory whose words are searched for, and how many of these words."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreHints:
-    """Near duplicates and contradictions of a memory that is about to be stored."""
+    """Near duplicates and contradictions of a memory that is being stored, itself perhaps among them."""
 
     similar: list[NearDuplicate] = field(default_factory=list)
     contradicts: list[Contradiction] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def add_to(self, stored: StoreResult) -> StoreResult:
         """The result with these hints, without the memory itself and the one it took the place of."""
         own = (stored.id, stored.duplicate_of)
         return replace(
             stored,
-            similar=[near for near in self.similar if near.id not in own],
-            contradicts=[other for other in self.contradicts if other.id not in own],
+            similar=[near for near in self.similar if near.id not in own][:MAX_SIMILAR],
+            contradicts=[other for other in self.contradicts if other.id not in own][:MAX_SIMILAR],
+            warnings=[*stored.warnings, *self.warnings],
         )
 
 
@@ -68,7 +76,24 @@ class _NearMemory:
     entity: str | None
 
 
+async def load_index(vault: Vault, last: int) -> None:
+    """Have the index hold change ``last`` by the time ``find_hints`` asks it, as far as the model is known by now."""
+    if (model := vault.embedder.identity) is not None:
+        await vault.projection.current(model, last)
+
+
 async def find_hints(
+    vault: Vault, actor: Actor, prepared: PreparedMemory, embedded: EmbeddedTexts, last: int
+) -> StoreHints:
+    """Hints for a memory while it is being written. Where they cannot be read, a warning says so: it is stored, and a
+    failure would have it stored again."""
+    try:
+        return await _find_hints(vault, actor, prepared, embedded, last)
+    except VaultUnavailable:
+        return StoreHints(warnings=[UNKNOWN_WARNING])
+
+
+async def _find_hints(
     vault: Vault, actor: Actor, prepared: PreparedMemory, embedded: EmbeddedTexts, last: int
 ) -> StoreHints:
     """Living memories, up to change ``last``, near the first passage of a new one: found by its vector, and by its
@@ -85,7 +110,7 @@ async def find_hints(
         beside = [number for number, score in near.items() if score >= floors[1]] if is_read else []
         if is_read and (index is None or embeddings.has_missing(tx, actor.identity)):
             beside += _find_by_words(tx, prepared.fields.content, only, settings.search)
-        close = [number for number, score in near.items() if score >= floors[0]][:MAX_SIMILAR]
+        close = [number for number, score in near.items() if score >= floors[0]][: MAX_SIMILAR + ITSELF]
         found = _read_near(tx, {*close, *beside})
         named = [NearDuplicate(found[number].id, found[number].title, round(near[number], 4)) for number in close]
         return named, [found[number] for number in dict.fromkeys(beside)]
@@ -101,7 +126,12 @@ def _find_near(tx: Reader, index: VectorIndex, vector: bytes, only: SearchFilter
     import numpy as np
 
     sought = VectorQuery(
-        vector=np.frombuffer(vector, dtype=np.float32), limit=MAX_READ, only=only, must=None, known={}, floor=floor
+        vector=np.frombuffer(vector, dtype=np.float32),
+        limit=MAX_READ + ITSELF,
+        only=only,
+        must=None,
+        known={},
+        floor=floor,
     )
     found, best = candidates.find_by_meaning(tx, index, sought), dict[int, float]()
     for passage, score in found.scores.items():
@@ -112,7 +142,7 @@ def _find_near(tx: Reader, index: VectorIndex, vector: bytes, only: SearchFilter
 def _find_by_words(tx: Reader, content: str, only: SearchFilter, weights: SearchSettings) -> list[int]:
     """The memories that share most words."""
     query = parse_literal(content[:WORDED_CHARACTERS])
-    found = candidates.find_by_word(tx, replace(query, terms=query.terms[:MAX_TERMS]), MAX_READ, only, weights)
+    found = candidates.find_by_word(tx, replace(query, terms=query.terms[:MAX_TERMS]), MAX_READ + ITSELF, only, weights)
     return [found.facts[passage].item[1] for passage in found.scores]
 
 
@@ -136,7 +166,7 @@ def _contradictions(prepared: PreparedMemory, others: Sequence[_NearMemory]) -> 
         for other, why in found
         if why is not None
     )
-    return list(islice(named, MAX_SIMILAR))
+    return list(islice(named, MAX_SIMILAR + ITSELF))
 
 
 def _is_same_place(prepared: PreparedMemory, other: _NearMemory) -> bool:
