@@ -50,7 +50,7 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the graph of a vault's notes: a picture (svg), graphml, json or mermaid."""
+    """Write the graph of a vault's notes. A picture (svg), graphml, json or mermaid."""
     form = shape or _format_of(to)
     given = {"path": note, "folder": folder, "depth": depth, "limit": _limit(form, limit)}
     arguments = {name: value for name, value in given.items() if value is not None}

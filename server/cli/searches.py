@@ -40,7 +40,7 @@ def search(
     min_score: MinScore = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Search everything in a vault: memories, notes, documents, code, transcripts."""
+    """Search everything in a vault. Memories, notes, documents, code and transcripts, as the tool search does."""
     given = {"kinds": kind, "folder": folder, "tags": tag}
     _find(ctx, "search", query, (vault, subject), given | _common(mode, limit, min_score), as_json=as_json)
 
@@ -59,7 +59,7 @@ def recall(
     min_score: MinScore = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Find what was remembered in a vault."""
+    """Find what was remembered. As the tool recall does."""
     given = {"types": type_, "tags": tag, "since": since, "until": until}
     _find(ctx, "recall", query, (vault, subject), given | _common(mode, limit, min_score), as_json=as_json)
 
