@@ -25,7 +25,8 @@ def format_query_context(arguments: Mapping[str, Any]) -> str | None:
 def _to_line(text: str) -> str:
     # Cut first: the text may be long, and no more of it could be kept. Unprintable characters go: some, such as half
     # of a surrogate pair, cannot be stored.
-    shown = "".join(each if each.isprintable() else " " for each in text[:MAX_CHARACTERS])
+    begun = text[:MAX_CHARACTERS]
+    shown = begun if begun.isprintable() else "".join(each if each.isprintable() else " " for each in begun)
     return " ".join(shown.split())
 
 

@@ -56,9 +56,9 @@ def render_text(answer: TextAnswer) -> str:
     return "\n".join([opening, f"<{nonce}>", *inside, f"</{nonce}>", *tail])
 
 
-def format_author_and_age(by: str | None, at: str | None) -> str | None:
-    """Who wrote something and how long ago."""
-    return " ".join(part for part in (by, format_age(at, clock.now()) if at else None) if part) or None
+def format_author_and_age(by: str | None, at: str | None, now: str | None = None) -> str | None:
+    """Who wrote something and how long ago; ``now``: the present, where several are written."""
+    return " ".join(part for part in (by, format_age(at, now or clock.now()) if at else None) if part) or None
 
 
 def given_title(title: str, body: str) -> str:

@@ -46,16 +46,17 @@ class RecallArguments(MemoryFilterArguments):
 
 def _recalled_text(found: RecallResult) -> TextAnswer:
     more = ["There is more: raise limit or max_tokens."] if found.truncated else []
-    items = [_hit_item(hit) for hit in found.hits]
+    now = clock.now()
+    items = [_hit_item(hit, now) for hit in found.hits]
     return TextAnswer(
         f"{len(items)} of {found.total} memories." if items else "Nothing found.", items, [*found.warnings, *more]
     )
 
 
-def _hit_item(hit: Hit) -> EvidenceItem:
+def _hit_item(hit: Hit, now: str) -> EvidenceItem:
     return EvidenceItem(
-        (hit.type, format_author_and_age(hit.author, hit.occurred_at or hit.created_at), hit.vault, hit.id,
-         f"score {hit.score:g}", *hit.flags),
+        (hit.type, format_author_and_age(hit.author, hit.occurred_at or hit.created_at, now), hit.vault,
+         hit.id, f"score {hit.score:g}", *hit.flags),
         {"title": hit.title, "key": hit.key, "superseded by": hit.superseded_by, "archived": hit.archived_at,
          "tags": hit.tags, "thread": hit.thread, "applies to": hit.applies_to if hit.applies_to != GLOBAL else None,
          "parent": hit.parent},
@@ -86,9 +87,8 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
     found = await (
         search_vaults(call, ask, args.vaults) if args.vaults else hybrid_search.search_vault(call.vault, ask)
     )
-    hits = [_shorten_hit(each.hit, "" if not args.vaults else each.hit.vault) for each in found.shown]
-    if call.caller.form == "whole":  # for translations, which know figures of their own
-        hits = [replace(hit, signals=each.hit.signals) for hit, each in zip(hits, found.shown, strict=True)]
+    whole = call.caller.form == "whole"  # for translations, which know figures of their own
+    hits = [_shorten_hit(each.hit, named=bool(args.vaults), whole=whole) for each in found.shown]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
     note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
     return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
@@ -97,15 +97,15 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
 _HITS = TypeAdapter(list[Hit])
 
 
-def _shorten_hit(hit: Hit, vault: str) -> Hit:
+def _shorten_hit(hit: Hit, *, named: bool, whole: bool) -> Hit:
     """A hit without what is said already: its vault, a title cut from the content, and the parts of the score, which
     ``search`` and ``explain`` give. Times to the second, scores to a thousandth: finer ones cost tokens and tell nobody
     anything."""
     return replace(
         hit,
-        vault=vault,
+        vault=hit.vault if named else "",
         title=given_title(hit.title, hit.content or ""),
-        signals={},
+        signals=hit.signals if whole else {},
         score=round(hit.score, 3),
         created_at=clock.to_whole_seconds(hit.created_at),
         occurred_at=clock.to_whole_seconds(hit.occurred_at) if hit.occurred_at else None,

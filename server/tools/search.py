@@ -189,10 +189,13 @@ class SearchResult:
 def _searched_text(found: SearchResult) -> TextAnswer:
     items = sum(len(hit.positions) or 1 for hit in found.hits)
     head = f"{items} of {found.total}." if found.hits else "Nothing found."
-    return TextAnswer(head, [_hit_item(hit) for hit in found.hits], [*found.warnings, *next_page_hint(found.cursor)])
+    now = clock.now()
+    return TextAnswer(
+        head, [_hit_item(hit, now) for hit in found.hits], [*found.warnings, *next_page_hint(found.cursor)]
+    )
 
 
-def _hit_item(hit: SearchHit) -> EvidenceItem:
+def _hit_item(hit: SearchHit, now: str) -> EvidenceItem:
     others = [f"#{position}" for position in hit.positions if position != hit.position]
     name = " > ".join(filter(None, (", ".join([hit.id, *others]), hit.place, hit.section)))
     when = hit.occurred_at or hit.modified_at or hit.created_at
@@ -202,7 +205,7 @@ def _hit_item(hit: SearchHit) -> EvidenceItem:
     )
     parent = None if hit.id.startswith(f"{hit.parent}#") else hit.parent  # the id of a part says already of what
     return EvidenceItem(
-        (hit.type or hit.kind, format_author_and_age(hit.author, when), hit.vault, name, f"score {hit.score:g}",
+        (hit.type or hit.kind, format_author_and_age(hit.author, when, now), hit.vault, name, f"score {hit.score:g}",
          *hit.flags),
         {"title": given_title(hit.title, hit.text), "superseded by": hit.superseded_by, "tags": hit.tags,
          "thread": hit.thread, "parent": parent, "linked from": linked_from, "links to": links_to},

@@ -73,12 +73,13 @@ def _find_pairs(
 
 
 def _read_memory_relations(tx: Reader, seeds: Mapping[ItemKey, float], hub: int) -> Iterator[tuple[ItemKey, ItemKey]]:
-    numbers = ", ".join(str(number) for kind, number in seeds if kind == "memory")
-    if not numbers:
+    numbers = [number for kind, number in seeds if kind == "memory"]
+    if not numbers or tx.one("SELECT 1 FROM memory_links LIMIT 1") is None:
         return
+    among = ", ".join(map(str, numbers))
     rows = tx.all(
         "SELECT from_memory, to_memory, (SELECT COUNT(*) FROM memory_links h WHERE h.to_memory = l.to_memory)"
-        f" FROM memory_links l WHERE from_memory IN ({numbers}) OR to_memory IN ({numbers}) LIMIT 500"
+        f" FROM memory_links l WHERE from_memory IN ({among}) OR to_memory IN ({among}) LIMIT 500"
     )
     yield from ((("memory", int(row[0])), ("memory", int(row[1]))) for row in rows if int(row[2]) <= hub)
 

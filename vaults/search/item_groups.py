@@ -32,23 +32,18 @@ def group_key(facts: PassageFacts, by: GroupBy) -> Hashable:
     return facts.parent or facts.item if by == "parent" else facts.item
 
 
-@dataclass(slots=True)
-class _PassageGroup:
-    passage: int
-    score: float
-    spoken: int = 0
-
-
 def _group_by(order: PassageOrder, of: Callable[[int], Hashable], share: float) -> list[tuple[int, float]]:
-    groups: dict[Hashable, _PassageGroup] = {}
+    best: dict[Hashable, int] = {}
+    scores: dict[int, float] = {}
+    spoken: dict[int, int] = {}
     for passage, score in order:
-        group = groups.get(of(passage))
-        if group is None:
-            groups[of(passage)] = _PassageGroup(passage, score)
-        elif group.spoken < SUPPORTING_PASSAGES:
-            group.score += share * max(0.0, score)
-            group.spoken += 1
-    return sorted(((group.passage, group.score) for group in groups.values()), key=lambda pair: (-pair[1], pair[0]))
+        first = best.setdefault(of(passage), passage)
+        if first == passage:
+            scores[passage] = score
+        elif (more := spoken.get(first, 0)) < SUPPORTING_PASSAGES:
+            scores[first] += share * max(0.0, score)
+            spoken[first] = more + 1
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 @dataclass(frozen=True, slots=True)

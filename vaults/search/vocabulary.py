@@ -220,22 +220,25 @@ def _find_spelling(tx: Reader, found: str, typed: str) -> str | None:
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
+def _next_name(column: str) -> str:
+    """SQL of the next name in a column that is a word or begins with it."""
+    return (
+        f"SELECT {column} FROM passages WHERE {column} >= :word AND {column} < :beyond AND {column} > :last"
+        f" AND owner IS NULL AND hidden = 0 ORDER BY {column} LIMIT 1"
+    )
+
+
 def _find_names(tx: Reader, word: str) -> tuple[str, ...]:
     """Names that are this word or begin with it, of items that are nobody's own. Each costs one step in an index,
     however many passages carry it."""
     found: list[str] = []
-    for column in ("author", "entity"):
-        last = ""
-        while len(found) < MAX_NAMES:
-            row = tx.one(
-                f"SELECT {column} FROM passages WHERE {column} >= :word AND {column} < :beyond AND {column} > :last"
-                f" AND owner IS NULL AND hidden = 0 ORDER BY {column} LIMIT 1",
-                {"word": word, "beyond": word + "!", "last": last},
-            )
-            if row is None:
-                break
-            last = row[0]
+    bound = {"word": word, "beyond": word + "!", "last": ""}
+    first = tx.one(f"SELECT ({_next_name('author')}), ({_next_name('entity')})", bound) or ()  # mostly none
+    for column, name in zip(("author", "entity"), first, strict=True):
+        last: str | None = name
+        while last is not None and len(found) < MAX_NAMES:
             found.append(last)
+            last = tx.value(_next_name(column), {**bound, "last": last})
     return tuple(name for name in dict.fromkeys(found) if name == word or name.startswith(f"{word} "))
 
 

@@ -146,12 +146,11 @@ async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
 
 def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None:
     """Remember what was shown, so that storing it again is seen as an echo; a memory shown whole counts as read."""
-    for each in shown:
-        text = each.hit.content or each.hit.snippet or ""
-        if each.item[0] == indexing.KIND:
-            vault.shown_texts.note(viewer, [(text, each.hit.id)])
-        else:
-            vault.shown_texts.note_paragraphs(viewer, text, each.hit.id)
+    texts = [(each.item[0] == indexing.KIND, each.hit.content or each.hit.snippet or "", each.hit.id) for each in shown]
+    vault.shown_texts.note(viewer, [(text, identity) for is_memory, text, identity in texts if is_memory])
+    for is_memory, text, identity in texts:
+        if not is_memory:
+            vault.shown_texts.note_paragraphs(viewer, text, identity)
     vault.graph_cache.co_access.record_found([each.hit.id for each in shown if each.item[0] == extraction.KIND])
     vault.access_counts.update(
         each.item[1] for each in shown if each.item[0] == indexing.KIND and each.hit.content is not None
