@@ -21,8 +21,9 @@ from bench.wire import LoadResult, RequestLoad, VaultEndpoint
 EACH, MEMORIES, CORES = 16, 2_106, 2
 BURST, ROUNDS = 640, 4
 STORES, RECALLS, TAIL = 90.0, 80.0, 5.0
-FLAT_CALLS, WARM_CALLS, GROWTH_KIB = 6_000, 3_000, 256.0
-"""Stores and recalls in turns after as many that warm caches, and KiB a thousand of them may add besides vectors."""
+FLAT_CALLS, WARM_CALLS, GROWTH_KIB = 6_000, 6_000, 512.0
+"""Stores and recalls in turns after as many that fill the caches, of which that of queries takes longest, and KiB a
+thousand of them may add besides vectors: the index has room to spare, and takes it in steps."""
 
 VECTOR = 384 * 4
 NAME = f"{EACH} writers and {EACH} searchers"
