@@ -18,6 +18,7 @@ PARTS = {
     "recalls": "recall among 10,000 and 100,000 memories",
     "searchers": "16 searchers at once",
     "stores": "remember with one and with 32 clients",
+    "writers": "16 writers and 16 searchers at once, and memory meanwhile",
     "packs": "context and session_resume among 10,000 memories",
     "recording": "session and event of a call",
     "start": "cold start over stdio and HTTP, and commands somebody waits for",

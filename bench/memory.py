@@ -19,7 +19,9 @@ from server.tools import discover
 from vaults.domain.memories.memory_model import MemoryFields
 from vaults.pool_rounds import REST_S, ROUND_S
 
-IDLE_MIB, EMBEDDED_MIB, VAULT_KIB = 130, 300, 400
+IDLE_MIB, EMBEDDED_MIB, VAULT_KIB = 95, 248, 400
+"""100 and 260 MB of a thousand thousand bytes."""
+
 EMBEDS = 1_000
 MIX = ((1, 0.70), (4, 0.95), (14, 1.0))
 """Sentences of a text, and the share of texts up to there: seven of ten short, one of twenty at the model's limit."""

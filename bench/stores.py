@@ -12,7 +12,7 @@ from bench.measurements import blocks, p50, p99, to_ms
 from bench.run import Run
 from bench.wire import LoadResult, RawConnection, RequestLoad, VaultEndpoint, result_of
 
-ALONE, RATE, TAIL = 1.5, 0.85, 8.0
+ALONE, RATE, TAIL = 1.3, 0.85, 8.0
 STORES, BLOCK, WARM = 200, 20, 20
 CLIENTS, BURST, ROUNDS = 32, 960, 4
 

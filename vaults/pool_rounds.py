@@ -73,6 +73,7 @@ class PoolRounds:
         self._watch_models()
         self._known_work = dict(self._work_in())
         await self.sweep()
+        await run_in(self._share().pool, heap.trim)  # a start makes much that it does not keep
 
     async def run_round(self) -> None:
         """One round."""

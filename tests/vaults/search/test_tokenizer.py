@@ -67,3 +67,16 @@ def test_nothing_of_a_text_is_a_mark_of_its_end() -> None:
 
 def test_the_vocabulary_is_whole(other: bpe_openai.Encoding) -> None:
     assert list(tokenizer.read_vocabulary()) == [*map(other.decode_single_token_bytes, range(tokenizer.SIZE))]
+
+
+def test_several_who_come_first_load_the_vocabulary_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone: list[bool] = []
+    monkeypatch.setattr(tokenizer, "_load_encoding", lambda: alone.append(tokenizer._loading.locked()))
+    tokenizer._encoding()
+    assert alone == [True]
+    assert not tokenizer._loading.locked()
+
+
+def test_the_vocabulary_is_kept_once() -> None:
+    tokenizer.count_tokens("harbour")
+    assert not tokenizer._encoding()._mergeable_ranks
