@@ -16,6 +16,7 @@ from bench.quality.calibration_rows import OTHER_PERSON, OWN, AskedVault, area_u
 from vaults.search.relevance import WINDOW
 from vaults.search.relevance_scores import RelevanceEvidence
 from vaults.search.relevance_weights import FEATURES, FILE, digest_of
+from vaults.settings import EmbeddingSettings, SearchSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,10 @@ is left of those that answer, because the words they had were part of it; and th
 none of the words."""
 
 PENALTY, ROUNDS = 1e-3, 7
+MOST_SILENCED = 0.05
+"""Share of the answerable rows that words alone may leave below the threshold: they miss what is said in other words,
+and to keep an answer back is worse than to doubt none."""
+
 BY_MEANING = (
     "cosine",
     "cosine_with_words",
@@ -50,7 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         names = [name for name in FEATURES if mode == "hybrid" or name not in BY_MEANING]
         some = [row for row in rows if row.mode == mode]
         some += _without_words(some) if mode == "hybrid" else _by_words_alone(rows)
-        fitted[mode] = dict(zip([*names, "bias"], fit(some, names), strict=True))
+        weights = fit(some, names)
+        if mode == "keyword":
+            weights[-1] += _shift(some, names, weights)
+        fitted[mode] = dict(zip([*names, "bias"], weights, strict=True))
         print_left_out(mode, some, names)
     if given.write:
         FILE.write_text(to_toml(fitted, sorted({row.judged for row in rows}), len(rows)), encoding="utf-8")
@@ -83,6 +91,15 @@ def score(row: AskedVault, names: Sequence[str], weights: np.ndarray) -> float:
     import numpy as np
 
     return float(1 / (1 + np.exp(-(measure(row.hits, names) @ weights).max())))
+
+
+def _shift(rows: Sequence[AskedVault], names: Sequence[str], weights: np.ndarray) -> float:
+    """What to add to the bias for ``MOST_SILENCED`` of the answerable rows to lie below the threshold."""
+    import numpy as np
+
+    low = float(np.quantile([score(row, names, weights) for row in rows if row.answerable], MOST_SILENCED))
+    likely = SearchSettings().likely
+    return float(np.log(likely / (1 - likely)) - np.log(low / (1 - low)))
 
 
 def _weigh_rows(rows: Sequence[AskedVault]) -> tuple[np.ndarray, np.ndarray]:
@@ -155,8 +172,6 @@ def print_left_out(mode: str, rows: Sequence[AskedVault], names: Sequence[str]) 
 
 def to_toml(fitted: Mapping[str, Mapping[str, float]], sets: Sequence[str], count: int) -> str:
     """The file of weights, with where they come from and its digest."""
-    from vaults.settings import EmbeddingSettings
-
     how = (
         f"by bench.quality.calibration_fit to {count:,} questions asked of vaults that answer them and of others that"
         f" cannot: {', '.join(sets)}"
