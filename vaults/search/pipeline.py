@@ -117,7 +117,7 @@ def _judge(tx: Reader, run: SearchRun, found: SearchRanking) -> SearchRanking:
     """How likely its first items are answers, absolutely."""
     model, settings = run.engines.embedder.identity, run.engines.settings
     scale = RelevanceScale(load_weights(), model.name if model else None, settings.likely)
-    with run.timings.stage("relevance"):
+    with run.timings.stage("rank"):
         return judge_relevance(tx, found, run.asked, scale)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from vaults.graph.names.common_words import is_everyday
 from vaults.index.unspaced_scripts import RUN
-from vaults.search import languages
 from vaults.search.interpretation import capitalized_words
+from vaults.search.languages import grammar
 from vaults.search.question import InterpretedQuestion
 from vaults.search.stopwords import STOPWORDS
 from vaults.search.word_forms import find_marks
@@ -54,11 +54,7 @@ class QuestionWords:
 
     forms: tuple[str, ...]
     words: tuple[QuestionWord, ...]
-
-    @property
-    def weight(self) -> float:
-        """The weight of all words together."""
-        return sum(word.weight for word in self.words)
+    weight: float = 0.0  # of all words together
 
     @property
     def unknown(self) -> float:
@@ -71,12 +67,19 @@ class QuestionWords:
         rarely."""
         return self._share([word for word in self.words if word.name and not word.held])
 
+    def find_in(self, texts: Iterable[str]) -> set[int]:
+        """The numbers of the forms that ``texts`` hold."""
+        if not self.words:
+            return set()
+        return {mark.term for text in texts if text for mark in find_marks(text[:TEXT_LENGTH], self.forms)}
+
+    def share_of(self, found: Set[int]) -> float:
+        """The share of the weight, 0…1, that lies on words any form of which is among ``found``."""
+        return self._share([word for word in self.words if not word.marks.isdisjoint(found)]) if found else 0.0
+
     def share_in(self, texts: Iterable[str]) -> float:
         """The share of the weight, 0…1, that lies on words any of ``texts`` holds."""
-        if not self.words:
-            return 0.0
-        found = {mark.term for text in texts for mark in find_marks(text[:TEXT_LENGTH], self.forms)}
-        return self._share([word for word in self.words if not found.isdisjoint(word.marks)])
+        return self.share_of(self.find_in(texts))
 
     def _share(self, some: Sequence[QuestionWord]) -> float:
         return sum(word.weight for word in some) / self.weight if some else 0.0
@@ -104,13 +107,16 @@ def weigh_words(meant: InterpretedQuestion) -> QuestionWords:
         if marks:
             weight = _weigh(unit[0], share, meant.passages)
             words.append(QuestionWord(weight, marks, held, name=not names.isdisjoint(unit)))
-    return QuestionWords(forms, tuple(words))
+    return QuestionWords(forms, tuple(words), sum(word.weight for word in words))
 
 
 def _find_names(text: str) -> frozenset[str]:
     """What is written with a capital, where that tells a name from other words: not in German, nor in a headline."""
     words = _WORD.findall(text[:MAX_READ])
-    if not any(word[0].islower() for word in words[1:]) or languages.is_foreign([word.lower() for word in words]):
+    if not any(word[0].islower() for word in words[1:]):
+        return frozenset()
+    spoken = grammar.weigh_languages([word.lower() for word in words])
+    if spoken.get(grammar.ENGLISH, 0.0) < max(spoken.values(), default=0.0):
         return frozenset()
     return frozenset(capitalized_words(text)) - STOPWORDS
 

@@ -21,16 +21,18 @@ def read_evidence(tx: Reader, ranking: SearchRanking, passages: Sequence[int]) -
     )
     least = ranking.spans["semantic"][0] if "semantic" in ranking.spans else 0.0
     cosines = ranking.meanings.scores
+    unknown, strange = words.unknown, words.strange
     there = max(ranking.meant.passages, len(ranking.facts))
 
     def weigh(passage: int, texts: Sequence[str]) -> RelevanceEvidence:
         *own, before, after = texts
+        found = words.find_in(own)
         return RelevanceEvidence(
             cosine=max(0.0, cosines.get(passage, least)),
-            own=words.share_in(own),
-            around=words.share_in((*own, before, after)),
-            unknown=words.unknown,
-            strange=words.strange,
+            own=words.share_of(found),
+            around=words.share_of(found | words.find_in((before, after))),
+            unknown=unknown,
+            strange=strange,
             words=len(words.words),
             passages=there,
             sequence=ranking.facts[passage].near is not None,

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vaults.errors import InvalidArgument
+from vaults.errors import IndexUnavailable
 from vaults.search.relevance_scores import RelevanceEvidence
 
 FILE = Path(__file__).with_name("relevance_weights.toml")
@@ -105,14 +105,14 @@ class _File(BaseModel):
 
 @cache
 def load_weights(file: Path = FILE) -> RelevanceWeights:
-    """The weights. Raises ``InvalidArgument`` for a file that is not as it was fitted."""
+    """The weights. Raises ``IndexUnavailable`` for a file that is not as it was fitted."""
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
         read = _File.model_validate(given)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as failure:
-        raise InvalidArgument(file.name, f"cannot be read ({type(failure).__name__})", hint=_HINT) from None
+        raise IndexUnavailable(f"{file.name} cannot be read ({type(failure).__name__})", hint=_HINT) from None
     if digest_of(given) != read.digest:
-        raise InvalidArgument(file.name, "is not as it was fitted", hint=_HINT)
+        raise IndexUnavailable(f"{file.name} is not as it was fitted", hint=_HINT)
     return RelevanceWeights(read.model, _to_calibration(file, read.hybrid), _to_calibration(file, read.keyword))
 
 
@@ -127,5 +127,5 @@ def digest_of(given: Mapping[str, Any]) -> str:
 
 def _to_calibration(file: Path, section: _Section) -> Calibration:
     if unknown := section.weights.keys() - FEATURES.keys():
-        raise InvalidArgument(file.name, f"weighs what nobody measures: {', '.join(sorted(unknown))}", hint=_HINT)
+        raise IndexUnavailable(f"{file.name} weighs what nobody measures: {', '.join(sorted(unknown))}", hint=_HINT)
     return Calibration(section.bias, tuple((FEATURES[name], weight) for name, weight in section.weights.items()))
