@@ -33,17 +33,18 @@ async def search_vaults(call: Call, request: SearchRequest, named: Sequence[str]
         else:
             found.append(answer)
             warnings += [f"{name}: {warning}" for warning in answer.warnings]
-    shown = merge_answers(found, call.services.settings.search.dense_weight)
-    shown = [each for each in shown if each.hit.score >= request.min_score][: request.limit]
+    shown = merge_answers(found, call.services.settings.search.dense_weight)[: request.limit]
     mode = request.mode if all(answer.mode_used == request.mode for answer in found) else "keyword"
     terms = tuple(dict.fromkeys(term for answer in found for term in answer.terms))
-    return SearchAnswer(shown, sum(answer.total for answer in found), mode, {}, warnings=warnings, terms=terms)
+    likely = any(answer.likely and answer.shown for answer in found)
+    total = sum(answer.total for answer in found)
+    return SearchAnswer(shown, total, mode, {}, warnings=warnings, terms=terms, likely=likely)
 
 
 def merge_answers(answers: Sequence[SearchAnswer], weight: float) -> list[RankedHit]:
-    """Hits of several vaults in one order. Each vault scaled its scores by itself; here the raw signals, bm25 and
-    cosine, are scaled over all vaults together, cosines over those with the same model, and each hit's boosts are added
-    again."""
+    """Hits of several vaults in one order: by relevance, which compares between vaults, each vault's in its own order.
+    Of the same relevance, the one goes first whose raw signals, bm25 and cosine, scaled over all vaults together, are
+    higher, its boosts added again; cosines are scaled over those with the same model."""
     keyword = _joint_span([answer.spans["keyword"] for answer in answers])
     semantic = {
         model: _joint_span([answer.spans["semantic"] for answer in answers if answer.model == model])
@@ -52,14 +53,14 @@ def merge_answers(answers: Sequence[SearchAnswer], weight: float) -> list[Ranked
     weights = {"keyword": 1 - weight, "semantic": weight}
     if keyword is None or not any(semantic.values()):
         weights = dict.fromkeys(weights, 1.0)
-    scored = [
-        (_score(each, {"keyword": keyword, "semantic": semantic[answer.model]}, weights), each)
-        for answer in answers
-        for each in answer.shown
-    ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1].hit.vault, pair[1].hit.id))
-    top = max(1.0, scored[0][0]) if scored else 1.0
-    return [replace(each, hit=replace(each.hit, score=round(max(0.0, score / top), 4))) for score, each in scored]
+    placed: list[tuple[tuple[float, float, str, int], RankedHit]] = []
+    for answer in answers:
+        last = float("inf")
+        for place, each in enumerate(answer.shown):
+            # Within a vault its own order stands, so that a page of one vault is a part of the page of several.
+            last = min(last, _score(each, {"keyword": keyword, "semantic": semantic[answer.model]}, weights))
+            placed.append(((-each.hit.score, -last, each.hit.vault, place), each))
+    return [each for _, each in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _joint_span(spans: Sequence[ScoreRange]) -> ScoreRange | None:

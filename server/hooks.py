@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from server.hook_dialects import CLAUDE_CODE, DIALECTS, HookDialect
-from vaults.domain.packs.no_content import has_content
+from vaults.domain.packs.no_content import NOTHING_ANSWERS, has_content
 from vaults.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -115,12 +115,14 @@ class HookRun:
         return self._answer("session-start", pack)
 
     async def prompt(self) -> str | None:
-        """What is known about the person's prompt; None if that is nothing, or the prompt is too short."""
+        """What is known about the person's prompt; None if nothing seems to answer it, or it is too short."""
         query = self.said.prompt.strip()[:_QUERY_CHARACTERS]
         if query.startswith("/") or len("".join(query.split())) < _MIN_PROMPT:
             return None
         arguments = {"query": query, "format": "prompt", "budget_tokens": PROMPT_TOKENS - _NAME_TOKENS}
-        return self._answer("prompt", await self.ask("context", arguments))
+        pack = await self.ask("context", arguments)
+        # What is pinned stands in the brief: with nothing that answers, it would only be said again at every prompt.
+        return None if NOTHING_ANSWERS in pack.get("warnings", ()) else self._answer("prompt", pack)
 
     async def stop(self) -> str | None:
         """Save where the session was left off, and keep the conversation. Raises ``InvalidArgument`` for a path that is

@@ -15,6 +15,7 @@ from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_
 from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MemoryFilterArguments, Mode
 from server.tools._memories import Id
+from server.tools._relevance import MIN_SCORE, doubtful_first
 from vaults import clock
 from vaults.activity_log.entries import ActivityEntry
 from vaults.context import note_whole_sizes
@@ -36,7 +37,7 @@ class RecallArguments(MemoryFilterArguments):
     query: Annotated[Text, Field(max_length=10_000, description="in plain words")]
     mode: Annotated[Mode, Field(description="keyword: by words; semantic: by meaning")] = "hybrid"
     limit: Annotated[int, Field(ge=1, le=500, description="hits at most")] = 10
-    min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="drop weaker hits")] = 0.0
+    min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description=MIN_SCORE)] = 0.0
     max_tokens: MaxTokens = 2000
     group_by: Annotated[Literal["item", "parent"], Field(description="parent: one hit per conversation")] = "item"
     vaults: Annotated[
@@ -48,9 +49,8 @@ def _recalled_text(found: RecallResult) -> TextAnswer:
     more = ["There is more: raise limit or max_tokens."] if found.truncated else []
     now = clock.now()
     items = [_hit_item(hit, now) for hit in found.hits]
-    return TextAnswer(
-        f"{len(items)} of {found.total} memories." if items else "Nothing found.", items, [*found.warnings, *more]
-    )
+    head = f"{len(items)} of {found.total} memories." if items else "Nothing found."
+    return doubtful_first(head, items, [*found.warnings, *more])
 
 
 def _hit_item(hit: Hit, now: str) -> EvidenceItem:
@@ -91,7 +91,8 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
     hits = [_shorten_hit(each.hit, named=bool(args.vaults), whole=whole) for each in found.shown]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
     note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
-    return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), found.warnings)
+    warnings = [*found.doubts, *found.warnings]
+    return RecallResult(hits[:fits], found.total, found.mode_used, fits < min(found.total, args.limit), warnings)
 
 
 _HITS = TypeAdapter(list[Hit])

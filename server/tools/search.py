@@ -17,6 +17,7 @@ from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
 from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
+from server.tools._relevance import MIN_SCORE, doubtful_first
 from vaults import clock
 from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
@@ -54,7 +55,7 @@ class BaseSearchArguments(SearchFilterArguments):
     read_dates: Annotated[bool, Field(description='take "last week" or "in March 2024" in the query as a filter')] = (
         False
     )
-    min_score: Annotated[Score, Field(description="drop weaker hits")] = 0.0
+    min_score: Annotated[Score, Field(description=MIN_SCORE)] = 0.0
     max_tokens: MaxTokens = 2000
 
     @model_validator(mode="after")
@@ -136,10 +137,10 @@ class SearchHit:
     """One item that answers; a note's id is its path. ``text`` is whole when short, else the part that matched and what
     the budget leaves of its section around it, of a note under ``section``, of a document or transcript at ``place``;
     ``fetch`` reads the rest. ``positions``: the parts of ``parent`` in ``text``, if several; fetch ``parent#position``.
-    ``highlights``: words in it that match. ``score`` is 0…1 within this answer, ``signals`` say why. ``flags``:
-    adversarial, if the text tries to give its reader orders. ``type``: unless it is the kind. ``backlinks`` and
-    ``outlinks``, if asked for: the most central ten notes that link to a note or that it links to, for the first ten
-    hits; the totals count all."""
+    ``highlights``: words in it that match. ``score`` is relevance, 0…1, comparable between questions and vaults,
+    ``signals`` say why it ranks here. ``flags``: adversarial, if the text tries to give its reader orders. ``type``:
+    unless it is the kind. ``backlinks`` and ``outlinks``, if asked for: the most central ten notes that link to a note
+    or that it links to, for the first ten hits; the totals count all."""
 
     id: str
     kind: str
@@ -190,9 +191,8 @@ def _searched_text(found: SearchResult) -> TextAnswer:
     items = sum(len(hit.positions) or 1 for hit in found.hits)
     head = f"{items} of {found.total}." if found.hits else "Nothing found."
     now = clock.now()
-    return TextAnswer(
-        head, [_hit_item(hit, now) for hit in found.hits], [*found.warnings, *next_page_hint(found.cursor)]
-    )
+    evidence = [_hit_item(hit, now) for hit in found.hits]
+    return doubtful_first(head, evidence, [*found.warnings, *next_page_hint(found.cursor)])
 
 
 def _hit_item(hit: SearchHit, now: str) -> EvidenceItem:
@@ -232,7 +232,7 @@ def _connector(args: SearchArguments, found: SearchResult) -> dict[str, Any] | N
     if not args.model_fields_set <= {"query"}:
         return None
     results = [{"id": hit.id, "title": _placed_title(hit), "url": hit.url, "text": hit.text} for hit in found.hits]
-    return {"results": results, "warnings": found.warnings} if found.warnings else {"results": results}
+    return {"warnings": found.warnings, "results": results} if found.warnings else {"results": results}
 
 
 @tool(
@@ -270,7 +270,7 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
         mode_used=found.mode_used,
         truncated=fits < min(found.total, args.limit),
         cursor=after,
-        warnings=[*notes, *found.warnings],
+        warnings=[*found.doubts, *notes, *found.warnings],
     )
 
 

@@ -29,7 +29,7 @@ _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 def words_to_look_up(query: Query) -> tuple[str, ...]:
     """The words of a query to look up: its terms, except prefixes, and what is written as a name."""
     plain = (term for term in query.terms if term not in query.prefixes)
-    return tuple(dict.fromkeys((*plain, *_capitalized_words(query.text))))
+    return tuple(dict.fromkeys((*plain, *capitalized_words(query.text))))
 
 
 def interpret(
@@ -63,7 +63,7 @@ def interpret_known(
     """
     shares_count = passages >= MIN_PASSAGES
     everywhere = {word for word, about in known.items() if shares_count and about.share > settings.frequent_share}
-    named = find_named(known, words_to_look_up(query), _capitalized_words(query.text))
+    named = find_named(known, words_to_look_up(query), capitalized_words(query.text))
     not_embedded = (everywhere - STOPWORDS).union(*named.values())
     slips = {word: about.meant for word, about in known.items() if about.meant is not None}
     if slips and languages.is_foreign(_WORD.findall(query.text.lower())):
@@ -71,7 +71,13 @@ def interpret_known(
     common = _find_common(query, known, passages, settings)
     searched = replace(query, terms=tuple(term for term in query.terms if term not in common))
     return InterpretedQuestion(
-        correct_terms(searched, slips), _remove_words(query.text, not_embedded), frozenset(named), common, passages
+        query=correct_terms(searched, slips),
+        embedded_text=_remove_words(query.text, not_embedded),
+        names=frozenset(named),
+        common=common,
+        passages=passages,
+        shares={word: about.share for word, about in known.items()},
+        slips=slips,
     )
 
 
@@ -94,7 +100,7 @@ def _remove_words(text: str, not_embedded: set[str]) -> str:
     return left if any(word.lower() not in STOPWORDS for word in re.findall(r"\w+", left)) else text
 
 
-def _capitalized_words(text: str) -> list[str]:
+def capitalized_words(text: str) -> list[str]:
     """Capitalised words, in lower case; not the first word, which has a capital anyway."""
     return [match.group().lower() for match in _CAPITAL.finditer(text[:2000]) if match.start() > 0][:48]
 

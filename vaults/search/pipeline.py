@@ -22,6 +22,8 @@ from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryV
 from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
 from vaults.search.ranking_cache import CachedRanking
 from vaults.search.ranking_features import RankingEvidence
+from vaults.search.relevance import RelevanceScale, judge_relevance
+from vaults.search.relevance_weights import load_weights
 from vaults.search.search_run import KeywordPass, ModelSwitched, SearchEngines, SearchRun
 from vaults.search.smoothing import smooth_scores
 from vaults.search.stage_timings import StageTimings
@@ -93,7 +95,7 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
         return _expand(tx, run, index, found)
 
     def rank_and_pick(tx: Reader) -> tuple[SearchRanking, T]:
-        found = ranking.collapse_to_items(rank(tx), run.asked, engines.settings)
+        found = _judge(tx, run, ranking.collapse_to_items(rank(tx), run.asked, engines.settings))
         with run.timings.stage("fetch"):
             return found, pick(tx, found)
 
@@ -103,7 +105,20 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
     with run.timings.stage("rerank"):
         found = await ranking.apply_rerank(engines.db, engines.cross, found, engines.rerank.head)
     found = ranking.collapse_to_items(found, run.asked, engines.settings)
-    return found, await engines.db.read(lambda tx: pick(tx, found))
+
+    def judge_and_pick(tx: Reader) -> tuple[SearchRanking, T]:
+        judged = _judge(tx, run, found)
+        return judged, pick(tx, judged)
+
+    return await engines.db.read(judge_and_pick)
+
+
+def _judge(tx: Reader, run: SearchRun, found: SearchRanking) -> SearchRanking:
+    """How likely its first items are answers, absolutely."""
+    model, settings = run.engines.embedder.identity, run.engines.settings
+    scale = RelevanceScale(load_weights(), model.name if model else None, settings.likely)
+    with run.timings.stage("rank"):
+        return judge_relevance(tx, found, run.asked, scale)
 
 
 async def _open_vectors(run: SearchRun, model: ModelIdentity) -> VectorIndex | JoinedVectors:

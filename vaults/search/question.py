@@ -13,6 +13,7 @@ from vaults.search.item_groups import GroupBy
 from vaults.search.lifts import Lift
 from vaults.search.passage_facts import ItemKey, PassageFacts
 from vaults.search.query import Query
+from vaults.search.relevance_scores import NOT_JUDGED, Relevance
 from vaults.search.repeats import DroppedResult
 
 SearchMode = Literal["hybrid", "keyword", "semantic"]
@@ -60,6 +61,8 @@ class InterpretedQuestion:
     names: frozenset[str] = frozenset()  # people and things it names
     common: tuple[str, ...] = ()  # words not searched for, because much of a big vault holds them
     passages: int = 0  # shared passages of the vault
+    shares: Mapping[str, float] = field(default_factory=dict)  # of words: the share of passages that hold one, 0…1
+    slips: Mapping[str, str] = field(default_factory=dict)  # misspelled words and those they were taken for
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class SearchRanking:
     spans: Mapping[str, ScoreRange] = field(default_factory=dict)
     model: str | None = None  # key of the model it was found with by meaning
     top: float = 1.0  # divisor that brings scores into 0…1, the same on every page
+    ahead: list[tuple[int, float]] = field(default_factory=list)  # as ``items``: those shown on pages before
+    relevance: Relevance = NOT_JUDGED
 
     def trim_to(self, items: int) -> SearchRanking:
         """What is needed to show the first ``items`` again: their scores and facts, and how many more there are."""

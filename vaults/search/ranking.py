@@ -114,4 +114,6 @@ def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: Sea
         item_groups.group_key(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without
     }
     left = [pair for pair in kept if item_groups.group_key(found.facts[pair[0]], asked.group_by) not in shown]
-    return replace(found, items=left, repeats=repeats, top=max(1.0, kept[0][1]) if kept else 1.0)
+    ahead = [pair for pair in kept if item_groups.group_key(found.facts[pair[0]], asked.group_by) in shown]
+    top = max(1.0, kept[0][1]) if kept else 1.0
+    return replace(found, items=left, ahead=ahead, repeats=repeats, top=top)

@@ -96,7 +96,8 @@ def assemble_pack(gathered: GatheredCandidates, orphans: Collection[str], target
         *(to_dropped(candidate, "instruction-like" if candidate.suspect else "budget") for candidate in fitted.unfit),
         *refused,
     ]
-    pack = _add_dropped(_add_links(fitted.pack, gathered, target), left, target)
+    missed = [each for each in left if each.why != "unlikely"]  # of these a warning tells: nobody is to ask for more
+    pack = _add_dropped(_add_links(fitted.pack, gathered, target), missed, target)
     return PackChoice(_finish(pack, target), fitted.kept, left, fitted.joined)
 
 

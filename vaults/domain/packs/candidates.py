@@ -8,6 +8,7 @@ from dataclasses import replace
 from vaults.db.sql import Reader
 from vaults.domain.memories import confidence_decay, corrections, indexing
 from vaults.domain.packs import session_brief, standing_items
+from vaults.domain.packs.no_content import LEFT_OUT, NOTHING_ANSWERS
 from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem
 from vaults.domain.packs.request import PackRequest
 from vaults.domain.retrieval import hybrid_search, search_hits
@@ -63,7 +64,17 @@ async def gather_candidates(
         return _collect(tx, vault, request, ranking, limit), tx.one("SELECT 1 FROM documents LIMIT 1") is not None
 
     gathered, has_documents = await hybrid_search.rank_and_pick(vault, ask, pick, timings)
-    return await _add_documents(vault, request, gathered) if has_documents else gathered
+    return _say_doubts(await _add_documents(vault, request, gathered) if has_documents else gathered)
+
+
+def _say_doubts(gathered: GatheredCandidates) -> GatheredCandidates:
+    """With what is to be said of hits that are unlikely to answer: why the pack holds so little."""
+    found = _with_scores(gathered)
+    unlikely = sum(not candidate.likely for candidate in found)
+    if not unlikely:
+        return gathered
+    said = NOTHING_ANSWERS if unlikely == len(found) else f"{unlikely} {LEFT_OUT}"
+    return replace(gathered, warnings=[said, *gathered.warnings])
 
 
 async def _add_documents(vault: Vault, request: PackRequest, gathered: GatheredCandidates) -> GatheredCandidates:
@@ -75,15 +86,23 @@ async def _add_documents(vault: Vault, request: PackRequest, gathered: GatheredC
     def pick(tx: Reader, ranking: SearchRanking) -> list[PackCandidate]:
         first = ranking.items[:MAX_PARTS]
         found = search_hits.read_hits(tx, vault.name, ranking, first, only, length=PASSAGE_LENGTH)
-        return _add_sections(
-            tx, found, [_from_part(each, ranking.meant.query.shown) for each in found], MAX_WIDENED_PARTS
-        )
+        parts = [_from_part(each, ranking.meant.query.shown) for each in found]
+        return _mark_unlikely(ranking, found, _add_sections(tx, found, parts, MAX_WIDENED_PARTS))
 
     parts = await hybrid_search.rank_and_pick(vault, ask, pick)
     unscored = sum(candidate.score is None for candidate in gathered.candidates)
     place = unscored + PARTS_AFTER
     order = [*gathered.candidates[:place], *parts, *gathered.candidates[place:]]
     return replace(gathered, candidates=[replace(each, rank=rank) for rank, each in enumerate(order)])
+
+
+def _mark_unlikely(
+    ranking: SearchRanking, shown: Sequence[RankedHit], candidates: Sequence[PackCandidate]
+) -> list[PackCandidate]:
+    return [
+        replace(candidate, likely=ranking.relevance.is_likely(each.passage))
+        for each, candidate in zip(shown, candidates, strict=True)
+    ]
 
 
 def _from_part(shown: RankedHit, words: tuple[str, ...]) -> PackCandidate:
@@ -123,7 +142,8 @@ def _collect(tx: Reader, vault: Vault, request: PackRequest, ranking: SearchRank
     shown = _apply_fading(tx, vault, [each for each in ranked if (each.item[0], each.hit.id) not in known])
     terms = ranking.meant.query.shown
     origins = _read_origins(tx, [each.item[1] for each in shown if each.item[0] == indexing.KIND])
-    found = _add_sections(tx, shown, [_to_candidate(each, terms, origins) for each in shown], MAX_WIDENED)
+    sections = _add_sections(tx, shown, [_to_candidate(each, terms, origins) for each in shown], MAX_WIDENED)
+    found = _mark_unlikely(ranking, shown, sections)
     wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in shown[:MAX_CORRECTED]])
     corrected = [replace(session_brief.from_correction(each), part="rules") for each in wrong]
     candidates = [replace(candidate, rank=rank) for rank, candidate in enumerate([*state, *corrected, *rules, *found])]

@@ -46,8 +46,8 @@ class PackLink:
 
 @dataclass(frozen=True, slots=True)
 class DroppedItem:
-    """A candidate that is not in the pack. ``why``: budget, duplicate, instruction-like, orphan. ``of``: what it
-    repeats."""
+    """A candidate that is not in the pack. ``why``: budget, duplicate, instruction-like, orphan, unlikely (to answer).
+    ``of``: what it repeats."""
 
     id: str
     kind: str
@@ -112,6 +112,7 @@ class PackCandidate:
     whole: int = 0  # estimated tokens of the full text, where this is a part
     place: HitPlace | None = None  # in a document
     section: HitSection | None = None  # what its text may be widened to
+    likely: bool = True  # to answer; what was not searched for belongs here anyway
 
     @property
     def suspect(self) -> bool:

@@ -26,13 +26,15 @@ def select_candidates(
     candidates: Sequence[PackCandidate], orphans: Collection[str]
 ) -> tuple[list[PackCandidate], list[DroppedItem]]:
     """The candidates in the order they are taken, then those excluded for other reasons than the budget: memories of a
-    commit outside the history asked about, and repetitions of something better placed. What gives its reader orders
-    comes last."""
+    commit outside the history asked about, what is unlikely to answer, and repetitions of something better placed. What
+    gives its reader orders comes last."""
     left: list[DroppedItem] = []
     sound: list[PackCandidate] = []
     for candidate in candidates:
         if candidate.anchor is not None and candidate.anchor in orphans:
             left.append(to_dropped(candidate, "orphan"))
+        elif not candidate.likely:
+            left.append(to_dropped(candidate, "unlikely"))
         else:
             sound.append(candidate)
     placed = sorted(sound, key=lambda candidate: (candidate.suspect, candidate.rank))

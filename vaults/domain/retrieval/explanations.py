@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vaults.db.sql import Reader
 from vaults.domain.retrieval import hybrid_search, search_hits
@@ -14,6 +14,7 @@ from vaults.search.filters import SearchFilter
 from vaults.search.item_groups import find_place
 from vaults.search.passage_facts import ItemKey
 from vaults.search.question import SearchMode, SearchRanking
+from vaults.search.relevance_scores import RelevanceEvidence
 from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
@@ -30,7 +31,8 @@ class ChannelRank:
 class ExplainedCandidate:
     """A passage that was considered: of its item the one of that number, from 1. ``joint`` is both channels' score
     together, 0…1; ``signals`` what was added to it; ``score`` the sum, which orders candidates; ``item_score`` that of
-    the whole item, which orders items. ``outcome``: returned, or why not."""
+    the whole item, which orders items. ``relevance`` is the score a hit is shown with, of the best items alone, and
+    ``evidence`` what it was made of. ``outcome``: returned, or why not."""
 
     rank: int
     id: str
@@ -47,6 +49,8 @@ class ExplainedCandidate:
     rerank: float | None = None
     item_score: float | None = None
     item_rank: int | None = None
+    relevance: float | None = None
+    evidence: RelevanceEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ async def explain(vault: Vault, request: SearchRequest, most: int, fitting: Coun
         returned=ids,
         weights={name: value for name, value in settings.model_dump().items() if isinstance(value, float)},
         timings_ms={name: round(seconds * 1000, 2) for name, seconds in timings.seconds.items()},
-        warnings=answer.warnings,
+        warnings=[*answer.doubts, *answer.warnings],
     )
 
 
@@ -143,7 +147,7 @@ def _interpretation(ranking: SearchRanking, only: SearchFilter) -> QueryInterpre
 def _candidates(
     ranked: _RankedRows, request: SearchRequest, kept: set[ItemKey], most: int
 ) -> Iterator[ExplainedCandidate]:
-    ranking = ranked.ranking
+    ranking, relevance = ranked.ranking, ranked.ranking.relevance
     words = {passage: rank for rank, passage in enumerate(ranking.words.scores, 1)}
     meanings = {passage: rank for rank, passage in enumerate(ranking.meanings.scores, 1)}
     items = {passage: (rank, score) for rank, (passage, score) in enumerate(ranking.items, 1)}
@@ -170,7 +174,16 @@ def _candidates(
             rerank=ranking.opinions.get(passage),
             item_rank=item[0] if item else None,
             item_score=round(item[1], 4) if item else None,
+            relevance=round(relevance.scores[passage], 4) if passage in relevance.scores else None,
+            evidence=_round_evidence(relevance.evidence.get(passage)),
         )
+
+
+def _round_evidence(evidence: RelevanceEvidence | None) -> RelevanceEvidence | None:
+    if evidence is None:
+        return None
+    shares = {name: round(getattr(evidence, name), 4) for name in ("cosine", "own", "around", "unknown", "strange")}
+    return replace(evidence, **shares)
 
 
 def _outcome(ranked: _RankedRows, request: SearchRequest, kept: set[ItemKey], passage: int) -> str:
@@ -183,7 +196,7 @@ def _outcome(ranked: _RankedRows, request: SearchRequest, kept: set[ItemKey], pa
         return "dropped: it is what others like it are looked for"
     if place.best != passage:
         return f"counted for candidate {ranks[place.best]}, the best of its {request.group_by}"
-    if place.score / ranking.top < request.min_score:
+    if ranking.relevance.of(passage) < request.min_score:
         return f"dropped: its score is below min_score {request.min_score}"
     if place.rank > request.limit:
         return f"dropped: place {place.rank}, beyond limit {request.limit}"

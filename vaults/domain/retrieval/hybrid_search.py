@@ -28,6 +28,9 @@ from vaults.vault import Vault
 T = TypeVar("T")
 
 
+NOTHING_LIKELY = "nothing here seems to answer this: what follows is only the nearest"
+"""Warning of an answer none of whose hits reaches the threshold of likely relevance."""
+
 MAX_LINKED = 10
 """Max hits annotated with links, and max links per direction of each."""
 
@@ -73,6 +76,12 @@ class SearchAnswer:
     warnings: list[str] = field(default_factory=list)
     newest: int = 0  # the last passage there was
     terms: tuple[str, ...] = ()  # what was searched for
+    likely: bool = True  # whether anything found is likely to answer
+
+    @property
+    def doubts(self) -> list[str]:
+        """What its reader should know before anything else."""
+        return [] if self.likely or not self.shown else [NOTHING_LIKELY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
     """The best items, at most ``limit``; the caller fits them into a token budget."""
 
     def pick(tx: Reader, ranking: SearchRanking) -> SearchAnswer:
-        wanted = [pair for pair in ranking.items if pair[1] / ranking.top >= request.min_score or not request.min_score]
+        wanted = _reaching(ranking, request)
         found = search_hits.read_hits(tx, vault.name, ranking, wanted[: request.limit], request.only)
         wrong = corrections.find_about(tx, request.only.viewer, [each.hit.id for each in found[:MAX_CORRECTED]])
         warnings = [
@@ -135,6 +144,7 @@ async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
             warnings=warnings,
             newest=newest,
             terms=ranking.meant.query.shown,
+            likely=ranking.relevance.has_likely,
         )
 
     found = await rank_and_pick(vault, request, pick)
@@ -142,6 +152,13 @@ async def search_vault(vault: Vault, request: SearchRequest) -> SearchAnswer:
         return await search_vault(vault, replace(request, query=request.like_words))
     _record_shown(vault, request.only.viewer, found.shown)
     return found
+
+
+def _reaching(ranking: SearchRanking, request: SearchRequest) -> list[tuple[int, float]]:
+    """The items whose relevance is at least what was asked for: with none asked for, all."""
+    if not request.min_score:
+        return ranking.items
+    return [pair for pair in ranking.items if ranking.relevance.of(pair[0]) >= request.min_score]
 
 
 def _record_shown(vault: Vault, viewer: str, shown: Sequence[RankedHit]) -> None:

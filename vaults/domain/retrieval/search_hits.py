@@ -31,8 +31,8 @@ from vaults.search.snippets import SNIPPET_LENGTH, make_snippet
 )  # not frozen: of ten hits a search makes twenty, and making a frozen one takes four times as long
 class Hit:
     """One item that answers the query. ``content`` is whole when short, else ``snippet`` holds the part that matched,
-    of a note under ``section``. ``score`` is 0…1 within this answer; ``signals`` are the channels' own figures and what
-    was added. A note's id is its path."""
+    of a note under ``section``. ``score`` is its relevance, 0…1, which compares between questions and vaults;
+    ``signals`` are the channels' own figures and what was added. A note's id is its path."""
 
     id: str
     vault: str = ""
@@ -87,15 +87,17 @@ def read_hits(
     only: SearchFilter,
     length: int = SNIPPET_LENGTH,
 ) -> list[RankedHit]:
-    """Hits for ``wanted``, passages with their items' scores, in that order; notes are cut to ``length`` characters.
-    The filter is applied again: a ranking may be older than the rows it ranks."""
+    """Hits for ``wanted``, passages as ranked, in that order, with their relevance; notes are cut to ``length``
+    characters. The filter is applied again: a ranking may be older than the rows it ranks."""
     rows = _read_rows(tx, {passage: ranking.facts[passage].item[0] for passage, _ in wanted}, only)
     places = read_file_places(tx, [each.of.document for each in rows.values() if isinstance(each.of, FoundPart)])
     return [
         _locate(
-            _to_ranked_hit(vault, ranking, (passage, score / ranking.top), rows[passage], length), rows[passage], places
+            _to_ranked_hit(vault, ranking, (passage, ranking.relevance.of(passage)), rows[passage], length),
+            rows[passage],
+            places,
         )
-        for passage, score in wanted
+        for passage, _ in wanted
         if passage in rows
     ]
 
