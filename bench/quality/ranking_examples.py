@@ -22,8 +22,9 @@ from vaults import clock
 from vaults.db.sql import Reader
 from vaults.index import embeddings
 from vaults.index.joined_vectors import JoinedVectors
-from vaults.search import ranking_features
+from vaults.search import graph_lifts, ranking_features
 from vaults.search.filters import SearchFilter
+from vaults.search.lifts import Lift
 from vaults.search.passage_facts import ItemKey
 from vaults.search.pipeline import search
 from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
@@ -35,15 +36,16 @@ if TYPE_CHECKING:
     from server.services import Services
 
 DEPTH = 20
-FOLDS = 5
-"""Parts a set of one vault is held out in."""
+SEEDS = 25
+"""Candidates of which one may be among the first four, and so lift by its links."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankingExample:
-    """One question. ``ranking``: as it is without the learned order; ``features`` of its first candidates, in the order
-    before links; ``answers``: 1 for each of these that answers. ``names``: what the set calls each candidate. ``fold``:
-    what it is held out with: its conversation, or a fifth of its set."""
+    """One question. ``ranking``: as it is without the learned order and without links; ``features`` of its first
+    candidates, and in ``answers`` 1 for each of them that answers. ``names``: what the set calls each candidate.
+    ``links``: what each of the first items would lift if it were the one seed, at a score and weight of 1. ``fold``:
+    what it is held out with, its conversation."""
 
     set: str
     fold: str
@@ -53,6 +55,7 @@ class RankingExample:
     features: CandidateFeatures
     answers: np.ndarray
     names: Mapping[int, tuple[str, ...]]
+    links: Mapping[ItemKey, Lift]
 
 
 def read_examples(judged: JudgedSet, stored: StoredSets, mode: SearchMode = "hybrid") -> list[RankingExample]:
@@ -110,16 +113,23 @@ class _VaultExamples:
         evidence = RankingEvidence({word: about.share for word, about in known.items()}, vector, self.index)
         unlinked = drop_links(found)
 
-        def read(tx: Reader) -> CandidateFeatures:
-            return ranking_features.read_features(tx, unlinked, asked, evidence)
+        def read(tx: Reader) -> tuple[CandidateFeatures, dict[ItemKey, Lift]]:
+            features = ranking_features.read_features(tx, unlinked, asked, evidence)
+            return features, _read_links(tx, unlinked, settings.hub)
 
-        features = await self.vault.db.read(read)
+        features, links = await self.vault.db.read(read)
         names = self.naming(found)
         answers = [not question.relevant.isdisjoint(names[passage]) for passage in features.passages]
-        several = len(self.judged.vaults) > 1
-        fold = question.vault if several else str(self.judged.questions.index(question) % FOLDS)
         return RankingExample(
-            self.judged.task.name, fold, question, asked, found, features, np.array(answers, dtype=float), names
+            self.judged.task.name,
+            question.vault,
+            question,
+            asked,
+            unlinked,
+            features,
+            np.array(answers, dtype=float),
+            names,
+            links,
         )
 
 
@@ -128,6 +138,16 @@ def drop_links(found: SearchRanking) -> SearchRanking:
     links = found.lifts.get("links", {})
     scores = [(passage, score - links.get(passage, 0.0)) for passage, score in found.order]
     return replace(found, order=sorted(scores, key=lambda pair: (-pair[1], pair[0])))
+
+
+def _read_links(tx: Reader, found: SearchRanking, hub: int) -> dict[ItemKey, Lift]:
+    first: dict[ItemKey, int] = {}
+    for passage, _ in found.order[:SEEDS]:
+        first.setdefault(found.facts[passage].item, passage)
+    each = {
+        item: graph_lifts.lift_linked(tx, found.facts, [(passage, 1.0)], 1.0, hub) for item, passage in first.items()
+    }
+    return {item: lift for item, lift in each.items() if lift}
 
 
 async def _make_naming(judged: JudgedSet, vault: Vault) -> Naming:

@@ -1,10 +1,11 @@
-"""How well a learned order does on questions it was not fitted on: a conversation, a fifth of a set, or a whole set is
-held out at a time, in every form in which it is stored."""
+"""How well a learned order does on questions it was not fitted on: a conversation is held out at a time, in every form
+in which it is stored. It is fitted on one form alone: the others show what it is worth where turns are kept otherwise.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -12,37 +13,29 @@ import numpy as np
 
 from bench.quality.listwise_fit import JudgedList, fit_order
 from bench.quality.own_scores import measure_question
-from bench.quality.ranking_examples import DEPTH, RankingExample, drop_links
-from vaults.search import learned_lifts, ranking
+from bench.quality.ranking_examples import DEPTH, RankingExample
+from vaults.search import graph_lifts, learned_lifts, ranking
+from vaults.search.lifts import Lift
 from vaults.search.ranking_features import NAMES
 from vaults.search.ranking_weights import RankingWeights
 from vaults.settings import SearchSettings
 
-RIDGE = 2e-3
-"""What a weight costs by its square; of 1e-3, 2e-3, 3e-3 and 1e-2, which hardly differ, the middle."""
+RIDGE = 1e-3
+"""What a weight costs by its square; 2e-3 and 3e-3 hardly differ."""
 
 SETTINGS = SearchSettings()
 
 Rows: TypeAlias = Mapping[str, list[Mapping[str, float]]]
 """The measures of each question, by set."""
 
-Part: TypeAlias = tuple[str, str]
-"""What is held out together: a family of sets over the same questions, and one of its folds."""
+FITTED = "locomo"
+"""The set whose judgements are of turns, as memories."""
 
 
 def fit_weights(examples: Sequence[RankingExample], without: Collection[str] = ()) -> tuple[float, ...]:
-    """A weight for each feature, in units of the joint score, by which the joint score itself is 1. Each family of sets
-    counts the same, and each form of it."""
-    sets: dict[str, set[str]] = defaultdict(set)
-    sizes: dict[str, int] = defaultdict(int)
-    for each in examples:
-        sets[family_of(each.set)].add(each.set)
-        sizes[each.set] += 1
+    """A weight for each feature, in units of the joint score, whose own weight is 1; 0 for the groups left out."""
     kept = [column for column, (group, _) in enumerate(NAMES) if group not in without]
-    lists = [
-        JudgedList(_columns(each, kept), each.answers, 1 / sizes[each.set] / len(sets[family_of(each.set)]))
-        for each in examples
-    ]
+    lists = [JudgedList(_columns(each, kept), each.answers) for each in examples if each.set == FITTED]
     joint, *found = fit_order(lists, np.array([0.0, *[RIDGE] * len(kept)]))
     values = np.zeros(len(NAMES))
     values[kept] = np.array(found) / joint
@@ -50,34 +43,40 @@ def fit_weights(examples: Sequence[RankingExample], without: Collection[str] = (
 
 
 def _columns(example: RankingExample, kept: Sequence[int]) -> np.ndarray:
-    joint = dict(drop_links(example.ranking).order)
-    return np.column_stack(
-        [[joint[passage] for passage in example.features.passages], example.features.matrix[:, kept]]
-    )
+    joint = dict(example.ranking.order)
+    features = example.features
+    return np.column_stack([[joint[passage] for passage in features.passages], features.matrix[:, kept]])
 
 
-def family_of(name: str) -> str:
-    """The sets that ask the same questions."""
-    if name in ("locomo", "sessions", "transcripts", "harvested", "pooled"):
-        return "locomo"
-    return name.partition("-")[0]
-
-
-def judge(example: RankingExample, weights: Sequence[float] | None, without: Collection[str] = ()) -> dict[str, float]:
+def judge(example: RankingExample, weights: Sequence[float] | None) -> dict[str, float]:
     """The measures of a question as these weights order it; None: as it is without."""
     found = example.ranking
+    lifts: dict[str, Lift] = {}
     if weights is not None:
-        lifts = learned_lifts.lift_learned(
-            example.features, found.facts, RankingWeights(tuple(weights), {}), 1.0, without
-        )
-        scores = dict(found.order)
-        for lift in lifts.values():
-            for passage, more in lift.items():
-                scores[passage] += more
-        found = replace(found, order=sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
-    items = ranking.collapse_to_items(found, example.asked, SETTINGS).items
+        told = RankingWeights(tuple(weights), {})
+        lifts = learned_lifts.lift_learned(example.features, found.facts, told, learned_lifts.share_of_turns(found))
+    order = _add(found.order, lifts.values())
+    order = _add(order, [_lift_linked(example, order)])
+    items = ranking.collapse_to_items(replace(found, order=order), example.asked, SETTINGS).items
     names = dict.fromkeys(name for passage, _ in items for name in example.names[passage])
     return measure_question(list(names)[:DEPTH], example.question.relevant)
+
+
+def _add(order: Sequence[tuple[int, float]], lifts: Iterable[Lift]) -> list[tuple[int, float]]:
+    scores = dict(order)
+    for lift in lifts:
+        for passage, more in lift.items():
+            scores[passage] += more
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _lift_linked(example: RankingExample, order: Sequence[tuple[int, float]]) -> Lift:
+    """What links add, as ``graph_lifts.lift_linked`` does, by what was read of each seed beforehand."""
+    best: Lift = {}
+    for item, score in graph_lifts.choose_seeds(example.ranking.facts, order).items():
+        for passage, share in example.links.get(item, {}).items():
+            best[passage] = max(best.get(passage, 0.0), SETTINGS.links * share * score)
+    return best
 
 
 def judge_all(examples: Sequence[RankingExample], weights: Sequence[float] | None) -> Rows:
@@ -88,27 +87,15 @@ def judge_all(examples: Sequence[RankingExample], weights: Sequence[float] | Non
     return rows
 
 
-def judge_held_out(examples: Sequence[RankingExample], *, sets: bool, without: Collection[str] = ()) -> Rows:
-    """The measures of every question, by weights fitted without its part; with ``sets`` without its whole family."""
+def judge_held_out(examples: Sequence[RankingExample], without: Collection[str] = ()) -> Rows:
+    """The measures of every question, by weights fitted without its conversation."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for held, rest in _split(examples, sets=sets):
-        weights = fit_weights(rest, without)
-        for each in held:
-            rows[each.set].append(judge(each, weights))
+    for fold in sorted({each.fold for each in examples}):
+        weights = fit_weights([each for each in examples if each.fold != fold], without)
+        for each in examples:
+            if each.fold == fold:
+                rows[each.set].append(judge(each, weights))
     return rows
-
-
-def _split(
-    examples: Sequence[RankingExample], *, sets: bool
-) -> Iterator[tuple[list[RankingExample], list[RankingExample]]]:
-    def part(each: RankingExample) -> Part:
-        return family_of(each.set), "" if sets else each.fold
-
-    for one in sorted({part(each) for each in examples}):
-        held = [each for each in examples if part(each) == one]
-        rest = [each for each in examples if part(each) != one]
-        if rest:
-            yield held, rest
 
 
 def mean_of(rows: Sequence[Mapping[str, float]], measure: str) -> float:

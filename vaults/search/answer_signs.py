@@ -6,7 +6,7 @@ Only English questions are told apart: in other languages none of this counts, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 AnswerKind: TypeAlias = Literal["time", "number", "name", "reason"]
@@ -28,7 +28,6 @@ _WORDS = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d")
 _YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
-_PERSONAL = re.compile(r"\b(?:i|me|my|we|our)\b")
 _STAMP = re.compile(r"\A\[[^\]\n]{1,40}\]\s*")
 
 _TIMES = frozenset(
@@ -77,39 +76,23 @@ def may_name_time(question: str) -> bool:
     return _NUMBER.search(question[:MAX_QUESTION]) is not None
 
 
-def is_personal(text: str) -> bool:
-    """Whether a folded text speaks of its writer."""
-    return _PERSONAL.search(text) is not None
+def find_offers(kind: AnswerKind, texts: Sequence[str], asked: frozenset[str]) -> list[bool]:
+    """Which texts may hold such an answer. ``asked``: the question's words, which are no answer, in lower case."""
+    if kind == "name":
+        return [any(match[0].lower() not in asked for match in _NAME.finditer(text[:MAX_READ])) for text in texts]
+    words, shape = _SIGNS[kind]
+    telling = words - asked
+    return [_holds(text[:MAX_READ], telling, shape) for text in texts]
 
 
-def offers(kind: AnswerKind, text: str, asked: frozenset[str]) -> bool:
-    """Whether a text may hold such an answer. ``asked``: the question's words, which are no answer, in lower case."""
-    return _OFFERS[kind](drop_stamp(text[:MAX_READ]), asked)
+def _holds(text: str, telling: frozenset[str], shape: re.Pattern[str] | None) -> bool:
+    if not telling.isdisjoint(_WORDS.findall(text.lower())):
+        return True
+    return shape is not None and shape.search(text) is not None
 
 
-def _offers_time(text: str, asked: frozenset[str]) -> bool:
-    return not _TIMES.isdisjoint(_tell(text, asked)) or _YEAR.search(text) is not None
-
-
-def _offers_number(text: str, asked: frozenset[str]) -> bool:
-    return _NUMBER.search(text) is not None or not _NUMBERS.isdisjoint(_tell(text, asked))
-
-
-def _offers_name(text: str, asked: frozenset[str]) -> bool:
-    return any(match[0].lower() not in asked for match in _NAME.finditer(text))
-
-
-def _offers_reason(text: str, asked: frozenset[str]) -> bool:
-    return not _REASONS.isdisjoint(_tell(text, asked))
-
-
-def _tell(text: str, asked: frozenset[str]) -> Iterator[str]:
-    return (word for word in _WORDS.findall(text.lower()) if word not in asked)
-
-
-_OFFERS: Mapping[AnswerKind, Callable[[str, frozenset[str]], bool]] = {
-    "time": _offers_time,
-    "number": _offers_number,
-    "name": _offers_name,
-    "reason": _offers_reason,
+_SIGNS: Mapping[AnswerKind, tuple[frozenset[str], re.Pattern[str] | None]] = {
+    "time": (_TIMES, _YEAR),
+    "number": (_NUMBERS, _NUMBER),
+    "reason": (_REASONS, None),
 }

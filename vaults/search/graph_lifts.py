@@ -35,7 +35,7 @@ def lift_linked(
 ) -> Lift:
     """Lifts by the first four items: ``weight`` times their score for what they link to, half of it for what links to
     them. ``order``: candidates, best first."""
-    seeds = _choose_seeds(known, order)
+    seeds = choose_seeds(known, order)
     if not weight or not seeds:
         return {}
     best: dict[ItemKey, float] = defaultdict(float)
@@ -46,7 +46,8 @@ def lift_linked(
     return {passage: best[facts.item] for passage, facts in known.items() if best.get(facts.item, 0.0) > 0}
 
 
-def _choose_seeds(known: Mapping[int, PassageFacts], order: Sequence[tuple[int, float]]) -> dict[ItemKey, float]:
+def choose_seeds(known: Mapping[int, PassageFacts], order: Sequence[tuple[int, float]]) -> dict[ItemKey, float]:
+    """The first items of ``order`` and their scores: what they link to is lifted."""
     seeds: dict[ItemKey, float] = {}
     for passage, score in order:
         seeds.setdefault(known[passage].item, score)

@@ -66,9 +66,11 @@ def apply_lifts(
 def _learn(
     tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings, evidence: RankingEvidence
 ) -> dict[str, Lift]:
+    share = settings.learned * learned_lifts.share_of_turns(found)
+    if not share:
+        return {}
     features = ranking_features.read_features(tx, found, asked, evidence)
-    weights = ranking_weights.read_weights()
-    return learned_lifts.lift_learned(features, found.facts, weights, settings.learned, settings.unlearned)
+    return learned_lifts.lift_learned(features, found.facts, ranking_weights.read_weights(), share, settings.unlearned)
 
 
 def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:

@@ -8,7 +8,7 @@ moves none. ``FEATURES`` names the columns by group; ``docs/search.md`` says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,8 +18,6 @@ from vaults.search import answer_signs, date_phrases, word_matches
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.question import SearchQuestion, SearchRanking
 from vaults.search.time_spans import EARLIEST, LATEST, TimeSpan
-from vaults.search.word_forms import fold
-from vaults.search.word_matches import WordMatches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,24 +30,20 @@ HEAD = 100
 """Candidates looked at: what ranks below is not among the first ten for want of order."""
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
-    "own_words": ("held", "held_brief", "bm25", "bm25_brief", "pairs", "nearness"),
-    "around": ("with_next", "with_two", "beside", "replies"),
-    "meaning": ("own", "own_brief", "around", "beside", "replies", "ranks"),
+    "own_words": ("held", "pairs", "nearness"),
+    "around": ("with_next", "with_two", "replies"),
+    "meaning": ("own", "beside", "replies"),
     "answer": ("time", "number", "name", "reason"),
     "dates": ("told",),
-    "form": ("asks", "personal", "length"),
+    "form": ("asks",),
     "speaker": ("named", "first_named"),
     "conversation": ("others",),
 }
 """The columns of the matrix, in order, by group."""
 
-BRIEF = 400.0
-"""Characters at which a vault's texts count as brief by 0.37: what weighs in a turn weighs otherwise in an abstract."""
-
 DATE_DAYS = 5.0
 """Days from the time a question names in which a date's worth falls to 0.37."""
 
-BM25_K, BM25_B, WORD_LENGTH = 1.2, 0.75, 6.0
 OTHERS = 3
 """Candidates of the same parent that speak for it, at most."""
 
@@ -91,7 +85,7 @@ def read_features(
     head_of = _Head.of(found, passages, [told.get(passage, ("", "")) for passage in passages])
     groups = {
         **_word_features(head_of, found, evidence),
-        "meaning": _meaning_features(head_of, found, evidence),
+        "meaning": _meaning_features(head_of, evidence),
         "answer": _answer_features(head_of, asked),
         "dates": {"told": _date_feature(head_of, asked)},
         "form": _form_features(head_of),
@@ -112,14 +106,13 @@ def _read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, tuple[str, str
 @dataclass(frozen=True, slots=True)
 class _Head:
     """The candidates looked at. ``near``: for each the rows of its neighbours at -2, -1, +1, +2; the row after the last
-    for one that is none of them. ``brief``: how brief these texts are, 0…1."""
+    for one that is none of them."""
 
     passages: tuple[int, ...]
     facts: tuple[PassageFacts, ...]
     bodies: tuple[str, ...]
-    folded: tuple[str, ...]
+    texts: tuple[str, ...]
     near: Ids
-    brief: float
 
     @classmethod
     def of(cls, found: SearchRanking, passages: tuple[int, ...], told: Sequence[tuple[str, str]]) -> _Head:
@@ -130,15 +123,9 @@ class _Head:
         last = len(passages)
         alone = (last,) * 4
         near = [tuple(rows.get(one, last) for one in each.near) if each.near else alone for each in facts]
-        bodies = tuple(body for _, body in told)
-        return cls(
-            passages,
-            facts,
-            bodies,
-            tuple(fold(f"{answer_signs.drop_stamp(body)}\n{title}") for title, body in told),
-            np.array(near, dtype=np.int64),
-            sum(math.exp(-len(body) / BRIEF) for body in bodies) / last,
-        )
+        bodies = tuple(answer_signs.drop_stamp(body) for _, body in told)
+        texts = tuple(f"{body}\n{title}" for body, (title, _) in zip(bodies, told, strict=True))
+        return cls(passages, facts, bodies, texts, np.array(near, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -149,41 +136,21 @@ def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence)
     import numpy as np
 
     names = {word for name in found.meant.names for word in name.split()}
-    matches = word_matches.find_matches(head.folded, found.meant.query, evidence.shares, names)
+    matches = word_matches.find_matches(head.texts, found.meant.query, evidence.shares, names)
     held = matches.counts > 0
     own = held @ matches.weights
-    ranked = _rank_by_bm25(head, matches)
-    beside = np.append(ranked, 0.0)[head.near]  # -2, -1, +1, +2
     reach = np.vstack([held, np.zeros((1, held.shape[1]), bool)])
     next_to = held | reach[head.near[:, 1]] | reach[head.near[:, 2]]
     both = next_to | reach[head.near[:, 0]] | reach[head.near[:, 3]]
-    asking = _asking_before(head)
+    before = np.append(own, 0.0)[head.near[:, 1]]
     return {
-        "own_words": {
-            "held": own,
-            "held_brief": own * head.brief,
-            "bm25": ranked,
-            "bm25_brief": ranked * head.brief,
-            "pairs": matches.pairs,
-            "nearness": matches.nearness,
-        },
+        "own_words": {"held": own, "pairs": matches.pairs, "nearness": matches.nearness},
         "around": {
             "with_next": next_to @ matches.weights,
             "with_two": both @ matches.weights,
-            "beside": beside.max(axis=1),
-            "replies": asking * beside[:, 1],
+            "replies": _asking_before(head) * before,
         },
     }
-
-
-def _rank_by_bm25(head: _Head, matches: WordMatches) -> Floats:
-    """bm25 of the own text alone, the best 1 (Robertson et al., TREC-3 1994)."""
-    import numpy as np
-
-    lengths = np.array([len(text) for text in head.folded]) / WORD_LENGTH
-    spread = BM25_K * (1 - BM25_B + BM25_B * lengths / max(lengths.mean(), 1.0))
-    grown = matches.counts * (BM25_K + 1) / (matches.counts + spread[:, None])
-    return _to_best(grown @ matches.weights)
 
 
 def _asking_before(head: _Head) -> Floats:
@@ -194,7 +161,7 @@ def _asking_before(head: _Head) -> Floats:
     return asks[head.near[:, 1]]
 
 
-def _meaning_features(head: _Head, found: SearchRanking, evidence: RankingEvidence) -> _Columns:
+def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
     import numpy as np
 
     nothing = np.zeros(len(head))
@@ -205,28 +172,13 @@ def _meaning_features(head: _Head, found: SearchRanking, evidence: RankingEviden
     )
     numbers, places = np.unique(table, return_inverse=True)
     cosines = (evidence.index.gather(numbers) @ evidence.vector)[places.reshape(table.shape)]
-    own, beside = _spread(cosines[:, 0]), cosines[:, 1:]
-    around = _spread(cosines @ np.array([1.0, 0.25, 0.5, 0.5, 0.25]))
+    beside = cosines[:, 1:]
     in_sequence = np.array([facts.near is not None for facts in head.facts])
     return {
-        "own": own,
-        "own_brief": own * head.brief,
-        "around": around,
+        "own": _spread(cosines[:, 0]),
         "beside": np.where(in_sequence, beside.max(axis=1), 0.0),
         "replies": _asking_before(head) * beside[:, 1],
-        "ranks": _agreement(head, found),
     }
-
-
-def _agreement(head: _Head, found: SearchRanking) -> Floats:
-    """How high the channel that likes a candidate less has it: 1 for the first of both."""
-    import numpy as np
-
-    words = {passage: rank for rank, passage in enumerate(found.words.scores)}
-    meanings = {passage: rank for rank, passage in enumerate(found.meanings.scores)}
-    far = len(words) + len(meanings) + 1
-    worse = [max(words.get(passage, far), meanings.get(passage, far)) for passage in head.passages]
-    return 5.0 / (5.0 + np.array(worse))
 
 
 def _answer_features(head: _Head, asked: SearchQuestion) -> _Columns:
@@ -235,7 +187,7 @@ def _answer_features(head: _Head, asked: SearchQuestion) -> _Columns:
     wanted = answer_signs.find_asked(asked.text)
     words = answer_signs.words_of(asked.text) if wanted else frozenset()
     return {
-        kind: np.array([answer_signs.offers(kind, body, words) for body in head.bodies], dtype=float)
+        kind: np.array(answer_signs.find_offers(kind, head.bodies, words), dtype=float)
         if kind in wanted
         else np.zeros(len(head))
         for kind in answer_signs.KINDS
@@ -264,8 +216,6 @@ def _form_features(head: _Head) -> _Columns:
 
     return {
         "asks": np.array([body.rstrip().endswith(("?", "？", "؟")) for body in head.bodies], dtype=float),
-        "personal": np.array([answer_signs.is_personal(text) for text in head.folded], dtype=float),
-        "length": np.log(np.array([len(text) + 10 for text in head.folded])) / 5,
     }
 
 
@@ -290,30 +240,20 @@ def _count_others(head: _Head, found: SearchRanking) -> Floats:
     """What a candidate's parent holds besides it and its neighbours: the mean score of the best three others."""
     import numpy as np
 
-    members: dict[str, list[int]] = {}
-    for row, facts in enumerate(head.facts):
-        if facts.parent is not None:
-            members.setdefault(facts.parent, []).append(row)
-    return np.array([_sum_others(head, found, row, members) / OTHERS for row in range(len(head))])
-
-
-def _sum_others(head: _Head, found: SearchRanking, row: int, members: Mapping[str, Sequence[int]]) -> float:
-    parent = head.facts[row].parent
-    beside = {row, *head.near[row].tolist()}
-    others = (found.fused[head.passages[other]] for other in members.get(parent or "", ()) if other not in beside)
-    return sum(sorted(others, reverse=True)[:OTHERS])
-
-
-def _to_best(values: Floats) -> Floats:
-    return values / max(float(values.max()), 1e-9)
+    numbers: dict[str, int] = {}
+    parents = [numbers.setdefault(facts.parent, len(numbers)) if facts.parent else -1 for facts in head.facts]
+    if not numbers:
+        return np.zeros(len(head))
+    of = np.array([*parents, -1])
+    related = (of[:, None] == of) & (of >= 0)
+    related[np.arange(len(head))[:, None], head.near] = False
+    np.fill_diagonal(related, val=False)
+    joint = np.array([*(found.fused[passage] for passage in head.passages), 0.0])
+    best = np.sort(related[:-1, :-1] * joint[:-1], axis=1)[:, -OTHERS:]
+    return best.sum(axis=1) / OTHERS
 
 
 def _spread(values: Floats) -> Floats:
     """From the least, 0, to the greatest, 1; all 0 where they are equal."""
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else values * 0.0
-
-
-def iterate_columns(features: CandidateFeatures) -> Iterator[tuple[tuple[str, str], Floats]]:
-    """Each column with its name."""
-    return zip(features.names, features.matrix.T, strict=True)
