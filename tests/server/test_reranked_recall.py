@@ -46,6 +46,11 @@ async def _found(services: Services, tool: str = "recall", **arguments: Any) -> 
     return list(answer.content["hits"])
 
 
+async def _considered(services: Services) -> list[dict[str, Any]]:
+    """The candidates by what orders them: a hit's score says how likely it is an answer, whatever its place."""
+    return list((await asker(services)("explain", query=QUERY, limit=50, max_tokens=50_000)).content["candidates"])
+
+
 def _titles(hits: list[dict[str, Any]]) -> list[str]:
     return [hit["title"] for hit in hits]
 
@@ -55,22 +60,21 @@ async def test_a_model_that_is_set_up_reorders_what_recall_finds_by_its_own_scor
 ) -> None:
     async with opening() as services:
         await _fill(services)
-        plain = await _found(services)
+        plain, before = await _found(services), await _considered(services)
     async with opening({"rerank.model": str(tiny)}) as services:
-        reranked = await _found(services)
-        found = await asker(services)("search", query=QUERY, kinds=["memory"], limit=50, max_tokens=50_000)
+        reranked, after = await _found(services), await _considered(services)
     assert sorted(_titles(reranked)) == sorted(_titles(plain))
     assert _titles(reranked) != _titles(plain)
     model = load_cross_encoder(CrossEncoderOptions(str(tiny), "cpu", 1, 512, 60, 0))
-    texts = [f"{hit['title']}\n{hit['content']}" for hit in plain]
-    opinions = dict(enumerate(model.score(QUERY, texts)))
-    said = {hit["title"]: hit["signals"]["rerank"] for hit in found.content["hits"]}
-    assert [said[hit["title"]] for hit in plain] == pytest.approx(list(opinions.values()), abs=1e-3)
-    expected = blend([(place, hit["score"]) for place, hit in enumerate(plain)], opinions)
-    scores = {hit["title"]: hit["score"] for hit in reranked}
-    assert [scores[plain[place]["title"]] for place, _ in expected] == pytest.approx(
-        [score for _, score in expected], abs=1e-3
-    )
+    contents = {hit["title"]: hit["content"] for hit in plain}
+    titles = _titles(before)
+    opinions = dict(enumerate(model.score(QUERY, [f"{title}\n{contents[title]}" for title in titles])))
+    said = {candidate["title"]: candidate["rerank"] for candidate in after}
+    assert [said[title] for title in titles] == pytest.approx(list(opinions.values()), abs=1e-3)
+    expected = blend([(place, candidate["score"]) for place, candidate in enumerate(before)], opinions)
+    scores = {candidate["title"]: candidate["score"] for candidate in after}
+    assert scores == pytest.approx({titles[place]: score for place, score in expected}, abs=1e-3)
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
 
 
 async def test_the_same_question_is_answered_in_the_same_order_by_another_process(opening: Opening, tiny: Path) -> None:
