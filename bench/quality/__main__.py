@@ -13,7 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import by_language, code, evidence, extraction, linking, notes, queries, runs, scores, sets, table
+from bench.quality import (
+    by_language,
+    calibration,
+    code,
+    evidence,
+    extraction,
+    linking,
+    notes,
+    queries,
+    runs,
+    scores,
+    sets,
+    table,
+)
 from bench.quality.own_scores import OwnScorer
 from bench.quality.runs import Scorer, SetResults
 from bench.quality.scores import ScoreScript
@@ -22,14 +35,16 @@ from bench.quality.stored_sets import StoredSets
 from bench.run import OUT, ROOT
 
 OWN: Mapping[str, Callable[[Path], int]] = {
+    "calibration": lambda out: calibration.main(["--out", str(out)]),
     "code": lambda out: code.main(["--out", str(out)]),
     "evidence": lambda out: evidence.main(["--out", str(out)]),
     "extraction": lambda _: extraction.main([]),
     "linking": lambda out: linking.main(["--out", str(out)]),
     "notes": lambda _: notes.main([]),
 }
-"""What is judged beside the sets: code by its docstrings, what packs and hits hold for their tokens, memories made of
-conversations, and, by a vault of its own, suggested links and what links and names do for a search."""
+"""What is judged beside the sets: whether relevance tells what can be answered, code by its docstrings, what packs and
+hits hold for their tokens, memories made of conversations, and, by a vault of its own, suggested links and what links
+and names do for a search."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
