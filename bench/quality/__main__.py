@@ -13,7 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.quality import by_language, code, evidence, extraction, linking, notes, queries, runs, scores, sets, table
+from bench.quality import (
+    by_language,
+    code,
+    evidence,
+    extraction,
+    fit_ranking,
+    linking,
+    notes,
+    queries,
+    runs,
+    scores,
+    sets,
+    table,
+)
 from bench.quality.own_scores import OwnScorer
 from bench.quality.runs import Scorer, SetResults
 from bench.quality.scores import ScoreScript
@@ -27,9 +40,11 @@ OWN: Mapping[str, Callable[[Path], int]] = {
     "extraction": lambda _: extraction.main([]),
     "linking": lambda out: linking.main(["--out", str(out)]),
     "notes": lambda _: notes.main([]),
+    "ranking": lambda out: fit_ranking.main(["--ablate", "--out", str(out)]),
 }
 """What is judged beside the sets: code by its docstrings, what packs and hits hold for their tokens, memories made of
-conversations, and, by a vault of its own, suggested links and what links and names do for a search."""
+conversations, by a vault of its own suggested links and what links and names do for a search, and the learned order on
+conversations it was not fitted on."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 
