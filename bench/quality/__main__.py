@@ -19,6 +19,7 @@ from bench.quality import (
     code,
     evidence,
     extraction,
+    fit_ranking,
     linking,
     notes,
     queries,
@@ -41,10 +42,11 @@ OWN: Mapping[str, Callable[[Path], int]] = {
     "extraction": lambda _: extraction.main([]),
     "linking": lambda out: linking.main(["--out", str(out)]),
     "notes": lambda _: notes.main([]),
+    "ranking": lambda out: fit_ranking.main(["--ablate", "--out", str(out)]),
 }
 """What is judged beside the sets: whether relevance tells what can be answered, code by its docstrings, what packs and
-hits hold for their tokens, memories made of conversations, and, by a vault of its own, suggested links and what links
-and names do for a search."""
+hits hold for their tokens, memories made of conversations, by a vault of its own suggested links and what links and
+names do for a search, and the learned order on conversations it was not fitted on."""
 
 PLACES = (ROOT.parent / "shared" / "bench", ROOT / "shared" / "bench")
 

@@ -31,6 +31,7 @@ ABLATIONS: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("slips not corrected", {f"{SEARCH}CORRECTIONS": "false"}),
     ("threads not lifted", {f"{SEARCH}THREAD": "0"}),
     ("injected orders not lowered", {f"{SEARCH}ADVERSARIAL": "0"}),
+    ("no learned order", {f"{SEARCH}LEARNED": "0"}),
 )
 """One change of the default at a time: what the row is called, and the environment of the server."""
 

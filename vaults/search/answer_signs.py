@@ -15,6 +15,8 @@ KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 MAX_QUESTION, MAX_READ = 500, 800
 """Characters that are read of a question, and of a text."""
 
+LONGEST_STAMP = 44
+
 _ASKED: tuple[tuple[tuple[AnswerKind, ...], re.Pattern[str]], ...] = (
     (("time",), re.compile(r"\b(?:when|(?:what|which) (?:date|day|month|year|time)|how long ago|how recently)\b")),
     (("time", "number"), re.compile(r"\bhow (?:long|old)\b")),
@@ -28,7 +30,6 @@ _WORDS = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d")
 _YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
-_STAMP = re.compile(r"\A\[[^\]\n]{1,40}\]\s*")
 
 _TIMES = frozenset(
     [
@@ -62,7 +63,8 @@ def find_asked(question: str) -> tuple[AnswerKind, ...]:
 
 def drop_stamp(text: str) -> str:
     """A text without the date in brackets that a line of a conversation may begin with."""
-    return _STAMP.sub("", text, count=1) if text.startswith("[") else text
+    end = text.find("] ", 0, LONGEST_STAMP) if text.startswith("[") else -1
+    return text[end + 2 :] if end > 0 else text
 
 
 def words_of(question: str) -> frozenset[str]:

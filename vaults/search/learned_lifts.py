@@ -28,13 +28,15 @@ FIRST_COLUMNS = tuple(accumulate((len(names) for names in FEATURES.values()), in
 
 
 TURN_KINDS = frozenset({"memory", "transcript"})
-"""Kinds whose passages are turns, where they stand in a sequence."""
+"""Kinds whose passages are turns, where they stand in a sequence and have a parent. Passages of one long memory stand
+in a sequence, too, and are none."""
 
 
 def share_of_turns(found: SearchRanking) -> float:
     """How many of the first candidates are turns of conversations, 0…1."""
     first = [found.facts[passage] for passage, _ in found.order[:HEAD]]
-    return sum(facts.near is not None and facts.item[0] in TURN_KINDS for facts in first) / max(1, len(first))
+    turns = (each.near is not None and each.parent is not None and each.item[0] in TURN_KINDS for each in first)
+    return sum(turns) / max(1, len(first))
 
 
 def lift_learned(

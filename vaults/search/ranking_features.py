@@ -22,9 +22,10 @@ from vaults.search.time_spans import EARLIEST, LATEST, TimeSpan
 if TYPE_CHECKING:
     import numpy as np
 
-    from vaults.index.flat_vectors import Floats, Ids
+    from vaults.index.flat_vectors import Ids
     from vaults.index.joined_vectors import JoinedVectors
     from vaults.index.vector_index import VectorIndex
+    from vaults.search.word_matches import Figures
 
 HEAD = 100
 """Candidates looked at: what ranks below is not among the first ten for want of order."""
@@ -37,15 +38,13 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "dates": ("told",),
     "form": ("asks",),
     "speaker": ("named", "first_named"),
-    "conversation": ("others",),
 }
 """The columns of the matrix, in order, by group."""
 
 DATE_DAYS = 5.0
 """Days from the time a question names in which a date's worth falls to 0.37."""
 
-OTHERS = 3
-"""Candidates of the same parent that speak for it, at most."""
+NO_NEIGHBOURS = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,12 @@ class CandidateFeatures:
 
     passages: tuple[int, ...]
     names: tuple[tuple[str, str], ...]
-    matrix: Floats
+    matrix: Figures
 
 
 NAMES = tuple((group, name) for group, several in FEATURES.items() for name in several)
 
-_Columns: TypeAlias = Mapping[str, "Floats"]
+_Columns: TypeAlias = Mapping[str, "Figures"]
 
 
 def read_features(
@@ -90,7 +89,6 @@ def read_features(
         "dates": {"told": _date_feature(head_of, asked)},
         "form": _form_features(head_of),
         "speaker": _speaker_features(head_of, found),
-        "conversation": {"others": _count_others(head_of, found)},
     }
     matrix = np.column_stack([groups[group][name] for group, name in NAMES])
     return CandidateFeatures(passages, NAMES, matrix)
@@ -105,30 +103,41 @@ def _read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, tuple[str, str
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The candidates looked at. ``near``: for each the rows of its neighbours at -2, -1, +1, +2; the row after the last
-    for one that is none of them."""
+    """The candidates looked at. ``neighbours``: of each the passages at -2, -1, +1, +2, 0 for none; ``near``: their
+    rows, the one after the last where they are no candidates. ``replying``: 1 where the passage just before is a
+    candidate that asks, and so this one may answer it."""
 
     passages: tuple[int, ...]
     facts: tuple[PassageFacts, ...]
     bodies: tuple[str, ...]
     texts: tuple[str, ...]
+    neighbours: Ids
     near: Ids
+    replying: Figures
 
     @classmethod
     def of(cls, found: SearchRanking, passages: tuple[int, ...], told: Sequence[tuple[str, str]]) -> _Head:
         import numpy as np
 
         facts = tuple(found.facts[passage] for passage in passages)
-        rows = {passage: row for row, passage in enumerate(passages)}
-        last = len(passages)
-        alone = (last,) * 4
-        near = [tuple(rows.get(one, last) for one in each.near) if each.near else alone for each in facts]
         bodies = tuple(answer_signs.drop_stamp(body) for _, body in told)
         texts = tuple(f"{body}\n{title}" for body, (title, _) in zip(bodies, told, strict=True))
-        return cls(passages, facts, bodies, texts, np.array(near, dtype=np.int64))
+        neighbours = np.array([each.near or NO_NEIGHBOURS for each in facts], dtype=np.int64)
+        near = _find_rows(np.array(passages, dtype=np.int64), neighbours)
+        asks = np.array([*(each.asks for each in facts), False], dtype=float)
+        return cls(passages, facts, bodies, texts, neighbours, near, asks[near[:, 1]])
 
     def __len__(self) -> int:
         return len(self.passages)
+
+
+def _find_rows(passages: Ids, sought: Ids) -> Ids:
+    """The row of each number in ``passages``; the row after the last where it is not there."""
+    import numpy as np
+
+    order = np.argsort(passages)
+    places = np.minimum(np.searchsorted(passages, sought, sorter=order), len(passages) - 1)
+    return np.where(passages[order[places]] == sought, order[places], len(passages))
 
 
 def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence) -> dict[str, _Columns]:
@@ -148,17 +157,9 @@ def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence)
         "around": {
             "with_next": next_to @ matches.weights,
             "with_two": both @ matches.weights,
-            "replies": _asking_before(head) * before,
+            "replies": head.replying * before,
         },
     }
-
-
-def _asking_before(head: _Head) -> Floats:
-    """1 where the passage just before is a candidate that asks, and so this one may answer it."""
-    import numpy as np
-
-    asks = np.array([*(facts.asks for facts in head.facts), False], dtype=float)
-    return asks[head.near[:, 1]]
 
 
 def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
@@ -167,9 +168,7 @@ def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
     nothing = np.zeros(len(head))
     if evidence.vector is None or evidence.index is None:
         return dict.fromkeys(FEATURES["meaning"], nothing)
-    table = np.array(
-        [(passage, *(facts.near or (0, 0, 0, 0))) for passage, facts in zip(head.passages, head.facts, strict=True)]
-    )
+    table = np.column_stack([np.array(head.passages, dtype=np.int64), head.neighbours])
     numbers, places = np.unique(table, return_inverse=True)
     cosines = (evidence.index.gather(numbers) @ evidence.vector)[places.reshape(table.shape)]
     beside = cosines[:, 1:]
@@ -177,7 +176,7 @@ def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
     return {
         "own": _spread(cosines[:, 0]),
         "beside": np.where(in_sequence, beside.max(axis=1), 0.0),
-        "replies": _asking_before(head) * beside[:, 1],
+        "replies": head.replying * beside[:, 1],
     }
 
 
@@ -194,7 +193,7 @@ def _answer_features(head: _Head, asked: SearchQuestion) -> _Columns:
     }
 
 
-def _date_feature(head: _Head, asked: SearchQuestion) -> Floats:
+def _date_feature(head: _Head, asked: SearchQuestion) -> Figures:
     """1 within the time that the question names, less with every day beside it."""
     import numpy as np
 
@@ -236,24 +235,7 @@ def _place_in(text: str, name: str) -> int:
     return at if at >= 0 else len(text)
 
 
-def _count_others(head: _Head, found: SearchRanking) -> Floats:
-    """What a candidate's parent holds besides it and its neighbours: the mean score of the best three others."""
-    import numpy as np
-
-    numbers: dict[str, int] = {}
-    parents = [numbers.setdefault(facts.parent, len(numbers)) if facts.parent else -1 for facts in head.facts]
-    if not numbers:
-        return np.zeros(len(head))
-    of = np.array([*parents, -1])
-    related = (of[:, None] == of) & (of >= 0)
-    related[np.arange(len(head))[:, None], head.near] = False
-    np.fill_diagonal(related, val=False)
-    joint = np.array([*(found.fused[passage] for passage in head.passages), 0.0])
-    best = np.sort(related[:-1, :-1] * joint[:-1], axis=1)[:, -OTHERS:]
-    return best.sum(axis=1) / OTHERS
-
-
-def _spread(values: Floats) -> Floats:
+def _spread(values: Figures) -> Figures:
     """From the least, 0, to the greatest, 1; all 0 where they are equal."""
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else values * 0.0

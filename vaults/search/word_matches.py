@@ -19,7 +19,14 @@ from vaults.search.query import Query
 from vaults.search.word_forms import fold
 
 if TYPE_CHECKING:
-    from vaults.index.flat_vectors import Floats, Ids
+    from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vaults.index.flat_vectors import Ids
+
+    Figures: TypeAlias = NDArray[np.float64]
 
 MAX_TEXT = 2_000
 """Characters of a text that are read; a passage has fewer, unless it is one long word."""
@@ -45,10 +52,10 @@ class WordMatches:
     to 1 over those that any candidate holds; all 0 where none does. ``pairs`` and ``nearness`` of each candidate,
     0…1: the weight of words that stand side by side in the question's order, and of words near each other."""
 
-    counts: Floats
-    weights: Floats
-    pairs: Floats
-    nearness: Floats
+    counts: Figures
+    weights: Figures
+    pairs: Figures
+    nearness: Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +91,8 @@ def find_matches(
 
 
 def _fold_all(texts: Sequence[str]) -> str:
-    """All texts folded, one after the other, each as long as it was. Folding them at once is quicker, but an accent in
-    one would make it slow for all."""
-    joined = "\n".join(texts)
-    return joined.lower() if joined.isascii() else "\n".join(map(fold, texts))
+    """All texts folded, one after the other, each as long as it was."""
+    return "\n".join([text.lower() if text.isascii() else fold(text) for text in texts])
 
 
 def _list_words(
@@ -149,23 +154,24 @@ def _find_places(
             at = joined.find(pair, at + 1)
 
 
-def _weigh(counts: Floats, told: Sequence[float | None]) -> Floats:
+def _weigh(counts: Figures, told: Sequence[float | None]) -> Figures:
     """Inverse frequencies, as shares of all."""
     import numpy as np
 
     held = (counts > 0).sum(axis=0)
     number = len(counts)
-    weights = np.array(
+    weights: Figures = np.array(
         [
             -math.log(min(share, COMMONEST)) if share else 1.0 + math.log((number + 1) / (held[column] + 0.5))
             for column, share in enumerate(told)
         ]
     )
     weights[held == 0] = 0.0
-    return weights / max(weights.sum(), 1e-9)
+    weights /= max(float(weights.sum()), 1e-9)
+    return weights
 
 
-def _read_order(at: Ids, word: Ids, row: Ids, weights: Floats, number: int) -> tuple[Floats, Floats]:
+def _read_order(at: Ids, word: Ids, row: Ids, weights: Figures, number: int) -> tuple[Figures, Figures]:
     import numpy as np
 
     gap = at[1:] - at[:-1]

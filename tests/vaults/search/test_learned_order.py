@@ -127,14 +127,6 @@ def test_who_is_named_first_is_who_a_question_is_about() -> None:
     assert column(found, "speaker", "first_named") == [0, 1, 0]
 
 
-def test_others_of_the_same_parent_speak_for_a_candidate_but_not_its_neighbours() -> None:
-    near = [(0, 0, 2, 0), (0, 1, 0, 0), None, None]
-    found = read("x", ["a", "b", "c", "d"], parent=["p", "p", "p", "q"], near=near)
-    others = column(found, "conversation", "others")
-    assert others[2] > others[0] > 0
-    assert others[3] == 0
-
-
 @settings(max_examples=25)
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=6))
 def test_any_question_and_any_texts_give_finite_features_and_lose_nobody(question: str, texts: list[str]) -> None:
@@ -210,8 +202,9 @@ async def test_explain_shows_each_groups_share_and_settings_switch_them_off(open
 
 
 def test_only_turns_of_conversations_are_ordered_by_what_was_learned_of_them() -> None:
-    turn, note = about(1, near=(0, 0, 2, 0)), about(2, item=("note", 2), near=(0, 1, 0, 0))
-    assert learned_lifts.share_of_turns(rank("x", [turn, about(2), note, about(4)])) == 0.25
+    turn, part = about(1, parent="talk", near=(0, 0, 2, 0)), about(2, near=(0, 1, 0, 0))
+    note = about(3, item=("note", 2), parent="folder", near=(0, 1, 0, 0))
+    assert learned_lifts.share_of_turns(rank("x", [turn, part, note, about(4)])) == 0.25
     assert learned_lifts.share_of_turns(rank("x", [])) == 0
 
 
