@@ -4,8 +4,8 @@ It counts as far as these candidates are turns of conversations. Turns are short
 say when and by whom: most features are about that. Fitted on encyclopaedic texts and manuals beside, the model found no
 more in conversations, and less of HotpotQA than the plain sum of both channels.
 
-Linear, because a sum can be shown, and because boosted trees, tried briefly, found no more in conversations they had not
-seen. What each group adds is counted from the candidate it likes least, so that no candidate falls below those
+Linear, because a sum can be shown, and because boosted trees, tried briefly, found no more in conversations they had
+not seen. What each group adds is counted from the candidate it likes least, so that no candidate falls below those
 the stage did not look at.
 """
 
