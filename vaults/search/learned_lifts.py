@@ -32,11 +32,16 @@ TURN_KINDS = frozenset({"memory", "transcript"})
 in a sequence, too, and are none."""
 
 
+MOSTLY = 0.8
+"""Share of turns up to which nothing is learned. Where much else stands among them, the lifts of turns and of other
+texts mean different things: a note that shares one word with the question would overtake the memory that answers it."""
+
+
 def share_of_turns(found: SearchRanking) -> float:
-    """How many of the first candidates are turns of conversations, 0…1."""
+    """How far the first candidates are turns of conversations, 0…1: all of them 1, four of five or fewer 0."""
     first = [found.facts[passage] for passage, _ in found.order[:HEAD]]
     turns = (each.near is not None and each.parent is not None and each.item[0] in TURN_KINDS for each in first)
-    return sum(turns) / max(1, len(first))
+    return max(0.0, sum(turns) / max(1, len(first)) - MOSTLY) / (1 - MOSTLY)
 
 
 def lift_learned(

@@ -204,7 +204,10 @@ async def test_explain_shows_each_groups_share_and_settings_switch_them_off(open
 def test_only_turns_of_conversations_are_ordered_by_what_was_learned_of_them() -> None:
     turn, part = about(1, parent="talk", near=(0, 0, 2, 0)), about(2, near=(0, 1, 0, 0))
     note = about(3, item=("note", 2), parent="folder", near=(0, 1, 0, 0))
-    assert learned_lifts.share_of_turns(rank("x", [turn, part, note, about(4)])) == 0.25
+    nine = [about(at, parent="talk", near=(0, 0, 2, 0)) for at in range(10, 19)]
+    assert learned_lifts.share_of_turns(rank("x", nine)) == 1
+    assert learned_lifts.share_of_turns(rank("x", [*nine, note])) == pytest.approx(0.5)
+    assert learned_lifts.share_of_turns(rank("x", [turn, part, note, about(4)])) == 0
     assert learned_lifts.share_of_turns(rank("x", [])) == 0
 
 
