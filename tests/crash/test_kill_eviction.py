@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.crash.child import Child, strace
-from tests.crash.eviction_work import DOCUMENTS, LIMIT, TURNS, fill, kept, work
+from tests.crash.eviction_work import DOCUMENTS, FLAGS, LIMIT, TURNS, fill, kept, work
 from tests.crash.notes_work import ask, opened
 from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
@@ -50,6 +50,8 @@ async def _left(data: Path) -> int:
             }  # fmt: skip
             assert (await verify(vault)).agrees
             assert not (await ask(services, "search", query="transcriptword0", mode="keyword")).content["hits"]
+    async with opened(data, FLAGS) as services:  # under the limit it would go again
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
             restored = 0
             while done := (await eviction_undo.undo(vault)).restored:  # those before the kill may be a run of their own
                 restored += done

@@ -143,11 +143,13 @@ def write_surroundings(tx: Writer, seq: int, around: Surroundings) -> None:
     )
 
 
-def count_disagreeing(tx: Reader) -> int:
-    """Passages whose stored surroundings are wrong. Reads every sequence once."""
+def count_disagreeing(tx: Reader, without: str | None = None) -> int:
+    """Passages whose stored surroundings are wrong, besides those of the sequence ``without``. Reads every sequence
+    once."""
     alone = "sequence IS NULL AND (near IS NOT NULL OR before <> '' OR after <> '')"
     wrong = int(tx.value(f"SELECT COUNT(*) FROM passages WHERE {alone}"))
-    for (sequence,) in tx.all("SELECT DISTINCT sequence FROM passages WHERE sequence IS NOT NULL"):
+    sequences = "SELECT DISTINCT sequence FROM passages WHERE sequence IS NOT NULL AND sequence IS NOT :without"
+    for (sequence,) in tx.all(sequences, {"without": without}):
         rows = tx.all(
             "SELECT seq, body, near, before, after FROM passages WHERE sequence = :sequence"
             " ORDER BY place, item, ordinal",

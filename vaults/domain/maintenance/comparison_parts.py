@@ -16,7 +16,7 @@ from vaults.db.connection import open_raw
 from vaults.db.failures import damaged_error, translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.domain.documents import indexing as document_indexing
-from vaults.domain.maintenance import memory_comparison, row_checks, vector_comparison
+from vaults.domain.maintenance import eviction_log, memory_comparison, row_checks, vector_comparison
 from vaults.domain.maintenance.disagreements import Disagreements
 from vaults.domain.maintenance.memory_comparison import MemorySpan
 from vaults.domain.maintenance.vector_comparison import VectorOrigin
@@ -100,8 +100,11 @@ class DocumentsPart:
     def compare(self, database: ComparedDatabase, pace: WorkPace) -> Disagreements:
         found, after, limit = Disagreements(), -1, database.index.passage_tokens
         with database.snapshot() as tx:
+            going = eviction_log.find_unfinished(tx)
             while documents := document_indexing.read_page(tx, after, DOCUMENTS_PAGE):
                 for document in pace(documents):
+                    if going is not None and (going.kind, going.item) == (document.fields.kind, document.seq):
+                        continue  # let go in short steps, of which this is one
                     found.add_item(document.id, document_indexing.find_disagreeing(tx, document, limit))
                 after = documents[-1].seq
         return found

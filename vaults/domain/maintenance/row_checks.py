@@ -6,6 +6,8 @@ from collections import Counter
 
 from vaults.db.sql import Reader
 from vaults.domain.code import code_rows
+from vaults.domain.documents.indexing import name_sequence
+from vaults.domain.maintenance import eviction_log
 from vaults.domain.memories import indexing
 from vaults.index import embeddings, neighbours
 
@@ -40,5 +42,7 @@ def count_disagreeing(tx: Reader) -> Counter[str]:
     found = Counter({"rows_dangling": len(tx.all("PRAGMA foreign_key_check"))})
     for code, sql in _COUNTS.items():
         found[code] = int(tx.value(sql, {"given_up": embeddings.MAX_ATTEMPTS}))
-    found["neighbours_differ"] = neighbours.count_disagreeing(tx)
+    going = eviction_log.find_unfinished(tx)  # its passages go some at a time
+    without = name_sequence(going.kind, going.item) if going is not None else None
+    found["neighbours_differ"] = neighbours.count_disagreeing(tx, without)
     return found

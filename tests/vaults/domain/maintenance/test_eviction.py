@@ -250,16 +250,32 @@ async def test_a_transcript_that_goes_on_after_it_went_begins_anew(opening: Open
         assert await names(vault) == ["talk"]
 
 
+async def begun(vault: Vault) -> int:
+    """A transcript whose eviction was written down; returns its number."""
+    document = await stored(vault, "half", 100, ago=100)
+    await vault.db.write(
+        lambda tx: tx.run(
+            "INSERT INTO evictions (run, at, kind, item, id, title, size, used, reason, state)"
+            " VALUES ('r', '', 'transcript', :seq, 'x', 'About half', 1, '', 'retention', 'begun')",
+            {"seq": document.seq},
+        )
+    )
+    return document.seq
+
+
+async def test_what_is_half_gone_disagrees_with_nothing(opening: Opening) -> None:
+    async with limited(opening) as (vault, _):
+        await stored(vault, "whole", 10)
+        going, steps = await begun(vault), 0
+        while await vault.db.write(lambda tx: storage.remove_some(tx, "transcript", going, 1)):
+            steps += 1
+            assert (await verify(vault)).agrees, f"after {steps} steps"
+        assert steps >= 3
+
+
 async def test_an_interrupted_run_is_finished_by_the_next_whatever_the_limits_are_now(opening: Opening) -> None:
     async with limited(opening, unasked=True) as (vault, _):
-        document = await stored(vault, "half", 100, ago=100)
-        await vault.db.write(
-            lambda tx: tx.run(
-                "INSERT INTO evictions (run, at, kind, item, id, title, size, used, reason, state)"
-                " VALUES ('r', '', 'transcript', :seq, 'x', 'About half', 1, '', 'retention', 'begun')",
-                {"seq": document.seq},
-            )
-        )
+        await begun(vault)
         vault.start_background_work()
         await vault.background.wait()
         assert await names(vault) == []
