@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from vaults.errors import InvalidArgument
+from vaults.errors import IndexUnavailable
 from vaults.search.ranking_features import FEATURES, NAMES
 
 FILE = "ranking_weights.toml"
@@ -37,13 +37,13 @@ class RankingWeights:
 
 @cache
 def read_weights() -> RankingWeights:
-    """The weights that come with the program, read once. Raises ``InvalidArgument`` where the file was changed into
+    """The weights that come with the program, read once. Raises ``IndexUnavailable`` where the file was changed into
     something else."""
     return parse_weights((files("vaults.search") / FILE).read_text(encoding="utf-8"))
 
 
 def parse_weights(text: str) -> RankingWeights:
-    """Weights as the file has them: every feature once, each a number of reasonable size. Raises ``InvalidArgument``,
+    """Weights as the file has them: every feature once, each a number of reasonable size. Raises ``IndexUnavailable``,
     which names the entry."""
     try:
         parsed = tomllib.loads(text)
@@ -75,5 +75,6 @@ def _check_weight(name: str, value: Any) -> float:
     return float(value)
 
 
-def _broken(reason: str) -> InvalidArgument:
-    return InvalidArgument(FILE, reason, hint=f"install the program anew, or fit the weights again: {FIT_BY}")
+def _broken(reason: str) -> IndexUnavailable:
+    """No fault of who searches: the installation is not as it came."""
+    return IndexUnavailable(f"{FILE} {reason}", hint=f"install the program anew, or fit the weights again: {FIT_BY}")

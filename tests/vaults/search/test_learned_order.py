@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.conftest import Opening, asker
 from tests.vaults.search.candidates_by_hand import NOW, WrittenTexts, about, column, rank, read
 from vaults.db.sql import Reader
-from vaults.errors import InvalidArgument
+from vaults.errors import IndexUnavailable
 from vaults.index.passages import ADVERSARIAL, QUESTION
 from vaults.index.vector_index import VectorChange, VectorIndex
 from vaults.search import answer_signs, learned_lifts, ranking_weights
@@ -180,7 +180,7 @@ def test_the_weights_that_come_along_say_what_they_were_fitted_on() -> None:
     ],
 )
 def test_weights_changed_by_hand_into_something_else_are_refused_by_name(changed: str, named: str) -> None:
-    with pytest.raises(InvalidArgument, match=named) as refused:
+    with pytest.raises(IndexUnavailable, match=named) as refused:
         parse_weights(changed)
     assert ranking_weights.FIT_BY in (refused.value.hint or "")
 
