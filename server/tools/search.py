@@ -307,8 +307,9 @@ async def fit_hits(call: Call, found: Found, args: BaseSearchArguments, rows: Hi
     if not found.shown:
         return [], 0
     written = list(map(rows.to_row, found.shown))
-    fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, written, args.max_tokens)
-    return widening.merge_and_refill(found.shown, fits, args.max_tokens - FRAME_TOKENS, rows.count_tokens)
+    pool, room = call.vault.shared.pool, args.max_tokens - FRAME_TOKENS
+    fits = await token_counts.count_fitting(pool, _HITS, written, args.max_tokens)
+    return await widening.merge_and_refill(pool, found.shown, fits, room, rows.count_tokens)
 
 
 _HITS = TypeAdapter(list[SearchHit])

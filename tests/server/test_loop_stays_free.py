@@ -14,6 +14,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking
+from tests.noted import settled
 from vaults.domain.notes.index import reconciliation
 
 LONG = 16_000
@@ -73,7 +74,7 @@ def watched() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("text", NOTES.values(), ids=NOTES.keys())
-async def test_no_tool_goes_through_a_note_on_the_loops_thread(ask: Asking, text: str) -> None:
+async def test_no_tool_goes_through_a_note_on_the_loops_thread(services: Services, ask: Asking, text: str) -> None:
     with watched() as found:
         assert (await ask("note_write", path="long", content=text, suggest_links=True)).ok
         edits = [
@@ -101,7 +102,9 @@ async def test_no_tool_goes_through_a_note_on_the_loops_thread(ask: Asking, text
         await ask("links", action="validate", path="long")
         await ask("note_move", path="long", to="moved")
         await ask("history", action="diff", path="moved")
-        await ask("search", query="word")
+        await settled(services)  # vectors, too: by its meaning any note may be found
+        for search in ("search", "recall", "context", "explain"):
+            assert (await ask(search, query="word")).ok
         await ask("note_delete", path="moved", confirm=True)
     assert set(found) == set()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 
 from vaults.context import run_in
@@ -31,11 +32,27 @@ MAX_REFILLED = 20
 TokensOfHit = Callable[[RankedHit], int]
 
 
-def merge_and_refill(
-    shown: Sequence[RankedHit], fits: int, room: int, count_tokens: TokensOfHit
+async def merge_and_refill(
+    pool: Executor, shown: Sequence[RankedHit], fits: int, room: int, count_tokens: TokensOfHit
 ) -> tuple[list[RankedHit], int]:
     """The first ``fits`` hits with neighbours merged, and further ones in the place this gives back; and how many of
-    ``shown`` that are."""
+    ``shown`` that are. Long ones are counted on a thread of ``pool``."""
+    if tokenizer.is_quick_to_count(_texts_to_count(shown)):
+        return _merge_and_refill(shown, fits, room, count_tokens)
+    return await run_in(pool, _merge_and_refill, shown, fits, room, count_tokens)
+
+
+def _texts_to_count(shown: Iterable[RankedHit]) -> Iterator[str]:
+    """What may be long of a hit as it is sent: a note may have thousands of tags, and a heading of many lines."""
+    for each in shown:
+        yield each.hit.content or each.hit.snippet or ""
+        yield each.hit.section or ""
+        yield from each.hit.tags
+
+
+def _merge_and_refill(
+    shown: Sequence[RankedHit], fits: int, room: int, count_tokens: TokensOfHit
+) -> tuple[list[RankedHit], int]:
     merged = merge_neighbours(shown[:fits], count_tokens)
     if len(merged) == fits:
         return merged, fits
@@ -88,7 +105,7 @@ async def widen_best(
     wider = {number: each for number, each in sections.items() if _is_wider(each, cut, number)}
     if not wider:
         return list(shown)
-    if tokenizer.is_quick_to_count([each.text for each in wider.values()]):
+    if tokenizer.is_quick_to_count([*(each.text for each in wider.values()), *_texts_to_count(shown)]):
         widened = _widen(shown, wider, room, count_tokens)
     else:
         widened = await run_in(vault.shared.pool, _widen, shown, wider, room, count_tokens)
