@@ -13,8 +13,8 @@ MAX_EXCERPT = 320
 LEAD = 60
 """Characters shown before the first word that matched, where that stands far in."""
 
-LIKELY = 0.5
-"""The score from which on a hit is shown as a likely answer."""
+LIKELY = 0.4
+"""The score from which on a hit is shown as a likely answer: where ``search.likely`` stands by default."""
 
 
 @dataclass(frozen=True, slots=True)
