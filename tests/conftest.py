@@ -26,7 +26,10 @@ from server.tool_spec import ToolSpec
 from server.tools import discover
 from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
+from tests.file_reading import WorkerHere
 from vaults.embed.backend import Embedder
+from vaults.parsing import parser_pool
+from vaults.parsing.worker_process import WorkerProcess
 
 TESTS = Path(__file__).parent
 WHOLE_FOLDERS = ("e2e", "integrations", "crash", "load")
@@ -55,6 +58,11 @@ OPT_IN = ("crash", "load", "conformance")
 # A property holds or does not; how long its examples take is the machine's matter.
 property_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 property_settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    """Only where tests run: programs that tests start, and that import this, read files as a server does."""
+    parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -128,6 +136,12 @@ def opening(tmp_path: Path) -> Opening:
 async def services(opening: Opening) -> AsyncIterator[Services]:
     async with opening() as opened:
         yield opened
+
+
+@pytest.fixture
+def readers_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read by processes of their own, as a server has them read."""
+    monkeypatch.setattr(parser_pool, "WorkerProcess", WorkerProcess)
 
 
 @pytest.fixture
