@@ -27,6 +27,7 @@ from server.tools import discover
 from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
 from tests.file_reading import WorkerHere
+from tests.work import examples
 from vaults.embed.backend import Embedder
 from vaults.parsing import parser_pool
 from vaults.parsing.worker_process import WorkerProcess
@@ -56,7 +57,9 @@ OPT_IN = ("crash", "load", "conformance")
 """Marks of what takes minutes and has a target of its own."""
 
 # A property holds or does not; how long its examples take is the machine's matter.
-property_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_settings.register_profile(
+    "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 property_settings.load_profile("any machine")
 
 
