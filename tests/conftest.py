@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
@@ -75,6 +76,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
     items.sort(key=lambda item: _path_of(item.path) not in LOAD_TORCH)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """PyTorch leaves fifty loggers that keep their lines to themselves, and to each of these pytest would add its
+    handlers six times a test from here on."""
+    if _path_of(item.path) in LOAD_TORCH:
+        for logger in logging.root.manager.loggerDict.values():
+            if isinstance(logger, logging.Logger):
+                logger.propagate = True
 
 
 @cache
