@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
@@ -26,7 +27,11 @@ from server.tool_spec import ToolSpec
 from server.tools import discover
 from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
+from tests.file_reading import WorkerHere
+from tests.work import examples
 from vaults.embed.backend import Embedder
+from vaults.parsing import parser_pool
+from vaults.parsing.worker_process import WorkerProcess
 
 TESTS = Path(__file__).parent
 WHOLE_FOLDERS = ("e2e", "integrations", "crash", "load")
@@ -53,8 +58,15 @@ OPT_IN = ("crash", "load", "conformance")
 """Marks of what takes minutes and has a target of its own."""
 
 # A property holds or does not; how long its examples take is the machine's matter.
-property_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_settings.register_profile(
+    "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 property_settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    """Only where tests run: programs that tests start, and that import this, read files as a server does."""
+    parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,6 +76,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
     items.sort(key=lambda item: _path_of(item.path) not in LOAD_TORCH)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """PyTorch leaves fifty loggers that keep their lines to themselves, and to each of these pytest would add its
+    handlers six times a test from here on."""
+    if _path_of(item.path) in LOAD_TORCH:
+        for logger in logging.root.manager.loggerDict.values():
+            if isinstance(logger, logging.Logger):
+                logger.propagate = True
 
 
 @cache
@@ -128,6 +150,12 @@ def opening(tmp_path: Path) -> Opening:
 async def services(opening: Opening) -> AsyncIterator[Services]:
     async with opening() as opened:
         yield opened
+
+
+@pytest.fixture
+def readers_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read by processes of their own, as a server has them read."""
+    monkeypatch.setattr(parser_pool, "WorkerProcess", WorkerProcess)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,15 @@ WORST = 3
 TRIES = 5
 SHORTEST_S = 0.001
 """Less than this is the noise of a clock; it is taken for this much."""
+
+
+EXAMPLES = float(os.environ.get("STRONGROOM_EXAMPLES", "0.25"))
+"""The share of a property's random examples that one run tries. Each run draws others: all of them come in time."""
+
+
+def examples(number: int) -> int:
+    """How many of ``number`` random examples this run tries."""
+    return max(5, round(number * EXAMPLES))
 
 
 def assert_linear(work: Callable[[T], object], make: Callable[[int], T], small: int) -> None:

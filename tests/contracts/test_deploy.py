@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from ops.metrics import DECLARED, HistogramSpec, outcome_labels
+from tests.server.cli.command import Strongroom
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
@@ -157,17 +157,9 @@ def test_commands_and_flags_exist(command):
 
 @cache
 def help_of(*words):
-    shown = subprocess.run(
-        [sys.executable, "-c", "from server.cli import main; main()", *words, "--help"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-        check=False,
-        env={"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb", "PATH": "/usr/bin:/bin"},
-    )
-    assert shown.returncode == 0, shown.stderr
-    return shown.stdout
+    shown = Strongroom(ROOT / "data")(*words, "--help", NO_COLOR="1", COLUMNS="200", TERM="dumb")
+    assert shown.code == 0, shown.err
+    return shown.out
 
 
 @pytest.mark.parametrize("name", COMPOSE["services"])

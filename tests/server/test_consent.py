@@ -19,6 +19,7 @@ from server.tool_spec import ToolSpec
 from server.tools import discover
 from tests.conftest import Asking, asker, local
 from tests.people import give_role
+from tests.work import examples
 from vaults import registry
 from vaults.registry import VaultRules
 
@@ -264,7 +265,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["content", "title", "tags", "metadata", "type"]), VALUES))
 def test_no_value_can_pass_for_words_of_ours(arguments: dict[str, Any]) -> None:
     remember = TOOLS.get("remember")

@@ -35,13 +35,13 @@ QUICK = {"encode", "decode", "digest", "etag_of", "text_hash"}
 YAML = "---\n" + "".join(f"k{n}:\n  a: [{n}, 'b']\n" for n in range(900)) + "---\n"
 
 NOTES = {
-    "headings": "# Top\n" + "".join(f"## H {n}\n" for n in range(4_000)),
-    "one line": "word [[a]] #b " * 6_000,
-    "backticks": " ".join("`" * (1 + n % 37) + "a" for n in range(3_000)),
-    "comment openers": "a <!-- " * 8_000,
-    "tags": "".join(f"#t{n}\n" for n in range(8_000)),
-    "links": "".join(f"[[N {n}|x]] [y](z{n}.md)\n" for n in range(2_500)),
-    "tasks": "".join(f"- [ ] t {n}\n" for n in range(4_000)),
+    "headings": "# Top\n" + "".join(f"## H {n}\n" for n in range(2_200)),
+    "one line": "word [[a]] #b " * 1_600,
+    "backticks": " ".join("`" * (1 + n % 37) + "a" for n in range(1_200)),
+    "comment openers": "a <!-- " * 3_200,
+    "tags": "".join(f"#t{n}\n" for n in range(3_800)),
+    "links": "".join(f"[[N {n}|x]] [y](z{n}.md)\n" for n in range(1_300)),
+    "tasks": "".join(f"- [ ] t {n}\n" for n in range(2_000)),
     "yaml": YAML + "words\n" * 400,
 }
 

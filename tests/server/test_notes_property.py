@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.noted import folder, indexed, put
+from tests.work import examples
 from vaults.db.sql import Reader
 from vaults.domain.notes.commit import journal
 from vaults.domain.notes.index.extraction import compute_digest, etag_of
@@ -174,7 +175,7 @@ async def _dumped(services: Services) -> dict[str, list[Any]]:
         return await vault.db.read(_rows)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.tuples(*[notes() for _ in NAMES]), plan=plans)
 def test_edits_change_what_they_say_and_are_kept(opening: Opening, texts: tuple[bytes, ...], plan: list[Any]) -> None:
     async def scenario(data: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.tools._steps import STEP_TOOLS, StepTools
-from tests.work import python_steps
+from tests.work import examples, python_steps
 from vaults.domain.policies import storage, variables
 from vaults.domain.policies.plans import PolicyPlan
 from vaults.errors import InvalidArgument
@@ -199,7 +199,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=8), st.booleans())
 def test_whatever_stands_in_a_file_it_is_a_policy_or_refused_by_us(values: dict[str, Any], headed: bool) -> None:
     import yaml

@@ -31,7 +31,7 @@ from ops.backup.snapshot_file import unpack_head
 from ops.backup.snapshot_writer import SnapshotCourse, WrittenSnapshot, write_snapshot
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot, snapshot_key, stored_chunks
 from tests.ops.backup.staged import VAULT_ID, contents, staged
-from tests.work import PATIENCE_S
+from tests.work import PATIENCE_S, examples
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
 
 LARGE = random.Random(3).randbytes(3 * CHUNK_BYTES + 77)
@@ -98,7 +98,7 @@ SIZES = st.integers(0, SMALL_BYTES * 2)
 
 
 @given(st.dictionaries(st.text("abcdef/", min_size=1, max_size=8).map(lambda text: f"notes/{text}"), SIZES))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_small_files_are_each_in_one_piece_that_is_not_too_large(sizes: dict[str, int]) -> None:
     members = [ManifestMember(path=path, size=size, sha256="0" * 64) for path, size in sizes.items()]
     small = [number for number, each in enumerate(members) if 0 < each.size < SMALL_BYTES]
@@ -108,7 +108,7 @@ def test_small_files_are_each_in_one_piece_that_is_not_too_large(sizes: dict[str
 
 
 @given(st.lists(st.binary(max_size=2 * CHUNK_BYTES), max_size=4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_pieces_put_together_are_the_files(data: list[bytes]) -> None:
     from io import BytesIO
 

@@ -23,6 +23,7 @@ from ops.change_log.shipper import LogFigures, Shipper
 from ops.change_log.store import plain
 from tests.ops.change_log.log_store import MemoryStore
 from tests.ops.change_log.scripted_database import SETTINGS, ScriptedDatabase, alike
+from tests.work import examples
 from vaults.db.connection import Database, open_raw
 from vaults.db.migration import load_migrations, migrate
 
@@ -145,7 +146,7 @@ def test_every_commit_is_restored_byte_for_byte(script: list[tuple[str, int]]) -
 
 
 @pytest.mark.crash
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(steps)
 def test_every_commit_of_many_more_scripts_is(script: list[tuple[str, int]]) -> None:
     run_and_restore(script)

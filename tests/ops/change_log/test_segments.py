@@ -26,6 +26,7 @@ from ops.change_log.segments import MAGIC, read_head, read_records
 from ops.change_log.store import plain
 from tests.ops.change_log.log_store import MemoryStore
 from tests.ops.change_log.test_replay import VAULT, Logged
+from tests.work import examples
 from vaults.errors import InvalidArgument, NotFound, StrongroomError
 
 
@@ -87,7 +88,7 @@ def change_head(store: MemoryStore, key: str, **said: object) -> None:
     store.objects[key] = MAGIC + head.model_dump_json().encode() + data[end:]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**6), st.integers(1, 255), st.booleans(), st.integers(0, 10**6))
 def test_no_changed_byte_goes_unseen(at: int, change: int, is_cut: bool, which: int) -> None:
     logged = whole()

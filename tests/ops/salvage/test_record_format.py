@@ -14,6 +14,7 @@ from ops.salvage.database_image import DatabaseImage
 from ops.salvage.page_map import read_page_map
 from ops.salvage.record_format import BrokenRecord, decode_record, read_varint
 from ops.salvage.table_trees import read_payload, walk_table
+from tests.work import examples
 from vaults.db.engine import sqlite
 from vaults.db.trusted_frames import TrustedFrames
 
@@ -29,7 +30,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS)
 def test_rows_that_sqlite_wrote_are_read_the_same(rows: list[tuple[int, object, object]]) -> None:
     with closing(sqlite.connect(":memory:", isolation_level=None)) as raw:

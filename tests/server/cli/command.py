@@ -13,11 +13,14 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from server.cli.app import run
+from typer.main import get_command
+
+from server.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = {
@@ -55,9 +58,10 @@ class Strongroom:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             contextlib.chdir(self.data.parent),
+            mock.patch.object(app, "make_app", lambda command: _parser(command if command in app.MODULES else None)),
             _hooks_kept(),
         ):
-            code = run(list(args))
+            code = app.run(list(args))
         return Ran(code, _text(out), _text(err))
 
     def process(self, *args: str, stdin: str = "", cwd: Path | None = None, **environment: str) -> Ran:
@@ -85,6 +89,15 @@ class Strongroom:
     def memories(self, vault: str = "main") -> int:
         found: int = self("vault", "info", vault, "--json").json["memories"]["living"]
         return found
+
+
+_make_app = app.make_app
+
+
+@cache
+def _parser(command: str | None) -> Any:
+    """What reads a command line, made once per process: to make it takes longer than to run most commands."""
+    return get_command(_make_app(command))
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from server.http.json_arguments import read_arguments
 from server.http.request_body import MAX_STRUCTURE, RequestBody
 from server.http.request_head import Refusal
+from tests.work import examples
 
 LIMIT = 1_000_000
 
@@ -102,7 +103,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 async def test_whatever_json_can_say_is_read_as_it_was_meant(value: dict[str, Any]) -> None:
     assert await read(json.dumps(value).encode()) == value

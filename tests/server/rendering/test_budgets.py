@@ -30,6 +30,7 @@ from tests.fakes import HashEmbedder
 from tests.noted import folder, indexed, put, settled
 from tests.server.http.examples import EXAMPLES
 from tests.server.rendering.answers import tokens_of_json
+from tests.work import examples
 from vaults.search import tokenizer
 
 PLAN = "---\nstatus: open\ntags: [a]\n---\n# Plan\n\nGo with [[Trip]].\n\n## Log\n\n- [ ] pack\n"
@@ -104,7 +105,7 @@ BUDGETS = st.one_of(st.integers(50, 400), st.integers(50, 5_000), st.integers(50
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-@settings(PATIENT, max_examples=80)
+@settings(PATIENT, max_examples=examples(80))
 @given(st.sampled_from(WANTED), BUDGETS)
 def test_both_forms_keep_to_any_budget(call: Call, wanted: tuple[str, dict[str, Any]], room: int) -> None:
     tool, arguments = wanted
@@ -139,7 +140,7 @@ PAGED = [
 ]
 
 
-@settings(PATIENT, max_examples=12)
+@settings(PATIENT, max_examples=examples(12))
 @given(st.sampled_from(PAGED), st.integers(50, 4_000), st.integers(1, 50))
 @example(next(each for each in PAGED if each.tool == "history"), 400, 50)
 def test_pages_hold_every_row_once_at_any_budget(call: Call, paged: Paged, room: int, limit: int) -> None:
@@ -166,7 +167,7 @@ def _rows(paged: Paged, found: CallOutcome) -> list[tuple[Any, ...]]:
     return [tuple(row.get(name) for name in paged.key) for row in found.content.get(paged.rows, ())]
 
 
-@settings(PATIENT, max_examples=15)
+@settings(PATIENT, max_examples=examples(15))
 @given(st.integers(300, 12_000))
 def test_fetch_names_every_note_it_does_not_return(call: Call, room: int) -> None:
     found = call("fetch", refs=["long/*.md"], max_tokens=room).content

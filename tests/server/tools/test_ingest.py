@@ -116,7 +116,7 @@ async def test_bytes_come_with_a_name_and_those_known_from_elsewhere_are_told(se
     assert (await ask("fetch", id=private.content["documents"][0]["id"])).code == "not_found"
 
 
-async def test_a_hit_in_a_pdf_says_its_page_in_every_form(ask: Asking) -> None:
+async def test_a_hit_in_a_pdf_says_its_page_in_every_form(readers_apart: None, ask: Asking) -> None:
     pytest.importorskip("pypdfium2")
     pages = [["Salt water eats paint."], ["The lighthouse keeper is paid by the harbour board."], ["Ends in May."]]
     assert (await ask("ingest", data=encoded(to_pdf("Lease", pages)), name="lease.pdf")).content["counts"] == {"new": 1}

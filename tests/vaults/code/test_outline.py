@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.code import outline
 from vaults.code.chunks import LONGEST, LONGEST_LINE
 from vaults.code.code_outline import CodeOutline
@@ -287,7 +288,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.lists(FRAGMENTS, max_size=40).map("".join) | st.text(max_size=200), st.sampled_from(LANGUAGES))
 def test_whatever_a_file_holds_it_is_covered_whole(text: str, language: object) -> None:
     name = f"file{language.suffixes[0]}"  # type: ignore[attr-defined]

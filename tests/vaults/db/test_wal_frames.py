@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.db.engine import sqlite
 from vaults.db.wal_frames import (
     FRAME_HEADER_BYTES,
@@ -93,7 +94,7 @@ def test_reading_goes_on_where_it_ended() -> None:
     assert list(read_commits(reading(log), commits[4].end, commits[6].end.frames)) == commits[5:7]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_no_damaged_frame_is_believed(data: st.DataObject) -> None:
     log = bytearray(written(512))

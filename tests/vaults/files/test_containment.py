@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.work import PATIENCE_S
+from tests.work import PATIENCE_S, examples
 from vaults.errors import InvalidArgument, StrongroomError
 from vaults.files.tree import FileStamp, Tree
 from vaults.files.writes.renames import FolderEntry, exchange
@@ -92,7 +92,7 @@ def test_the_tree_itself_refuses_paths_that_climb(vault: Path, path: str) -> Non
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "folder", "note.md", "link", "\0", "~"]), max_size=6))
-@settings(suppress_health_check=list(HealthCheck), max_examples=60, deadline=None)
+@settings(suppress_health_check=list(HealthCheck), max_examples=examples(60), deadline=None)
 def test_no_path_reads_outside(vault: Path, parts: list[str]) -> None:
     if not (vault / "link").is_symlink():
         (vault / "link").symlink_to("../outside")

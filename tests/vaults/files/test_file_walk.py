@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.errors import VaultUnavailable
 from vaults.files.file_walk import EXCLUDED, IGNORED, FileRules, FileWalk, walk_files
 from vaults.files.folders import VaultRoot
@@ -135,7 +136,7 @@ PATHS = ["a.py", "c.py", "b/a.py", "b/c.py", "b/b/c.py", "c/a.py", "c/b/a.py"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git to compare with")
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(top=st.lists(LINES, max_size=4), deeper=st.lists(LINES, max_size=3))
 @example(top=["b/*"], deeper=["!b/"])
 @example(top=["b/**"], deeper=["!b/"])

@@ -20,6 +20,7 @@ from tests.vaults.formats.test_notebook import cell, make_notebook
 from tests.vaults.formats.test_office_package import make_pptx, make_shape, make_xlsx
 from tests.vaults.formats.test_open_documents import make_epub, make_odt
 from tests.vaults.formats.test_subtitles import VTT
+from tests.work import examples
 from vaults.formats.document_reader import parse_as
 from vaults.formats.known import BY_NAME
 from vaults.formats.parsed_document import ParseFailed, ParseLimits
@@ -52,7 +53,7 @@ def attempt(name: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.binary(max_size=200), seed=st.integers(0, 2**32))
 def test_damaged_files_fail_as_such(name: str, data: bytes, seed: int) -> None:
     attempt(name, data)
@@ -63,7 +64,7 @@ def test_damaged_files_fail_as_such(name: str, data: bytes, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["docx", "pptx", "xlsx", "odt", "epub"])
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32), junk=st.binary(max_size=30))
 def test_damaged_members_of_a_zip_fail_as_such(name: str, seed: int, junk: bytes) -> None:
     chance = random.Random(seed)

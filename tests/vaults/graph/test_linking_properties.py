@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.blanks import empty_tables
+from tests.work import examples
 from vaults.db.sql import Writer
 from vaults.domain.notes.index import note_rows
 from vaults.domain.notes.index.extraction import NoteExtract, extract_note
@@ -113,7 +114,7 @@ def tx() -> Writer:
     return empty_tables()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(steps=STEPS, looks=st.sets(st.integers(0, 13)))
 def test_links_and_graph_are_as_if_worked_out_from_scratch(
     tx: Writer, steps: list[tuple[object, ...]], looks: set[int]

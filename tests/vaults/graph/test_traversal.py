@@ -12,6 +12,7 @@ import rustworkx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.graph import shared_neighbours, traversal
 from vaults.graph.note_graph import Graph, Node
 
@@ -44,7 +45,7 @@ def _lengths(links: Iterable[tuple[int, int]], direction: str) -> dict[int, dict
     return {a: {b: int(matrix[a][b]) for b in range(12) if matrix[a][b] >= 0} for a in range(12)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(links=LINKS, direction=st.sampled_from(("out", "in", "both")), depth=st.integers(1, 11))
 def test_a_way_is_as_short_as_another_program_says(
     links: set[tuple[int, int]], direction: traversal.Direction, depth: int
@@ -63,7 +64,7 @@ def test_a_way_is_as_short_as_another_program_says(
                 assert other in traversal.find_neighbours(graph, one, direction)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(links=LINKS)
 def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) -> None:
     graph, lengths = graph_of(links), _lengths(links, "out")
@@ -75,7 +76,7 @@ def test_a_circle_leads_back_by_the_fewest_links(links: set[tuple[int, int]]) ->
             assert all(other in graph.out[one] for one, other in zip(way, [*way[1:], way[0]], strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(links=LINKS)
 def test_all_near_pairs_are_those_found_one_by_one(links: set[tuple[int, int]]) -> None:
     graph = graph_of(links)

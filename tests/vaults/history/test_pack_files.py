@@ -32,7 +32,7 @@ def _filled(history, commits: int) -> dict[str, dict[str, bytes]]:
 
 def test_packed_history_reads_the_same(vault, git_at) -> None:
     history, folder = vault.open(), vault.state / "history.git"
-    expected = _filled(history, 60)
+    expected = _filled(history, 25)
     log = history.log(None, 1000)
     assert history.pack() == packed_once(folder)
     assert _loose(folder) == 0

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.conftest import Asking, Opening
+from tests.work import examples
 from vaults.db.sql import Reader, Row
 from vaults.domain.actors import Actor
 from vaults.domain.maintenance.verification import verify
@@ -167,7 +168,7 @@ async def _played(services: Services, steps: list[tuple[Any, ...]]) -> None:
         assert report.agrees, report.findings
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEP, min_size=10, max_size=40))
 def test_every_passage_knows_what_stands_around_it(opening: Opening, steps: list[tuple[Any, ...]]) -> None:
     async def run(data: Path) -> None:

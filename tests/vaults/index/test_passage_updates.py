@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.blanks import empty_tables
+from tests.work import examples
 from vaults.db.sql import Writer
 from vaults.domain.notes.index.extraction import heading_marks
 from vaults.index import embeddings, neighbours, passage_updates, text_index
@@ -164,7 +165,7 @@ def room(request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-EDITS = settings(max_examples=15, deadline=None)
+EDITS = settings(max_examples=examples(15), deadline=None)
 
 
 @pytest.mark.usefixtures("room")

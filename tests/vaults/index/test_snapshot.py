@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.errors import StorageFull
 from vaults.files import atomic
 from vaults.index import snapshot
@@ -125,7 +126,7 @@ def test_every_truncation_is_noticed(saved: Path, tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_flipped_bit_is_noticed(saved: Path, tmp_path: Path, data: st.DataObject) -> None:
     raw, path = bytearray(saved.read_bytes()), tmp_path / "vectors.idx"
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.errors import IndexUnavailable
 from vaults.index import vector_index, vector_layers
 from vaults.index.compressed_vectors import CompressedVectors
@@ -85,7 +86,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_sequence_of_changes_answers_like_a_dictionary_of_vectors(steps: list) -> None:
     palette, query = clustered(10, 8, seed=3), clustered(1, 8, seed=4)[0]
     index, held, seen = VectorIndex(8, SMALL), {}, 0

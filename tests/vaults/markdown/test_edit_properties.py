@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.work import assert_linear
+from tests.work import assert_linear, examples
 from vaults.errors import InvalidArgument, NotFound, TooLarge
 from vaults.markdown.edit.draft import EditDraft, TextEdit
 from vaults.markdown.edit.outline import read_outline
@@ -80,7 +80,7 @@ def edits(draw: st.DrawFn) -> TextEdit:
 
 
 @given(notes(), edits())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @example("", TextEdit("add", None, "x"))
 @example("# Log\n\n# Log\n\n# Log", TextEdit("remove", None, None, pattern="^#+ .*", occurrence="all"))
 def test_nothing_but_the_region_changes(text: str, edit: TextEdit) -> None:
@@ -105,7 +105,7 @@ def _lines(text: str) -> list[str]:
 
 
 @given(notes(), edits())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: TextEdit) -> None:
     draft = EditDraft(edit, NOW, text)
     try:
@@ -131,7 +131,7 @@ def test_the_result_is_the_old_text_but_for_the_splices(text: str, edit: TextEdi
 
 
 @given(notes(), st.sampled_from(("bullet", "task", "timestamp-bullet")), st.sampled_from((None, *NAMES)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_an_item_added_to_a_list_and_removed_again_leaves_no_trace(text: str, shape: Any, section: str | None) -> None:
     text = f"{text}\n\n- item\n"
     try:
@@ -148,7 +148,7 @@ def _endings(text: str) -> int:
 
 
 @given(notes(), st.sampled_from(("plain", "bullet", "numbered")), st.sampled_from(("append", "prepend")))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_line_added_leaves_the_headings_as_they_are(text: str, shape: Any, position: Any) -> None:
     before = read_outline(text)
     for section in (None, *NAMES):
@@ -163,7 +163,7 @@ def test_a_line_added_leaves_the_headings_as_they_are(text: str, shape: Any, pos
 
 
 @given(notes())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_outline_is_that_of_the_whole_parse(text: str) -> None:
     note, quick = parse(text), read_outline(text)
     assert quick.body_start == note.body_start

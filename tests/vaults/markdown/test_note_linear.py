@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.work import assert_linear
+from tests.work import assert_linear, examples
 from vaults.markdown.parser import parse
 
 SHAPES = {
@@ -74,7 +74,7 @@ def test_twice_the_text_takes_about_twice_the_time(shape):
     assert_linear(parse, shape, 3_000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet="[]()!|#^`~-*+>=<%&@:. \t\r\n\\\"'0123ab/{}é📅\0\ud800", max_size=120))
 def test_no_text_is_too_odd_to_read(text):
     note = parse(text)
@@ -84,7 +84,7 @@ def test_no_text_is_too_odd_to_read(text):
         assert 0 <= part.start <= part.end <= len(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(max_size=80))
 def test_nor_is_any_frontmatter(text):
     assert parse(f"---\n{text}\n---\n# Title\n").body_start >= 0

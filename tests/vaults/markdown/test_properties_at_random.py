@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from tests.work import examples
 from vaults.errors import Conflict
 from vaults.markdown.encoding import decode, to_lf_same_length
 from vaults.markdown.frontmatter.edits import update_properties
@@ -76,7 +77,7 @@ def same(one: Any, other: Any) -> bool:
 KEYS = st.sampled_from(["k0", "k1", "k2", "k3", "new", "no", "2026", "x: y", "a.b"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(notes(), st.dictionaries(KEYS, VALUE, max_size=3), st.lists(KEYS, max_size=2, unique=True), NEWLINES)
 def test_what_was_asked_changes_and_nothing_else(
     note: tuple[list[tuple[str | None, str]], str], set_: dict[str, Any], unset: list[str], newline: str
@@ -110,7 +111,7 @@ def test_what_was_asked_changes_and_nothing_else(
         assert after == body.replace("\n", newline)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.text(alphabet="-ab: \n\r#", max_size=30), st.dictionaries(ANY_NAME, VALUE, min_size=1, max_size=3))
 def test_frontmatter_that_is_put_on_any_text_comes_off_again(body: str, set_: dict[str, Any]) -> None:
     assume(not find_body_start(body, f"\n{to_lf_same_length(body)}\n"))
@@ -121,7 +122,7 @@ def test_frontmatter_that_is_put_on_any_text_comes_off_again(body: str, set_: di
     assert update_properties(text, {}, list(set_))[0] == body
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @example({"a": [["0?"]]})
 @given(st.dictionaries(st.sampled_from(["a", "on", "1"]), VALUE, min_size=1, max_size=2))
 def test_other_readers_of_yaml_read_the_same(set_: dict[str, Any]) -> None:

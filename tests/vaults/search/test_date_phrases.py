@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.search.dates_by_language import DATED, UNDATED
+from tests.work import examples
 from vaults.search.date_phrases import MAX_TEXT, find_time_span
 from vaults.search.time_spans import EARLIEST, LATEST
 
@@ -226,7 +227,7 @@ FOREIGN_WORDS = (
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.sampled_from(FOREIGN_WORDS.split()), max_size=10),
     st.sampled_from(("", " ")),
@@ -238,7 +239,7 @@ def test_any_words_of_the_tables_at_any_time_give_a_span_that_is_one(words: list
         assert found[0].since < found[0].until
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.one_of(
         st.text(st.characters(), max_size=80), st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.db.engine import sqlite
 from vaults.index.stemming import stem_as_indexed
 from vaults.search.fts_expression import prefix_expression
@@ -187,7 +188,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(TREES)
 def test_boolean_text_means_what_sets_mean(fts: sqlite.Connection, tree: tuple[str, set[int]]) -> None:
     text, rows = tree
@@ -203,7 +204,7 @@ WORDS = "AND OR NOT NEAR( title: tag: x: anchor ab* a-b __ 令牌 ไทย é \
 PIECES = st.sampled_from([*WORDS, *(f" {word} " for word in WORDS), *"\"()*:'^+-{} \\\n\0\ud800"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(st.text(st.characters(), max_size=200), st.lists(PIECES, max_size=60).map("".join)))
 @example("(" * 5000 + "a OR b" + ")" * 5000)
 @example('"a b" AND ' * 2000)

@@ -19,6 +19,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.services import Services
 from tests.conftest import Asking, asker, local
+from tests.work import examples
 from vaults.db.sql import Reader
 from vaults.index.shelves import MAIN
 from vaults.index.stemming import stem_as_indexed
@@ -212,7 +213,7 @@ def test_forms_are_recognised_by_the_stem_the_index_keeps(language: str, word: s
     assert [stem_as_indexed(form) for forms in found for form in forms[:1]] == [stem]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=30), st.sampled_from(sorted(LANGUAGES)), st.lists(st.text(max_size=12), max_size=6))
 def test_any_word_has_forms_among_the_stems_or_none(word: str, language: str, stems: list[str]) -> None:
     assert all(len(letters) >= inflections.MIN_LETTERS for letters in inflections.first_letters(word, language))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Opening, asker
 from tests.vaults.search.candidates_by_hand import NOW, WrittenTexts, about, column, rank, read
+from tests.work import examples
 from vaults.db.sql import Reader
 from vaults.errors import IndexUnavailable
 from vaults.index.passages import ADVERSARIAL, QUESTION
@@ -127,7 +128,7 @@ def test_who_is_named_first_is_who_a_question_is_about() -> None:
     assert column(found, "speaker", "first_named") == [0, 1, 0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=6))
 def test_any_question_and_any_texts_give_finite_features_and_lose_nobody(question: str, texts: list[str]) -> None:
     features, known = read(question, texts), {number: about(number) for number in range(1, len(texts) + 1)}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import bpe_openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.search import tokenizer
+
+if TYPE_CHECKING:
+    import bpe_openai
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((*ROOT.glob("docs/*.md"), *ROOT.glob("server/tools/*.py"), *ROOT.glob("vaults/search/languages/*.txt")))
@@ -42,6 +45,8 @@ def test_tokens_are_those_of_cl100k_base(text: str, tokens: int) -> None:
 @pytest.fixture(scope="module")
 def other() -> bpe_openai.Encoding:
     """Another library's cl100k."""
+    import bpe_openai  # reads three vocabularies, which nobody else needs
+
     return bpe_openai.get_encoding("cl100k_base")
 
 

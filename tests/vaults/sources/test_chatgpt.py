@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.sources.sqlite_fixtures import ReadSource, read_source
+from tests.work import examples
 from vaults.errors import InvalidArgument
 from vaults.sources.chatgpt import SOURCE
 from vaults.sources.chatgpt_messages import to_message_part
@@ -240,7 +241,7 @@ _ANY = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(content=_ANY, author=_ANY, metadata=_ANY, time=_ANY)
 def test_no_message_raises(content: Any, author: Any, metadata: Any, time: Any) -> None:
     to_message_part({"content": content, "author": author, "metadata": metadata, "create_time": time}, Counter())

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.sources.sqlite_fixtures import ReadSource, read_source
+from tests.work import examples
 from vaults.errors import InvalidArgument
 from vaults.sources.claude import SOURCE
 from vaults.sources.claude_messages import follow_branch, to_design_parts, to_message_parts
@@ -276,7 +277,7 @@ _ANY = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(content=_ANY, attachments=_ANY, parent=_ANY)
 def test_no_message_raises(content: Any, attachments: Any, parent: Any) -> None:
     odd = {"uuid": parent, "parent_message_uuid": parent, "content": content, "attachments": attachments}

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.sources.sqlite_fixtures import read_source
+from tests.work import examples
 from vaults.errors import InvalidArgument
 from vaults.sources.local_recall import SOURCE
 from vaults.sources.source import SearchPlaces, SourceItem
@@ -176,7 +177,7 @@ def test_a_folder_without_memories_is_refused_and_not_found(tmp_path: Path, fold
     assert list(SOURCE.find(SearchPlaces(tmp_path, tmp_path))) == [folder]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(text=st.text(max_size=80), keys=st.dictionaries(st.sampled_from(["id", "subject", "keywords"]), st.text()))
 def test_nothing_in_a_file_raises(tmp_path_factory: pytest.TempPathFactory, text: str, keys: dict[str, str]) -> None:
     folder = tmp_path_factory.mktemp("local-recall")

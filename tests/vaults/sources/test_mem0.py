@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.sources.sqlite_fixtures import ReadSource, make_database, read_source
+from tests.work import examples
 from vaults.errors import InvalidArgument
 from vaults.sources.mem0 import SOURCE
 from vaults.sources.source import SearchPlaces
@@ -210,7 +211,7 @@ def test_its_history_is_found(tmp_path: Path) -> None:
 _ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.text(), max_size=2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.dictionaries(st.sampled_from([*memory(), "categories", "expiration_date", "state", "event", "memory_id"]), _ANY)
 )

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.sources.record_fields import (
     CONTENT,
     METADATA_BYTES,
@@ -47,7 +48,7 @@ def test_halves_that_belong_together_become_one_character() -> None:
     assert clean_text("a\ud83d\ude00b\x00c\udc00") == "a😀bc\ufffd"
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ANY_JSON)
 def test_a_cleaned_value_is_json(value: Any) -> None:
     json.dumps(clean_json(value), allow_nan=False, ensure_ascii=False).encode()
@@ -80,7 +81,7 @@ def test_sentences_are_texts_whatever_they_were() -> None:
     assert to_sentences(None) == to_sentences({}) == []
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.dictionaries(ANY_TEXT, ANY_JSON, max_size=6), st.integers(10, 500))
 def test_metadata_fits(values: dict[str, Any], most: int) -> None:
     kept = fit_metadata(values, most)

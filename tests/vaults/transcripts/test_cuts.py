@@ -24,6 +24,7 @@ from tests.vaults.transcripts import (
     test_gemini_cli,
 )
 from tests.vaults.transcripts.reading import Follower
+from tests.work import examples
 from vaults.errors import InvalidArgument
 from vaults.transcripts.known import READERS
 
@@ -59,7 +60,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_passes_over_a_growing_file_yield_the_turns_of_reading_it_once(name: str, data: st.DataObject) -> None:
     file, content = FILES[name]

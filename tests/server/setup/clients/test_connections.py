@@ -19,6 +19,7 @@ from server.setup.clients.connections import FORMATS, connect_client, disconnect
 from server.setup.clients.known_clients import CLIENTS, UserFolders
 from server.setup.clients.server_entry import ConnectedServer, StartedServer, started_by_client
 from tests.server.setup.clients.test_jsonc_edits import files
+from tests.work import examples
 from vaults.errors import Conflict, NotFound
 
 FILES = {path.stem: path for path in (Path(__file__).parent / "files").iterdir()}
@@ -260,7 +261,7 @@ def test_an_empty_file_is_filled(empty: str, tmp_path: Path) -> None:
 
 
 @given(files(), st.sampled_from([b"", b"\xef\xbb\xbf"]), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_undo_gives_back_the_very_bytes_of_any_file(text: str, mark: bytes, again: bool) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "mcp.json"

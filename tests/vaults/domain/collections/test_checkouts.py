@@ -60,7 +60,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def test_code_is_found_with_its_place_and_the_commit_that_is_checked_out(
-    services: Services, ask: Asking, checkout: Path
+    readers_apart: None, services: Services, ask: Asking, checkout: Path
 ) -> None:
     added = await add(ask, checkout, "harbour", kind="code")
     assert (added["state"], added["documents"]) == ("ready", 2)

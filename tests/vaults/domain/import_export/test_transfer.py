@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
 from tests.importing import import_jsonl
+from tests.work import examples
 from vaults.domain.actors import Actor
 from vaults.domain.import_export.exports import STAGE_FOLDER, export, open_stage
 from vaults.domain.import_export.source_import import ImportTally
@@ -95,7 +96,9 @@ LINES = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(lines=st.lists(LINES, min_size=1, max_size=8))
 def test_import_of_an_export_is_the_same(

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.candidates import NOW, assorted, evidence, memories
+from tests.work import examples
 from vaults.domain.packs import no_content, rendering
 from vaults.domain.packs.assembly import PackChoice, PackTarget, assemble_pack, list_decisions
 from vaults.domain.packs.pack import GatheredCandidates, Pack, PackCandidate, PackFormat, PackLink
@@ -35,7 +36,7 @@ def _sizes(pack: Pack) -> list[int]:
     return [count_tokens(rendering.to_sent_json(pack)), count_tokens(rendering.render_text(pack, NOW))]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     candidates=st.integers(0, 120),

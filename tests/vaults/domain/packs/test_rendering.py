@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.packs.candidates import NOW, evidence, memories
+from tests.work import examples
 from vaults.domain.packs import rendering
 from vaults.domain.packs.assembly import PackTarget, assemble_pack
 from vaults.domain.packs.pack import GatheredCandidates, PackCandidate, PackItem
@@ -28,7 +29,7 @@ def _prompt(gathered: GatheredCandidates, total: int = 5000) -> str:
     return prompt
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(texts=st.lists(HOSTILE | st.text(), min_size=1, max_size=5), title=HOSTILE, author=HOSTILE)
 def test_no_stored_text_ends_its_fence_or_claims_to_be_another_item(texts: list[str], title: str, author: str) -> None:
     from vaults.domain.text.sanitize import to_one_line

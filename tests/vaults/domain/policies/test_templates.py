@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.work import python_steps
+from tests.work import examples, python_steps
 from vaults.domain.policies.templates import compile_template
 from vaults.errors import InvalidArgument
 
@@ -152,7 +152,7 @@ def test_a_loop_is_paid_for_by_what_a_round_of_it_costs() -> None:
 ODD = st.text(max_size=200) | st.sampled_from(["{{ 7 }}", "{% include 'x' %}", "{{ ''.__class__ }}", "{#", "%}", "]]"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(ODD, st.lists(ODD, max_size=5))
 def test_a_value_is_put_in_as_it_is_whatever_it_looks_like(value: str, items: list[str]) -> None:
     assert filled("{{ name }}", name=value) == value
@@ -168,7 +168,7 @@ upper replace join default date days slug indent length first text __class__ ran
 _PIECES = st.sampled_from(_WORDS.split())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(_PIECES | st.text(max_size=3), max_size=25).map(" ".join), st.sampled_from(["{{ %s }}", "%s"]))
 def test_whatever_is_written_ends_soon_in_a_text_or_a_refusal_of_ours(text: str, around: str) -> None:
     def tried() -> None:

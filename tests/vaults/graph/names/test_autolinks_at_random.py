@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import gazetteer, note
+from tests.work import examples
 from vaults.graph.names.autolinks import AutolinkedText, AutolinkOptions, add_links
 from vaults.graph.names.implicit_names import PATTERNS
 from vaults.markdown.link import Link
@@ -129,7 +129,7 @@ def taken_out(before: str, done: AutolinkedText) -> tuple[str, list[tuple[int, i
     return "".join((*parts, done.text[at:])), spans, new
 
 
-@settings(max_examples=int(os.environ.get("AUTOLINK_EXAMPLES", "300")), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXT, WISH)
 @example("[[ Foo", AutolinkOptions("new.md"))
 @example("!Foo \\Foo Foo(x) Foo[x] [Foo Foo] Foo", AutolinkOptions("new.md", every=True))
@@ -153,7 +153,7 @@ def test_any_text_is_what_it_was_but_for_links(text: str, wish: AutolinkOptions)
     assert (again.text, again.linked) == (done.text, [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TEXT, st.integers(0, 200), st.integers(0, 200))
 def test_nothing_outside_of_what_was_written_changes(text: str, one: int, other: int) -> None:
     start, end = sorted((min(one, len(text)), min(other, len(text))))
@@ -162,7 +162,7 @@ def test_nothing_outside_of_what_was_written_changes(text: str, one: int, other:
     assert done.text.endswith(text[end:])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TEXT, st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60)), max_size=4), WISH)
 def test_what_is_linked_in_parts_is_what_is_linked_there_in_the_whole(
     text: str, parts: list[tuple[int, int]], wish: AutolinkOptions

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import Called, gazetteer, graph_of, note
-from tests.work import assert_linear, python_steps
+from tests.work import assert_linear, examples, python_steps
 from vaults.graph.names.gazetteer import Gazetteer, update_gazetteer
 from vaults.graph.note_graph import Graph
 
@@ -92,7 +92,7 @@ CALLED: st.SearchStrategy[Called] = st.tuples(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.lists(CALLED, max_size=4), min_size=1, max_size=4))
 def test_names_kept_from_before_are_as_names_read_anew(steps: list[list[Called]]) -> None:
     filler = [note(f"Filler {number}.md") for number in range(40)]

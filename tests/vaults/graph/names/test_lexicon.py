@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.graph.named import graph_of, note
-from tests.work import assert_linear
+from tests.work import assert_linear, examples
 from vaults.graph.names.lexicon import Lexicon, compile_lexicon, find_sightings, scan_text, split_words
 from vaults.markdown.protected_spans import find_protected
 
@@ -98,7 +98,7 @@ def test_many_names_and_a_hostile_text_stay_quick() -> None:
 NAMES = lexicon("Space Lua", "Page", "Page Template", "turbo-pump", "Straße", "İstanbul", "ﬁle", "東京 都")
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(st.sampled_from("Space Lua page template turbo-pump Straße İﬁ東京 都\n.[]|`#é\u0301 "), max_size=200))
 def test_sightings_are_in_order_apart_and_of_the_text(text: str) -> None:
     at = 0

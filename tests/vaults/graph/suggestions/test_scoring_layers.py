@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.domain.graph.links.link_suggestions import LinkSuggestion, SuggestionOptions, choose_suggestions
 from vaults.graph.names.lexicon import Sighting
 from vaults.graph.note_graph import Node
@@ -147,7 +148,7 @@ def paths(found: Sequence[LinkSuggestion]) -> set[str]:
     return {each.path for each in found}
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(evidences, max_size=8))
 def test_a_stricter_mode_finds_nothing_a_laxer_one_does_not(several: list[LinkEvidence]) -> None:
     candidates = [candidate(number, each) for number, each in enumerate(several)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.work import python_steps
+from tests.work import examples, python_steps
 from vaults.markdown.frontmatter.parser import MAX_CHARACTERS, _parse_flat, parse_frontmatter
 from vaults.markdown.frontmatter.yaml_reader import load_yaml
 from vaults.markdown.parser import parse
@@ -191,7 +191,7 @@ LINE = st.one_of(
 )
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(700), deadline=None)
 @given(st.lists(LINE, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines)))
 def test_the_quick_reading_is_that_of_yaml(inner):
     quick = _parse_flat(inner)
@@ -201,7 +201,7 @@ def test_the_quick_reading_is_that_of_yaml(inner):
         assert json.dumps(quick) == json.dumps(whole.values)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=60))
 def test_whatever_stands_there_json_can_hold_it(inner):
     json.dumps(parse_frontmatter(f"---\n{inner}\n---\n").values, allow_nan=False).encode()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.vaults.domain.notes.edit.test_link_rewrites import bodies, paths
-from tests.work import assert_linear
+from tests.work import assert_linear, examples
 from vaults.domain.graph.entities.merge_links import MergeRelinker
 from vaults.domain.notes.edit.link_spelling import note_name
 from vaults.files.paths import collision_key
@@ -57,7 +57,7 @@ def _shown(link: Link) -> str:
     return link.alias or (link.target if link.kind == "wiki" else "")
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(vaults())
 def test_links_mean_the_note_that_stays_and_all_else_is_as_it_was(case: tuple[dict[str, str], str, str]) -> None:
     texts, gone, into = case

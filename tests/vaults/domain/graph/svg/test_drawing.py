@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.work import assert_linear
+from tests.work import assert_linear, examples
 from vaults.domain.graph.svg import scenes as scene
 from vaults.domain.graph.svg import text_metrics
 from vaults.domain.graph.svg.drawing import FRAME, compose, draw
@@ -72,7 +72,7 @@ graphs = st.integers(1, 40).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graphs, st.booleans())
 def test_no_two_labels_overlap_and_none_leaves_the_picture(graph: Graph, around: bool) -> None:
     shown = scene.build_neighbourhood(graph, {}, 1, 2) if around else scene.build_overview(graph, {}, "v")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.blanks import empty_tables
 from tests.conftest import Opening
 from tests.vaults.domain.notes.notes_desk import Desk, desk_in
+from tests.work import examples
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import journal, version_store
@@ -69,7 +70,7 @@ def longest(tx: Writer) -> int:
 EDIT = st.tuples(st.floats(0, 1), st.integers(0, 3000), st.binary(max_size=200))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from([0, 100, LONG_BYTES - 1, LONG_BYTES, 3 * LONG_BYTES]),
     st.lists(EDIT, max_size=12),

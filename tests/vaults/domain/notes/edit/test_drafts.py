@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from server.services import Services
 from tests.noted import folder, indexed, put
+from tests.work import examples
 from vaults.domain.notes.commit.journal import FileChange
 from vaults.domain.notes.edit.amendments import Amendment, Revision
 from vaults.domain.notes.edit.drafts import DraftNotes
@@ -53,7 +54,7 @@ DEEDS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sets(st.sampled_from(PATHS)), DEEDS)
 def test_what_is_drafted_does_at_once_what_its_changes_did_one_after_another(
     there: set[str], deeds: list[Deed]

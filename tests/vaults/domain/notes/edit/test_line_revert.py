@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.domain.notes.edit.line_revert import revert_change
 
 ONE, TWO = b"a\nb\nc\nd\ne\n", b"a\nb\nX\nd\ne\n"
@@ -37,7 +38,7 @@ def test_what_was_written_since_stays(before: bytes, after: bytes, now: bytes, w
 lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"\n"]), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(lines, lines, lines, st.integers(0, 12))
 def test_what_was_added_elsewhere_is_still_there(
     before: list[bytes], after: list[bytes], added: list[bytes], at: int

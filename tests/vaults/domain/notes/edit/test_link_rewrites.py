@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.work import examples
 from vaults.domain.notes.edit.link_rewrites import LinkRewriter, NoteMove
 from vaults.domain.notes.edit.link_spelling import note_name
 from vaults.errors import InvalidArgument
@@ -109,7 +110,7 @@ def _without_targets(text: str) -> str:
     return "\0".join([*parts, text[at:]])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(vaults())
 def test_links_mean_after_a_move_what_they_meant_before(case: tuple[dict[str, str], str, str]) -> None:
     texts, old, new = case
