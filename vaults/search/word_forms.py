@@ -59,6 +59,8 @@ def find_marks(text: str, terms: Sequence[str]) -> Iterator[TermMark]:
 
 def fold(text: str) -> str:
     """Lower-case and without accents, as in the text index; each character stays where it is."""
+    if text.isascii():
+        return text.lower()
     lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
     return lowered.translate(_BARE) if _ACCENTED.search(lowered) else lowered
 
@@ -79,7 +81,8 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _SoughtTerms:
-    """``roots``: of ``forms``. ``pieces``: what is looked for in scripts without spaces, each with its term's number."""
+    """``roots``: of ``forms``. ``pieces``: what is looked for in scripts without spaces, each with the number of its
+    term."""
 
     forms: tuple[_Form, ...]
     roots: tuple[str, ...]
@@ -89,8 +92,11 @@ class _SoughtTerms:
         """Pieces anywhere, and words that begin with a root, in order. A search for one fixed text after the other:
         compiling them all into one pattern takes longer than reading twenty sentences with it."""
         if self.pieces:
-            return _compile_pattern(self.roots, tuple(self.pieces)).finditer(text)
-        return filter(None, (_PART.match(text, place) for place in sorted(_find_words(text, self.roots))))
+            yield from _compile_pattern(self.roots, tuple(self.pieces)).finditer(text)
+            return
+        for place in sorted(_find_words(text, self.roots)):
+            if (word := _PART.match(text, place)) is not None:
+                yield word
 
     def term_of(self, word: str) -> int | None:
         if (piece := self.pieces.get(word)) is not None:
