@@ -24,6 +24,8 @@ from vaults.errors import StrongroomError
 if TYPE_CHECKING:
     from vaults.vault import Vault
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
 _MAX_ARGUMENTS = 100
 """More than any tool takes: a call with more is refused, and its arguments are not worth measuring."""
 
@@ -96,7 +98,7 @@ def _estimate_tokens(value: Mapping[str, Any]) -> int:
     if len(value) > _MAX_ARGUMENTS:
         return 0
     try:
-        return estimate_tokens(len(json.dumps(value, ensure_ascii=False)))
+        return estimate_tokens(len(_ENCODER.encode(value)))
     except (ValueError, RecursionError):  # arguments that dispatch refuses for the same reason
         return 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
@@ -101,16 +101,17 @@ _HITS = TypeAdapter(list[Hit])
 def _shorten_hit(hit: Hit, *, named: bool, whole: bool) -> Hit:
     """A hit without what is said already: its vault, a title cut from the content, and the parts of the score, which
     ``search`` and ``explain`` give. Times to the second, scores to a thousandth: finer ones cost tokens and tell nobody
-    anything."""
-    return replace(
-        hit,
-        vault=hit.vault if named else "",
-        title=given_title(hit.title, hit.content or ""),
-        signals=hit.signals if whole else {},
-        score=round(hit.score, 3),
-        created_at=clock.to_whole_seconds(hit.created_at),
-        occurred_at=clock.to_whole_seconds(hit.occurred_at) if hit.occurred_at else None,
-    )
+    anything. It is changed in place: it was made for this answer, and copying it costs three times as much."""
+    hit.title = given_title(hit.title, hit.content or "")
+    hit.score = round(hit.score, 3)
+    hit.created_at = clock.to_whole_seconds(hit.created_at)
+    if hit.occurred_at:
+        hit.occurred_at = clock.to_whole_seconds(hit.occurred_at)
+    if not named:
+        hit.vault = ""
+    if not whole:
+        hit.signals = {}
+    return hit
 
 
 class MemoryGetArguments(Arguments):

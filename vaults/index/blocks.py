@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from vaults.index import passages
 from vaults.index.passages import Passage
@@ -26,6 +27,9 @@ SHORT = 700
 
 TINY = 200
 """Characters up to which sections of one level are joined."""
+
+MANY, MAX_DIGESTS = 256 * 1024, 8_192
+"""Characters of a note from which the digests of its blocks are remembered, and how many are, at most: 2 MB."""
 
 SEPARATOR = " › "
 """Between the title of a note and the headings above a passage."""
@@ -65,8 +69,7 @@ class IndexBlock:
         return self.pieces[max_tokens, labels]
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(NamedTuple):
     """What lies between two headings, under the titles of the headings above it."""
 
     titles: tuple[str, ...]
@@ -77,8 +80,9 @@ class _Stretch:
 def split_blocks(text: str, title: str, marks: Sequence[HeadingBorder], start: int) -> list[IndexBlock]:
     """Everything from ``start`` on, in order, except stretches without a visible character. A note without any has one
     empty block, so that its title can be found."""
+    digest = _remember_digest if len(text) >= MANY else _compute_digest
     found = [
-        _block(stretch.titles, part)
+        _block(stretch.titles, part, digest)
         for stretch in _join_short(_stretches(title, marks, start, len(text)))
         for part in _split_long(text, stretch.start, stretch.end)
     ]
@@ -90,17 +94,35 @@ def add_property_block(found: list[IndexBlock], title: str, properties: str) -> 
     return [_block((title,), properties), *(block for block in found if block.text)] if properties else found
 
 
-def _block(titles: Sequence[str], text: str) -> IndexBlock:
+def _compute_digest(title: str, text: str) -> str:
+    return hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+def _remember_digest(title: str, text: str) -> str:
+    """``_compute_digest``, known by the text's length and its hash in this process (64 bits), a third of the work:
+    nearly all blocks of an edited note are those of the version before."""
+    key = title, len(text), hash(text)
+    known = _digests.get(key)
+    if known is None:
+        if len(_digests) >= MAX_DIGESTS:
+            _digests.clear()
+        known = _digests[key] = _compute_digest(title, text)
+    return known
+
+
+def _block(titles: Sequence[str], text: str, digest: Callable[[str, str], str] = _compute_digest) -> IndexBlock:
     title, text = SEPARATOR.join(titles), text.strip()
-    digest = hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return IndexBlock(title, text, digest)
+    return IndexBlock(title, text, digest(title, text))
 
 
 def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int) -> Iterator[_Stretch]:
     """From each heading to the next, with the headings above."""
     above: list[HeadingBorder] = []
     titles: tuple[str, ...] = (title,)
-    first = start
+    first, own = start, title.casefold()
     for mark in marks:
         if mark.start > first:
             yield _Stretch(titles, first, mark.start)
@@ -108,7 +130,7 @@ def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int)
             above.pop()
         above.append(mark)
         # A heading that repeats the note's title says nothing more.
-        names = [each.text for each in above if each.text and each.text.casefold() != title.casefold()]
+        names = [each.text for each in above if each.text and each.text.casefold() != own]
         titles, first = (title, *names), mark.start
     yield _Stretch(titles, first, end)
 

@@ -32,7 +32,6 @@ class Containers:
 
     def __init__(self, text: str, position: int) -> None:
         self._text = text
-        self._bare = 0  # depth of an item that the last line opened without content; 0: none
         self.clear(position)
 
     def clear(self, position: int) -> None:
@@ -40,6 +39,7 @@ class Containers:
         self.stack: list[int] = []
         self.paragraph: int | None = None
         self.position = position
+        self._bare = 0  # depth of an item that the last line opened without content; 0: none
 
     def leave(self, position: int) -> None:
         """A fence or the like ended before ``position``: its containers stay open."""

@@ -69,23 +69,19 @@ class LineCounter:
     ``lines`` is a note with a ``\n`` in front, its line endings ``\n``; offsets are the note's.
     """
 
-    __slots__ = ("_at", "_line", "_lines", "_start")
+    __slots__ = ("_at", "_line", "_lines")
 
     def __init__(self, lines: str) -> None:
         self._lines = lines
         self._at = 0
         self._line = 0
-        self._start = 0
 
     def line(self, offset: int) -> int:
         """The line of ``offset``, from 1. Offsets must not decrease."""
-        passed = self._lines.count("\n", self._at, offset + 1)
-        if passed:
-            self._line += passed
-            self._start = self._lines.rindex("\n", self._at, offset + 1)
+        self._line += self._lines.count("\n", self._at, offset + 1)
         self._at = offset + 1
         return self._line
 
     def line_start(self) -> int:
         """Where the line asked about last starts."""
-        return self._start
+        return max(0, self._lines.rfind("\n", 0, self._at))

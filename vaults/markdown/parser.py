@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vaults import heap
-from vaults.markdown.blocks import find_blocks
+from vaults.markdown.edited_blocks import find_blocks_again
 from vaults.markdown.encoding import to_lf_same_length
 from vaults.markdown.frontmatter.parser import find_body_start, parse_frontmatter
 from vaults.markdown.frontmatter.values import ParsedFrontmatter
@@ -92,7 +92,7 @@ def parse_outline(text: str) -> ParsedNote:
     lines = f"\n{to_lf_same_length(text)}\n"
     body_start = find_body_start(text, lines)
     with heap.pause_full_collections(len(text)):
-        headings = [(level, start, end - 1) for level, start, end in find_blocks(lines, body_start).headings]
+        headings = [(level, start, end - 1) for level, start, end in find_blocks_again(lines, body_start).headings]
         return _parse_outline(
             Scan(lines=lines, linked="", visible="", body_start=body_start, headings=headings, code=[], comments=[]),
             text,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,16 +51,16 @@ class TermMark:
 
 def find_marks(text: str, terms: Sequence[str]) -> Iterator[TermMark]:
     """Where ``terms`` stand in ``text``, in order and without overlap. Forms of one word share a number."""
-    sought = _compile_terms(tuple(terms))
-    if sought.pattern is None:
-        return
-    for match in sought.pattern.finditer(fold(text)):
+    sought = _parse_terms(tuple(terms))
+    for match in sought.find_in(fold(text)):
         if (term := sought.term_of(match[0])) is not None:
             yield TermMark(match.start(), match.end(), term)
 
 
 def fold(text: str) -> str:
     """Lower-case and without accents, as in the text index; each character stays where it is."""
+    if text.isascii():
+        return text.lower()
     lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
     return lowered.translate(_BARE) if _ACCENTED.search(lowered) else lowered
 
@@ -80,10 +80,23 @@ class _Form:
 
 
 @dataclass(frozen=True, slots=True)
-class _TermPatterns:
-    pattern: re.Pattern[str] | None
+class _SoughtTerms:
+    """``roots``: of ``forms``. ``pieces``: what is looked for in scripts without spaces, each with the number of its
+    term."""
+
     forms: tuple[_Form, ...]
+    roots: tuple[str, ...]
     pieces: dict[str, int]
+
+    def find_in(self, text: str) -> Iterator[re.Match[str]]:
+        """Pieces anywhere, and words that begin with a root, in order. A search for one fixed text after the other:
+        compiling them all into one pattern takes longer than reading twenty sentences with it."""
+        if self.pieces:
+            yield from _compile_pattern(self.roots, tuple(self.pieces)).finditer(text)
+            return
+        for place in sorted(_find_words(text, self.roots)):
+            if (word := _PART.match(text, place)) is not None:
+                yield word
 
     def term_of(self, word: str) -> int | None:
         if (piece := self.pieces.get(word)) is not None:
@@ -91,8 +104,20 @@ class _TermPatterns:
         return next((number for number, form in enumerate(self.forms) if form.fits(word)), None)
 
 
+def _find_words(text: str, roots: Iterable[str]) -> set[int]:
+    """Where words begin that begin with one of ``roots``."""
+    found = set[int]()
+    for root in roots:
+        place = text.find(root)
+        while place >= 0:
+            if not place or not text[place - 1].isalnum():
+                found.add(place)
+            place = text.find(root, place + len(root))
+    return found
+
+
 @lru_cache(maxsize=64)
-def _compile_terms(terms: tuple[str, ...]) -> _TermPatterns:
+def _parse_terms(terms: tuple[str, ...]) -> _SoughtTerms:
     parts = list(dict.fromkeys(part for term in terms for part in _PART.findall(fold(term))))
     spaced = [part for part in parts if not RUN.search(part)]
     forms = tuple(dict.fromkeys(map(_parse_form, spaced)))
@@ -100,11 +125,13 @@ def _compile_terms(terms: tuple[str, ...]) -> _TermPatterns:
     for number, part in enumerate((part for part in parts if RUN.search(part)), len(forms)):
         for piece in (part, *(part[at : at + n] for n in (3, 2) for at in range(min(len(part) - n + 1, MAX_PIECES)))):
             pieces.setdefault(piece, number)
-    literals = "|".join(map(re.escape, sorted(pieces, key=len, reverse=True)))
-    roots = "|".join(dict.fromkeys(re.escape(form.root) for form in forms))
-    words = rf"(?<![^\W_])(?:{roots})[^\W_]*" if roots else ""
-    both = "|".join(filter(None, (words, literals)))
-    return _TermPatterns(re.compile(both) if both else None, forms, pieces)
+    return _SoughtTerms(forms, tuple(dict.fromkeys(form.root for form in forms)), pieces)
+
+
+@lru_cache(maxsize=64)
+def _compile_pattern(roots: tuple[str, ...], pieces: tuple[str, ...]) -> re.Pattern[str]:
+    words = [rf"(?<![^\W_])(?:{'|'.join(map(re.escape, roots))})[^\W_]*"] if roots else []
+    return re.compile("|".join([*words, *map(re.escape, sorted(pieces, key=len, reverse=True))]))
 
 
 def _parse_form(word: str) -> _Form:

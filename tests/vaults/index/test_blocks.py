@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaults.domain.notes.index.extraction import heading_marks
-from vaults.index.blocks import LONG, SEPARATOR, SHORT, SHORTEST, TINY, HeadingBorder, IndexBlock, split_blocks
+from vaults.index.blocks import LONG, MANY, SEPARATOR, SHORT, SHORTEST, TINY, HeadingBorder, IndexBlock, split_blocks
 from vaults.markdown import parser as markdown
 
 LINES = st.one_of(
@@ -181,3 +181,14 @@ def test_an_endless_line_is_parted_between_words_where_it_has_any(line: str) -> 
 def test_sections_side_by_side_keep_to_themselves() -> None:
     text = "## One\n\n" + "first " * 30 + "\n\n## Two\n\n" + "second " * 30
     assert [block.title for block in blocks_of(text, "Note")] == ["Note › One", "Note › Two"]
+
+
+def test_digests_of_a_long_note_are_those_of_a_short_one_with_the_same_blocks() -> None:
+    short = "".join(f"# Section {number}\n\n{'word ' * 200}\n" for number in range(20))
+    long = short + "".join(f"# More {number}\n\n{'other ' * 400}\n" for number in range(MANY // 2_400))
+    digests = [block.digest for block in blocks_of(short)]
+    for text in (long, f"{long}\nmore"):  # the second time they are known
+        assert [block.digest for block in blocks_of(text)][: len(digests)] == digests
+    changed = [block.digest for block in blocks_of(long.replace("word", "lord", 1))]  # as long as before
+    assert changed[0] != digests[0]
+    assert changed[1 : len(digests)] == digests[1:]

@@ -141,11 +141,14 @@ def day_of_id(start: str) -> str:
         return ""
 
 
+KEY = f"SUBSTR(m.owner_key, {OWNER_LENGTH + 1})"
+"""The caller's own key, from alias ``m``."""
+
 COLUMNS = (
     "m.id, m.type, m.title, m.content, m.tags, m.keywords, m.metadata, m.entity, m.author, m.workspace, m.thread,"
     " m.applies_to, m.parent, m.position, m.confidence, m.occurred_at, m.expires_at, m.visibility, m.tier,"
     " m.archived_at, m.archived_reason, m.superseded_by, m.supersedes, m.external_id, m.version, m.created_at,"
-    f" m.updated_at, m.anchor_commit, SUBSTR(m.owner_key, {OWNER_LENGTH + 1})"
+    f" m.updated_at, m.anchor_commit, {KEY}"
 )
 """The columns of ``Memory``, in field order, from alias ``m``."""
 

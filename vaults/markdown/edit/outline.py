@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vaults.markdown.blocks import find_blocks
 from vaults.markdown.edit.line_endings import skip_ending_before
+from vaults.markdown.edited_blocks import find_blocks_again
 from vaults.markdown.encoding import to_lf_same_length
 from vaults.markdown.frontmatter.parser import find_body_start
 from vaults.markdown.lines import LineCounter
@@ -56,7 +56,7 @@ def read_outline(text: str) -> Outline:
         f"\n{to_lf_same_length(text)}\n"  # the offset of a line feed here is that of the next line's start in the text
     )
     body, size = find_body_start(text, view), len(text)
-    found = find_blocks(view, body)
+    found = find_blocks_again(view, body)
     marks = tuple(
         HeadingMark(level, start, min(end, size), heading_text(view[start + 1 : end]))
         for level, start, end in found.headings
