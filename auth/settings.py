@@ -102,6 +102,13 @@ class AuthSettings(SettingsSection):
     public_url: Annotated[
         str | None, Field(description="URL clients use, without a path of a vault; default: from host and port")
     ] = None
+    login: Annotated[
+        Literal["local", "off"] | None,
+        Field(
+            description="local: people sign in here and let programs in; default: local on https or loopback without"
+            " outside issuers"
+        ),
+    ] = None
     token_ttl: Annotated[
         str, AfterValidator(_ttl), Field(description="life of a token when token create names none")
     ] = "30d"  # noqa: S105  a duration
@@ -200,6 +207,19 @@ class LimitSettings(SettingsSection):
     licence_key_file: Annotated[
         str | None, Field(description="PEM of the public key licences are signed with; without it none holds")
     ] = None
+
+
+def has_local_login(settings: AuthSettings, url: str) -> bool:
+    """Whether people sign in here, where clients find the server at ``url``. Raises ``ValueError`` where that was asked
+    for and cannot be: everybody is the owner, or passwords would cross a network in the clear."""
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
+    if settings.login == "local" and settings.mode == "none":
+        raise ValueError("local needs auth.mode token: with none, everybody is the owner")
+    if settings.login == "local" and not is_safe:
+        raise ValueError(f"local needs https or a loopback address, not {url}: set auth.public_url")
+    by_itself = settings.login is None and settings.mode == "token" and not settings.issuers and is_safe
+    return settings.login == "local" or by_itself
 
 
 def refuse_open_bind(settings: AuthSettings, host: str) -> None:

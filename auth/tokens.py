@@ -72,7 +72,18 @@ def instance_urn(instance_id: str) -> str:
 
 
 def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest) -> IssuedToken:
-    """Sign a token, store its id and ensure that its subject has the grants it needs, all in one transaction."""
+    """Issue a token and ensure that its subject has the grants it needs, all in one transaction."""
+    issued = issue_token(writer, ring, instance_id, request)
+    for vault in issued.vaults:
+        raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
+    return issued
+
+
+def issue_token(
+    writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest, *, login: str | None = None
+) -> IssuedToken:
+    """Sign a token and store its id. It opens what its subject's grants open, and makes none. ``login``: the client
+    login it ends with."""
     _check(request)
     now = int(time.time())
     issued = IssuedToken(
@@ -84,8 +95,8 @@ def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: Token
         expires_at=_rfc3339(now + request.ttl_s),
     )
     writer.run(
-        "INSERT INTO tokens (id, subject, vaults, role, preset, created_at, expires_at)"
-        " VALUES (:id, :subject, :vaults, :role, :preset, :created_at, :expires_at)",
+        "INSERT INTO tokens (id, subject, vaults, role, preset, created_at, expires_at, login)"
+        " VALUES (:id, :subject, :vaults, :role, :preset, :created_at, :expires_at, :login)",
         {
             "id": issued.id,
             "subject": issued.subject,
@@ -94,10 +105,9 @@ def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: Token
             "preset": request.preset,
             "created_at": _rfc3339(now),
             "expires_at": issued.expires_at,
+            "login": login,
         },
     )
-    for vault in issued.vaults:
-        raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
     signed = _sign(ring.newest, instance_urn(instance_id), issued, request, now)
     return replace(issued, token=signed)
 

@@ -23,6 +23,7 @@ MODULES = {
     "token": "tokens",
     "key": "keys",
     "grant": "grants",
+    "user": "users",
     "plan": "plans",
     "licence": "licence",
     "call": "calls",
