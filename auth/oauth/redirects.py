@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Exactly these: ``localhost.example`` is somebody else's machine."""
 
-LONGEST = 1000
+LONGEST = 500
 
 
 def check_redirect(uri: str) -> None:

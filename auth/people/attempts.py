@@ -23,7 +23,7 @@ ACCOUNT = AttemptLimit("account", 10, 900)
 ADDRESS = AttemptLimit("address", 60, 900)
 LINK = AttemptLimit("link", 30, 900)
 REGISTRATION = AttemptLimit("registration", 20, 3600)
-REGISTRATIONS = AttemptLimit("registrations", 300, 3600)
+REGISTRATIONS = AttemptLimit("registrations", 100, 3600)
 """The last one counts all addresses together: a botnet has many."""
 
 

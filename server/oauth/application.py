@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 
-from starlette.requests import Request
+from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
@@ -63,8 +64,14 @@ def _apologising(handler: Handler, pages: Pages) -> Handler:
     """A page, or a page that says why there is none."""
 
     async def answer(request: Request) -> Response:
+        if _has_parts(request):
+            return pages.message("This form cannot be read", "No form here has files.", status=415)
         try:
             return await handler(request)
+        except MultiPartException:  # also of a plain form, with a thousand fields
+            return pages.message("This form cannot be read", "It has too many fields.")
+        except ClientDisconnect:
+            return Response(status_code=400)  # to nobody
         except StrongroomError as failure:
             page = pages.message("Not at the moment", f"{failure.message}.", status=503)
             page.headers["retry-after"] = _seconds(failure)
@@ -77,14 +84,25 @@ def _failing_as_json(handler: Handler) -> Handler:
     """What a client is told when the server cannot read or write at the moment."""
 
     async def answer(request: Request) -> Response:
+        if _has_parts(request):
+            return Response(b'{"error":"invalid_request"}', 415, media_type="application/json")
         try:
             return await handler(request)
+        except MultiPartException:
+            return Response(b'{"error":"invalid_request"}', 400, media_type="application/json")
+        except ClientDisconnect:
+            return Response(status_code=400)  # to nobody
         except StrongroomError as failure:
             body = b'{"error":"temporarily_unavailable"}'
             headers = {"cache-control": "no-store", "retry-after": _seconds(failure)}
             return Response(body, 503, headers=headers, media_type="application/json")
 
     return answer
+
+
+def _has_parts(request: Request) -> bool:
+    """Whether a body comes in parts, which may be files: no form of ours does, and they would go to the disk."""
+    return request.headers.get("content-type", "").strip().lower().startswith("multipart/")
 
 
 def _seconds(failure: StrongroomError) -> str:

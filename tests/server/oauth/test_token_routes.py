@@ -220,3 +220,45 @@ async def test_a_token_request_that_makes_no_sense_is_refused_by_name(desk: Desk
         )
     assert answer.json()["error"] == "invalid_client"
     assert twice.json()["error"] == "invalid_request"
+
+
+async def test_a_redirect_without_a_path_is_the_same_when_it_is_registered_and_asked_for(desk: Desk) -> None:
+    await desk.person()
+    plain = "http://127.0.0.1:5555"
+    client, browser = (await desk.client(plain))["client_id"], desk.browser()
+    await browser.sign_in()
+    code = await desk.allow(browser, client, redirect_uri=plain)
+    assert (await desk.exchange(client, code, redirect_uri=plain)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["token", "revoke", "register", "authorize", "sign-in", "invite", "account", "sign-out"]
+)
+async def test_nothing_that_is_sent_breaks_the_server(desk: Desk, path: str) -> None:
+    await desk.person()
+    browser = desk.browser()
+    await browser.sign_in()
+    client = (await desk.client())["client_id"]
+    urlencoded = {"content-type": "application/x-www-form-urlencoded"}
+    bodies = [
+        (b"--x\r\nbroken", {"content-type": "multipart/form-data; boundary=x"}),
+        (
+            b"--x\r\nContent-Disposition: form-data; name=name; filename=f\r\n\r\n1\r\n--x--",
+            {"content-type": "multipart/form-data; boundary=x"},
+        ),
+        (b"a", {"content-type": "multipart/form-data"}),
+        (b"%ff%fe=%00&client_id=%ed%a0%80&form=%ed%a0%80&name=%00&token=%00.%00.%00", urlencoded),
+        (f"client_id={client}&grant_type=refresh_token&refresh_token=%ed%a0%80%00&token=a.b.c".encode(), urlencoded),
+        (b'{"redirect_uris": ["\\ud800"], "client_name": "\\u0000"}', {"content-type": "application/json"}),
+        (b"[" * 60_000, {"content-type": "application/json"}),
+        (b"&".join(b"a%d=1" % number for number in range(5000)), urlencoded),
+    ]
+    for body, headers in bodies:
+        answer = await browser.http.post(f"/oauth/{path}", content=body, headers=headers)
+        assert answer.status_code in (200, 302, 303, 400, 401, 403, 404, 415, 422), (path, body[:40], answer.text[:300])
+    for query in (
+        b"?link=%ed%a0%80%00",
+        b"?next=%0d%0a%00",
+        b"?client_id=%00&redirect_uri=%ed%a0%80&response_type=%ff",
+    ):
+        assert (await browser.open(f"/oauth/{path}{query.decode()}")).status_code in (200, 303, 400, 404, 405)
