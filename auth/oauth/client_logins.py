@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from auth.oauth import clients
-from auth.oauth.codes import CodeRequest
+from auth.oauth.login_terms import LoginTerms
 from auth.one_time import digest_of, make_secret, rfc3339
 from auth.roles import Role, parse_role
 from vaults.db.sql import Reader, Writer
@@ -54,8 +54,14 @@ class StoredRefreshToken:
     is_used: bool
 
 
-def start(writer: Writer, login_id: str, asked: CodeRequest, now: float) -> str:
-    """Begin a login; returns its first refresh token, which is seen only here. What is long over is cleared away."""
+def start(writer: Writer, login_id: str, terms: LoginTerms, now: float) -> str:
+    """Begin a login; returns its first refresh token, which is seen only here."""
+    start_unrenewed(writer, login_id, terms, now)
+    return _next_refresh_token(writer, login_id, terms.client, now)
+
+
+def start_unrenewed(writer: Writer, login_id: str, terms: LoginTerms, now: float) -> None:
+    """Begin a login without refresh tokens. What is long over is cleared away."""
     writer.run(
         "DELETE FROM client_logins WHERE expires_at <= :bygone OR ended_at <= :bygone",
         {"bygone": rfc3339(now - KEPT_S)},
@@ -68,16 +74,15 @@ def start(writer: Writer, login_id: str, asked: CodeRequest, now: float) -> str:
         " VALUES (:id, :client, :person, :vault, :role, :resource, :now, :now, :until)",
         {
             "id": login_id,
-            "client": asked.client,
-            "person": asked.person,
-            "vault": asked.vault,
-            "role": asked.role.label,
-            "resource": asked.resource,
+            "client": terms.client,
+            "person": terms.person,
+            "vault": terms.vault,
+            "role": terms.role.label,
+            "resource": terms.resource,
             "now": rfc3339(now),
-            "until": rfc3339(now + asked.days * 86_400),
+            "until": rfc3339(now + terms.days * 86_400),
         },
     )
-    return _next_refresh_token(writer, login_id, asked.client, now)
 
 
 def find_refresh_token(reader: Reader, token: str) -> StoredRefreshToken | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import uuid_utils
 
+from auth.oauth.login_terms import LoginTerms
 from auth.one_time import digest_of, make_secret, rfc3339
-from auth.roles import Role, parse_role
+from auth.roles import parse_role
 from vaults.db.sql import Reader, Writer
 
 LIFE_S = 60
@@ -23,15 +24,10 @@ KEPT_S = 86_400
 class CodeRequest:
     """What somebody allowed. ``redirect_named``: the client's request named the redirect. ``challenge``: of PKCE."""
 
-    client: str
-    person: str
-    vault: str
-    role: Role
-    days: int
+    terms: LoginTerms
     redirect_uri: str
     redirect_named: bool
     challenge: str
-    resource: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +52,15 @@ def make_code(writer: Writer, asked: CodeRequest, now: float) -> str:
         {
             "digest": digest_of(code),
             "login": str(uuid_utils.uuid7()),
-            "client": asked.client,
-            "person": asked.person,
-            "vault": asked.vault,
-            "role": asked.role.label,
-            "days": asked.days,
+            "client": asked.terms.client,
+            "person": asked.terms.person,
+            "vault": asked.terms.vault,
+            "role": asked.terms.role.label,
+            "days": asked.terms.days,
             "uri": asked.redirect_uri,
             "named": int(asked.redirect_named),
             "challenge": asked.challenge,
-            "resource": asked.resource,
+            "resource": asked.terms.resource,
             "until": rfc3339(now + LIFE_S),
         },
     )
@@ -81,7 +77,8 @@ def find(reader: Reader, code: str, client: str) -> StoredCode | None:
     if row is None:
         return None
     digest, login, client_id, person, vault, role, days, uri, named, challenge, resource, expires_at, used_at = row
-    asked = CodeRequest(client_id, person, vault, parse_role(role), days, uri, bool(named), challenge, resource)
+    terms = LoginTerms(client_id, person, vault, parse_role(role), days, resource)
+    asked = CodeRequest(terms, uri, bool(named), challenge)
     return StoredCode(digest, login, asked, expires_at, used_at)
 
 

@@ -21,6 +21,9 @@ class AttemptLimit:
 
 ACCOUNT = AttemptLimit("account", 10, 900)
 ADDRESS = AttemptLimit("address", 60, 900)
+DEVICE_START = AttemptLimit("device start", 30, 900)
+DEVICE_POLL = AttemptLimit("device poll", 1, 4)
+DEVICE_CODE = AttemptLimit("device code", 20, 900)
 LINK = AttemptLimit("link", 30, 900)
 REGISTRATION = AttemptLimit("registration", 20, 3600)
 REGISTRATIONS = AttemptLimit("registrations", 100, 3600)

@@ -24,6 +24,7 @@ MODULES = {
     "key": "keys",
     "grant": "grants",
     "user": "users",
+    "login": "logins",
     "plan": "plans",
     "licence": "licence",
     "call": "calls",

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from server.oauth.account_routes import AccountRoutes
 from server.oauth.authorize_route import AuthorizeRoute
+from server.oauth.device_routes import DeviceRoutes
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages, style
 from server.oauth.parts import SignInParts
@@ -31,7 +32,8 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
     visits, pages, hashing = Visits(parts), Pages(parts.base), HashingTurns()
     signing_in = SignInRoutes(parts, visits, pages, hashing)
     account = AccountRoutes(parts, visits, pages, hashing)
-    authorize, clients = AuthorizeRoute(parts, visits, pages), TokenRoutes(parts)
+    devices = DeviceRoutes(parts, visits, pages)
+    authorize, clients = AuthorizeRoute(parts, visits, pages), TokenRoutes(parts, devices.token)
 
     async def css(_: Request) -> Response:
         return style()
@@ -53,6 +55,9 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
             page("/oauth/sign-out", signing_in.sign_out, "POST"),
             page("/oauth/invite", signing_in.show_invite, "GET"),
             page("/oauth/invite", signing_in.take_invite, "POST"),
+            Route("/oauth/device/start", _failing_as_json(devices.start), methods=["POST"]),
+            page("/oauth/device", devices.show, "GET"),
+            page("/oauth/device", devices.answer, "POST"),
             page("/oauth/account", account.show, "GET"),
             page("/oauth/account", account.change, "POST"),
             Route("/oauth/frame.css", css),

@@ -20,7 +20,7 @@ from auth.oauth import codes, consents
 from auth.oauth.codes import CodeRequest
 from auth.oauth.consents import Consent
 from auth.oauth.redirects import origin_of
-from auth.roles import Role, role_of_label
+from server.oauth.choices import offer, read_terms
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts
 from server.oauth.provider import Provider
@@ -31,11 +31,6 @@ from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Writer
 
 _Given = QueryParams | FormData
-
-DAYS = (1, 7, 30, 90)
-"""For how long somebody may let a client in."""
-
-USUAL_DAYS = 30
 
 _ASKED = (
     "response_type",
@@ -113,32 +108,26 @@ class AuthorizeRoute:
     async def _allow(
         self, request: Request, visit: Visit, person: str, question: _Question, form: FormData
     ) -> Response:
-        roles = self._parts.roles_of(person)
-        vault, role = text_of(form, "vault"), role_of_label(text_of(form, "role"))
-        days = next((each for each in DAYS if str(each) == text_of(form, "days")), None)
-        fits = vault in roles and question.vault in (None, vault)
-        if not fits or role is None or days is None:
-            return await self._ask(visit, person, question, form, error=True)
-        # Never more than the person has; their grants are asked again at every call.
-        consent = Consent(vault, min(role, roles[vault]), days, "")
-        asked = CodeRequest(
-            client=question.client.client_id,
-            person=person,
-            vault=vault,
-            role=consent.role,
-            days=days,
-            redirect_uri=question.redirect,
-            redirect_named=question.params.redirect_uri_provided_explicitly,
-            challenge=question.params.code_challenge,
+        terms = read_terms(
+            self._parts,
+            person,
+            question.client.client_id,
+            form,
+            named=question.vault,
             resource=question.params.resource,
         )
+        if terms is None:
+            return await self._ask(visit, person, question, form, error=True)
+        consent = Consent(terms.vault, terms.role, terms.days, "")
+        explicit, challenge = question.params.redirect_uri_provided_explicitly, question.params.code_challenge
+        asked = CodeRequest(terms, question.redirect, explicit, challenge)
         now = self._parts.now()
 
         def write(tx: Writer) -> str:
-            consents.remember(tx, person, asked.client, consent, now)
+            consents.remember(tx, person, terms.client, consent, now)
             return codes.make_code(tx, asked, now)
 
-        about = {"vault": vault, "role": consent.role.label, "client": asked.client, "days": days}
+        about = {"vault": terms.vault, "role": terms.role.label, "client": terms.client, "days": terms.days}
         await self._parts.record(request, person, "login", "allow", **about)
         code = await self._parts.control.write(write)
         return _lead(
@@ -148,29 +137,18 @@ class AuthorizeRoute:
     async def _ask(
         self, visit: Visit, person: str, question: _Question, given: _Given, *, error: bool = False
     ) -> Response:
-        roles = self._parts.roles_of(person)
-        offered = {vault: role for vault, role in roles.items() if question.vault in (None, vault)}
-        known = await self._parts.control.read(lambda tx: consents.last_consents(tx, person, question.client.client_id))
-        before = next((each for each in known if each.vault in offered), None)
-        most = max(offered.values(), default=Role.READER)
+        offered = await offer(self._parts, person, question.client.client_id, question.vault)
         page = self._pages.render(
             "consent",
-            status=403 if error else 200 if offered else 404,
+            status=403 if error else 200 if offered["vaults"] else 404,
             form_to=origin_of(question.redirect),
             hidden={**_asked(given), FORM_FIELD: self._visits.form_value(visit)},
             sign_out={FORM_FIELD: self._visits.form_value(visit)},
             client=question.client.client_name or "",
             back=origin_of(question.redirect),
-            named=question.vault,
-            vaults=list(offered),
-            vault=before.vault if before else next(iter(offered), None),
-            roles=[role.label for role in Role if role <= most],
-            role=(min(before.role, most) if before else min(Role.WRITER, most)).label,
-            days_offered=DAYS,
-            days=before.days if before else USUAL_DAYS,
-            given_at=before.given_at[:10] if before else None,
             error=error,
             signed_in=person,
+            **offered,
         )
         return self._visits.keep(visit, page)
 

@@ -106,18 +106,18 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         if stored is None:
             return None
         if stored.used_at is not None:
-            await self._end_stolen(stored.login, stored.asked.person, "code_replayed")
+            await self._end_stolen(stored.login, stored.asked.terms.person, "code_replayed")
             return None
         return AuthorizationCode(
             code=authorization_code,
-            scopes=stored.asked.role.scopes.split(),
+            scopes=stored.asked.terms.role.scopes.split(),
             expires_at=datetime.fromisoformat(stored.expires_at).timestamp(),
-            client_id=stored.asked.client,
+            client_id=stored.asked.terms.client,
             code_challenge=stored.asked.challenge,
             redirect_uri=AnyUrl(stored.asked.redirect_uri),
             redirect_uri_provided_explicitly=stored.asked.redirect_named,
-            resource=stored.asked.resource,
-            subject=stored.asked.person,
+            resource=stored.asked.terms.resource,
+            subject=stored.asked.terms.person,
         )
 
     async def exchange_authorization_code(
@@ -128,25 +128,25 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         stored = await self._parts.control.read(lambda tx: codes.find(tx, code, client.client_id))
         if stored is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
-        asked = stored.asked
-        self._check_resource(asked.vault)
-        if not self._may_enter(asked.person, asked.vault):
+        terms = stored.asked.terms
+        self._check_resource(terms.vault)
+        if not self._may_enter(terms.person, terms.vault):
             raise TokenError("invalid_grant", "the person has no grant for this vault any more")
 
         def write(tx: Writer) -> tuple[str, IssuedToken] | None:
             if not codes.use(tx, stored, now):  # another request was quicker: one of the two is not the client
                 client_logins.end(tx, stored.login, now, "code_replayed")
                 return None
-            if not people.is_enabled(tx, asked.person):
+            if not people.is_enabled(tx, terms.person):
                 return None
-            refresh = client_logins.start(tx, stored.login, asked, now)
+            refresh = client_logins.start(tx, stored.login, terms, now)
             login = client_logins.find(tx, stored.login)
             return None if login is None else (refresh, self._issue(tx, login))
 
         made = await self._parts.access_cache.write(write)
         if made is None:
             raise TokenError("invalid_grant", "authorization code was used")
-        log.info("login_started", principal=_key(asked.person), client=asked.client, vault=asked.vault)
+        log.info("login_started", principal=_key(terms.person), client=terms.client, vault=terms.vault)
         return _answer(*made)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:

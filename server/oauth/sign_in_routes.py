@@ -24,7 +24,7 @@ from vaults.errors import InvalidArgument
 
 log = structlog.get_logger("server.oauth")
 
-_NEXT = re.compile(r"/oauth/(authorize\?|account$)[!-~]*|/ui/[!-~]*", re.ASCII)
+_NEXT = re.compile(r"/oauth/(authorize\?[!-~]*|account|device(\?code=[A-Z-]{1,12})?)|/ui/[!-~]*", re.ASCII)
 """Where somebody may be led after signing in: pages of ours, never an address of somebody else's choice."""
 
 WRONG = "This name and password do not go together."

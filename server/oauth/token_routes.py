@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server.auth.handlers.register import RegistrationHandler
@@ -23,6 +24,7 @@ from auth.token_claims import peek
 from server.oauth.parts import SignInParts, address_of
 from server.oauth.provider import Provider
 
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 NO_STORE = {"cache-control": "no-store", "pragma": "no-cache"}
 _LEEWAY_S = 60.0
 
@@ -39,7 +41,8 @@ def metadata(url: str) -> dict[str, Any]:
         "scopes_supported": [role.scope for role in Role],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "device_authorization_endpoint": f"{url}/oauth/device/start",
+        "grant_types_supported": ["authorization_code", "refresh_token", DEVICE_GRANT],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_methods_supported": methods,
@@ -48,10 +51,10 @@ def metadata(url: str) -> dict[str, Any]:
 
 
 class TokenRoutes:
-    """The endpoints without pages."""
+    """The endpoints without pages. ``of_devices``: answers a token request with a device code."""
 
-    def __init__(self, parts: SignInParts) -> None:
-        self._parts = parts
+    def __init__(self, parts: SignInParts, of_devices: Callable[[Request], Awaitable[Response]]) -> None:
+        self._parts, self._of_devices = parts, of_devices
 
     async def describe(self, _: Request) -> Response:
         """``GET /.well-known/oauth-authorization-server``."""
@@ -62,7 +65,9 @@ class TokenRoutes:
         """``POST /oauth/token``."""
         form = await request.form()
         if names_twice(form):
-            return _failure(400, "invalid_request", "a parameter occurs twice")
+            return failure(400, "invalid_request", "a parameter occurs twice")
+        if form.get("grant_type") == DEVICE_GRANT:
+            return await self._of_devices(request)
         resource = form.get("resource")
         provider = Provider(self._parts, resource if isinstance(resource, str) else None)
         answer: Response = await TokenHandler(provider, ClientAuthenticator(provider)).handle(request)
@@ -73,7 +78,7 @@ class TokenRoutes:
         attempts = self._parts.attempts
         wait = attempts.wait(REGISTRATION, address_of(request)) or attempts.wait(REGISTRATIONS, "")
         if wait:
-            answer = _failure(429, "temporarily_unavailable", "too many registrations")
+            answer = failure(429, "temporarily_unavailable", "too many registrations")
             answer.headers["retry-after"] = str(math.ceil(wait))
             return answer
         handler = RegistrationHandler(Provider(self._parts), ClientRegistrationOptions(enabled=True))
@@ -87,14 +92,14 @@ class TokenRoutes:
         provider = Provider(self._parts)
         form = await request.form()
         if names_twice(form):
-            return _failure(400, "invalid_request", "a parameter occurs twice")
+            return failure(400, "invalid_request", "a parameter occurs twice")
         try:
             client = await ClientAuthenticator(provider).authenticate_request(request)
-        except AuthenticationError as failure:
-            return _failure(401, "invalid_client", failure.message)
+        except AuthenticationError as refused:
+            return failure(401, "invalid_client", refused.message)
         token = form.get("token")
         if not isinstance(token, str) or not token:
-            return _failure(400, "invalid_request", "token is missing")
+            return failure(400, "invalid_request", "token is missing")
         login = await self._login_of(token)
         if login is not None and login.client == client.client_id:
             known, now = login.id, self._parts.now()
@@ -122,5 +127,6 @@ def names_twice(values: FormData | QueryParams) -> bool:
     return len(set(names)) != len(names)
 
 
-def _failure(status: int, error: str, description: str) -> JSONResponse:
+def failure(status: int, error: str, description: str) -> JSONResponse:
+    """What a client is told that did something wrong (RFC 6749 §5.2)."""
     return JSONResponse({"error": error, "error_description": description}, status, headers=NO_STORE)
