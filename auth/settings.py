@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from vaults.durations import parse_duration, parse_size
+from vaults.listed_hosts import parse_pattern
 from vaults.settings import SettingsSection
 
 ASYMMETRIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
@@ -24,6 +25,12 @@ def _ttl(text: str) -> str:
 
 def _ttl_or_none(text: str) -> str:
     return text if text == "none" else _ttl(text)
+
+
+def _host_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for each in patterns:
+        parse_pattern(each)
+    return patterns
 
 
 def _size(text: str | None) -> str | None:
@@ -109,6 +116,11 @@ class AuthSettings(SettingsSection):
             " outside issuers"
         ),
     ] = None
+    client_hosts: Annotated[
+        tuple[str, ...],
+        AfterValidator(_host_patterns),
+        Field(description="hosts whose documents may describe clients that sign people in, such as claude.ai"),
+    ] = ()
     token_ttl: Annotated[
         str, AfterValidator(_ttl), Field(description="life of a token when token create names none")
     ] = "30d"  # noqa: S105  a duration

@@ -40,23 +40,43 @@ class Client:
 
 def register(writer: Writer, client: Client, now: float) -> None:
     """Keep a new client, and forget those that ran out. Raises ``ValueError`` for redirects nobody may register."""
+    _check_redirects(client)
+    writer.run("DELETE FROM oauth_clients WHERE expires_at <= :now", {"now": rfc3339(now)})
+    writer.run(_INSERT, _values(client, now))
+
+
+def describe_again(writer: Writer, client: Client, now: float) -> None:
+    """Keep a client as it is described now, whether it was known or not. Raises ``ValueError`` as ``register``."""
+    _check_redirects(client)
+    writer.run(
+        f"{_INSERT} ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris,"
+        " expires_at = MAX(expires_at, excluded.expires_at)",
+        _values(client, now),
+    )
+
+
+_INSERT = (
+    "INSERT INTO oauth_clients (id, name, redirect_uris, auth_method, created_at, expires_at)"
+    " VALUES (:id, :name, :uris, :method, :at, :until)"
+)
+
+
+def _values(client: Client, now: float) -> dict[str, str]:
+    return {
+        "id": client.id,
+        "name": plain_name(client.name),
+        "uris": json.dumps(client.redirect_uris),
+        "method": client.auth_method,
+        "at": rfc3339(now),
+        "until": rfc3339(now + UNUSED_S),
+    }
+
+
+def _check_redirects(client: Client) -> None:
     if not 1 <= len(client.redirect_uris) <= REDIRECTS:
         raise ValueError(f"a client has 1 to {REDIRECTS} redirect URIs")
     for uri in client.redirect_uris:
         check_redirect(uri)
-    writer.run("DELETE FROM oauth_clients WHERE expires_at <= :now", {"now": rfc3339(now)})
-    writer.run(
-        "INSERT INTO oauth_clients (id, name, redirect_uris, auth_method, created_at, expires_at)"
-        " VALUES (:id, :name, :uris, :method, :at, :until)",
-        {
-            "id": client.id,
-            "name": plain_name(client.name),
-            "uris": json.dumps(client.redirect_uris),
-            "method": client.auth_method,
-            "at": rfc3339(now),
-            "until": rfc3339(now + UNUSED_S),
-        },
-    )
 
 
 def find(reader: Reader, client_id: str, now: float) -> Client | None:

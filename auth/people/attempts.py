@@ -24,10 +24,12 @@ ADDRESS = AttemptLimit("address", 60, 900)
 DEVICE_START = AttemptLimit("device start", 30, 900)
 DEVICE_POLL = AttemptLimit("device poll", 1, 4)
 DEVICE_CODE = AttemptLimit("device code", 20, 900)
+DOCUMENT = AttemptLimit("document", 20, 3600)
+DOCUMENTS = AttemptLimit("documents", 200, 3600)
 LINK = AttemptLimit("link", 30, 900)
 REGISTRATION = AttemptLimit("registration", 20, 3600)
 REGISTRATIONS = AttemptLimit("registrations", 100, 3600)
-"""The last one counts all addresses together: a botnet has many."""
+"""What is plural counts all addresses together: a botnet has many."""
 
 
 class Attempts:

@@ -72,12 +72,16 @@ class SignInDoor:
     async def _make(self) -> ASGIApp:
         from mcp.server.transport_security import RequestBodyLimitMiddleware
 
+        from auth.people.attempts import Attempts
         from server.oauth.application import make_sign_in
+        from server.oauth.client_documents import ClientDocuments
         from server.oauth.parts import SignInParts
+        from vaults.listed_hosts import ListedHosts
 
         services = self._services
         passphrase = services.settings.auth.key_passphrase_file
         seal = await asyncio.to_thread(open_secret, services.data / KEYS_FOLDER, SIGN_IN_KEY, passphrase)
+        attempts, listed = Attempts(), services.settings.auth.client_hosts
         parts = SignInParts(
             control=services.control,
             access_cache=services.access_cache,
@@ -87,5 +91,7 @@ class SignInDoor:
             audit=services.audit,
             url=self._url,
             seal=seal,
+            documents=ClientDocuments(ListedHosts(listed), attempts) if listed else None,
+            attempts=attempts,
         )
         return RequestBodyLimitMiddleware(make_sign_in(parts), BODY_LIMIT)

@@ -21,9 +21,10 @@ from auth.oauth.codes import CodeRequest
 from auth.oauth.consents import Consent
 from auth.oauth.redirects import origin_of
 from server.oauth.choices import offer, read_terms
+from server.oauth.client_documents import is_document_address
 from server.oauth.pages import Pages
-from server.oauth.parts import SignInParts
-from server.oauth.provider import Provider
+from server.oauth.parts import SignInParts, address_of
+from server.oauth.provider import Provider, RegisteredClient
 from server.oauth.resources import vault_of_resource
 from server.oauth.sign_in_routes import sign_in_address, text_of
 from server.oauth.token_routes import names_twice
@@ -64,6 +65,17 @@ class _Checking(Provider):
 
     found: tuple[OAuthClientInformationFull, AuthorizationParams] | None = None
 
+    def __init__(self, parts: SignInParts, address: str) -> None:
+        super().__init__(parts)
+        self._address = address
+
+    async def get_client(self, client_id: str) -> RegisteredClient | None:
+        """The client, read anew where its id is the address of what describes it."""
+        documents = self._parts.documents
+        if documents is not None:
+            await documents.bring(client_id, self._parts.control, self._address, self._parts.now())
+        return await super().get_client(client_id)
+
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         self.found = client, params
         return "/"
@@ -80,7 +92,7 @@ class AuthorizeRoute:
         given = request.query_params if request.method == "GET" else await request.form()
         if names_twice(given) or any(len(value) > _LONGEST for value in given.values() if isinstance(value, str)):
             return self._pages.message("This request is not well-formed", "A parameter occurs twice, or is too long.")
-        checking = _Checking(self._parts)
+        checking = _Checking(self._parts, address_of(request))
         answer = await AuthorizationHandler(checking).handle(request)
         if checking.found is None:
             return self._name_issuer(answer)
@@ -137,7 +149,8 @@ class AuthorizeRoute:
     async def _ask(
         self, visit: Visit, person: str, question: _Question, given: _Given, *, error: bool = False
     ) -> Response:
-        offered = await offer(self._parts, person, question.client.client_id, question.vault)
+        client = question.client.client_id
+        offered = await offer(self._parts, person, client, question.vault)
         page = self._pages.render(
             "consent",
             status=403 if error else 200 if offered["vaults"] else 404,
@@ -146,6 +159,7 @@ class AuthorizeRoute:
             sign_out={FORM_FIELD: self._visits.form_value(visit)},
             client=question.client.client_name or "",
             back=origin_of(question.redirect),
+            described_at=origin_of(client) if is_document_address(client) else None,
             error=error,
             signed_in=person,
             **offered,

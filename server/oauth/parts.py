@@ -18,6 +18,7 @@ from auth.principal import LOCAL
 from auth.roles import Role
 from ops.audit.audit_log import AuditLog
 from ops.audit.entries import AuditActor, AuditEntry
+from server.oauth.client_documents import ClientDocuments
 from vaults.db.connection import Database
 
 
@@ -34,6 +35,7 @@ class SignInParts:
     audit: AuditLog
     url: str
     seal: bytes
+    documents: ClientDocuments | None = None  # None: no host is listed
     attempts: Attempts = field(default_factory=Attempts)
     now: Callable[[], float] = time.time
 

@@ -25,6 +25,7 @@ from server.oauth.parts import SignInParts, address_of
 from server.oauth.provider import Provider
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+DOCUMENTS_MEMBER = "client_id_metadata_document_supported"
 NO_STORE = {"cache-control": "no-store", "pragma": "no-cache"}
 _LEEWAY_S = 60.0
 
@@ -59,7 +60,8 @@ class TokenRoutes:
     async def describe(self, _: Request) -> Response:
         """``GET /.well-known/oauth-authorization-server``."""
         headers = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
-        return JSONResponse(metadata(self._parts.url), headers=headers)
+        found = metadata(self._parts.url) | {DOCUMENTS_MEMBER: self._parts.documents is not None}
+        return JSONResponse(found, headers=headers)
 
     async def token(self, request: Request) -> Response:
         """``POST /oauth/token``."""
