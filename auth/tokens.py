@@ -165,8 +165,10 @@ TOKEN_SEEN = "token:"  # noqa: S105  a prefix
 
 def ending_tokens(reader: Reader, now: datetime, notice: timedelta) -> list[TokenRecord]:
     """Tokens in use that end within ``notice`` from ``now`` and were not replaced by one of the same subject, for the
-    same vaults, that lasts longer. Those made for less time than ``notice`` are their maker's to renew."""
+    same vaults, that lasts longer. Those made for less time than ``notice`` are their maker's to renew, and those of a
+    login their client's."""
     used = find_counted(reader, TOKEN_SEEN)
+    used -= {token_id for (token_id,) in reader.all("SELECT id FROM tokens WHERE login IS NOT NULL")}
     alive = [each for each in list_tokens(reader) if each.revoked_at is None and each.expires_at is not None]
     return [each for each in alive if each.id in used and _is_ending(each, now, notice) and not _successor(each, alive)]
 

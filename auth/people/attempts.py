@@ -22,6 +22,7 @@ class AttemptLimit:
 ACCOUNT = AttemptLimit("account", 10, 900)
 ADDRESS = AttemptLimit("address", 60, 900)
 DEVICE_START = AttemptLimit("device start", 30, 900)
+DEVICE_STARTS = AttemptLimit("device starts", 300, 900)
 DEVICE_POLL = AttemptLimit("device poll", 1, 4)
 DEVICE_CODE = AttemptLimit("device code", 20, 900)
 DOCUMENT = AttemptLimit("document", 20, 3600)

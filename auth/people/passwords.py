@@ -46,9 +46,9 @@ def hash_password(password: str) -> str:
 
 def is_password(password: str, kept: str | None) -> bool:
     """Whether it is the one. ``kept`` None, for whoever has none or does not exist: no, after as long as any."""
-    text = _normal(password)[: LONGEST + 1]
+    text, nobodys = _normal(password)[: LONGEST + 1], _nobodys()
     try:
-        Argon2id.verify_phc_encoded(text.encode(), kept or _nobodys())
+        Argon2id.verify_phc_encoded(text.encode(), kept or nobodys)
     except InvalidKey:
         return False
     return kept is not None

@@ -19,7 +19,7 @@ from auth.oauth.consents import Consent
 from auth.oauth.device_codes import OWN_CLIENT, DeviceRequest
 from auth.oauth.login_terms import LoginTerms
 from auth.people import people
-from auth.people.attempts import DEVICE_CODE, DEVICE_POLL, DEVICE_START
+from auth.people.attempts import DEVICE_CODE, DEVICE_POLL, DEVICE_START, DEVICE_STARTS
 from auth.principal import LOCAL, principal_key
 from auth.tokens import IssuedToken, TokenRequest, issue_token
 from server.oauth.choices import offer, read_terms
@@ -50,7 +50,8 @@ class DeviceRoutes:
         form = await request.form()
         if text_of(form, "client_id") != OWN_CLIENT:
             return failure(400, "unauthorized_client", "only strongroom login signs in so")
-        wait = self._parts.attempts.wait(DEVICE_START, address_of(request))
+        attempts = self._parts.attempts
+        wait = attempts.wait(DEVICE_START, address_of(request)) or attempts.wait(DEVICE_STARTS, "")
         if wait:
             return held_back(failure(429, "temporarily_unavailable", "too many codes were asked for"), wait)
         resource = text_of(form, "resource") or None

@@ -57,7 +57,8 @@ class SignInRoutes:
         if not self._visits.is_ours(visit, form):
             return self._sign_in_page(visit, after, error=STALE, status=403)
         address, account = address_of(request), name[: NAME_LIMIT + 1]
-        wait = max(self._parts.attempts.wait(ADDRESS, address), self._parts.attempts.wait(ACCOUNT, account))
+        # An address that waits cannot have others wait as well.
+        wait = self._parts.attempts.wait(ADDRESS, address) or self._parts.attempts.wait(ACCOUNT, account)
         if wait:
             log.warning("sign_in_held_back", address=address)
             return held_back(self._sign_in_page(visit, after, error=too_many(wait), status=429), wait)

@@ -49,3 +49,15 @@ def test_no_link_is_made_for_a_server_nobody_signs_in_to(strongroom: Strongroom)
         assert (refused.code, "auth.login" in refused.err) == (2, True), refused
     there = strongroom("user", "invite", "ann", STRONGROOM_AUTH__PUBLIC_URL="https://mem.example.org/base")
     assert there.out.startswith("https://mem.example.org/base/oauth/invite?link=")
+
+
+def test_a_grant_to_who_signs_in_here_is_not_for_somebody_of_that_name_elsewhere(strongroom: Strongroom) -> None:
+    strongroom("vault", "create", "main")
+    (strongroom.data / "strongroom.toml").write_text(
+        '[auth]\nlogin = "local"\n[[auth.issuers]]\nissuer = "https://id.example"\njwks_url = "https://id.example/keys"\n'
+    )
+    assert strongroom("user", "invite", "ann").code == 0
+    for name in ("ann", "ben"):
+        assert strongroom("grant", "set", name, "main", "reader").code == 0
+    grants = strongroom("grant", "list", "--json").json["grants"]
+    assert {each["subject"]: each["issuer"] for each in grants} == {"ann": "local", "ben": "https://id.example"}

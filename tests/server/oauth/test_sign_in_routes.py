@@ -6,11 +6,13 @@ auth.people.browser_sessions, auth.people.invites, auth.people.passwords, auth.p
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx2
 import pytest
 
 from auth.people import accounts, browser_sessions
-from tests.server.oauth.desk import KEPT, PASSWORD, URL, Desk, forms_of
+from tests.server.oauth.desk import KEPT, PASSWORD, URL, Browser, Desk, forms_of, open_desk
 
 NEW = "quiet lamps near the harbour"
 
@@ -214,15 +216,26 @@ async def test_the_same_letters_from_another_keyboard_are_the_same_password(desk
     assert (await desk.browser().sign_in("ann", apart)).status_code == 303
 
 
-async def test_over_http_on_this_machine_the_cookie_names_the_port(tmp_path: object) -> None:
-    from pathlib import Path
-
-    from tests.server.oauth.desk import open_desk
-
-    assert isinstance(tmp_path, Path)
+async def test_over_http_on_this_machine_the_cookie_names_the_port(tmp_path: Path) -> None:
     async with open_desk(tmp_path, url="http://127.0.0.1:8700") as desk:
         await desk.person()
         answer = await desk.browser().sign_in()
         assert set(cookies_of(answer)) == {"strongroom-8700", "strongroom-8700-form"}
         assert "Secure" not in str(cookies_of(answer))
         assert URL not in answer.text
+
+
+async def test_below_a_path_of_a_proxy_every_address_begins_with_it(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, url="https://mem.example/memory") as desk:
+        await desk.person()
+        async with desk.http() as http:
+            http.base_url = httpx2.URL("https://mem.example")
+            browser = Browser(http)
+            page = await browser.open("/oauth/sign-in")  # the proxy takes its path away
+            assert 'href="/memory/oauth/frame.css"' in page.text
+            form = forms_of(page)[-1]
+            assert form.action == "/memory/oauth/sign-in"
+            answer = await http.post("/oauth/sign-in", data={**form.fields, "name": "ann", "password": PASSWORD})
+            assert answer.headers["location"] == "/memory/oauth/account"
+            described = (await http.get("/.well-known/oauth-authorization-server/memory")).json()
+            assert described["token_endpoint"] == "https://mem.example/memory/oauth/token"
