@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from vaults.durations import parse_duration, parse_size
+from vaults.listed_hosts import parse_pattern
 from vaults.settings import SettingsSection
 
 ASYMMETRIC = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
@@ -24,6 +25,12 @@ def _ttl(text: str) -> str:
 
 def _ttl_or_none(text: str) -> str:
     return text if text == "none" else _ttl(text)
+
+
+def _host_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for each in patterns:
+        parse_pattern(each)
+    return patterns
 
 
 def _size(text: str | None) -> str | None:
@@ -102,6 +109,18 @@ class AuthSettings(SettingsSection):
     public_url: Annotated[
         str | None, Field(description="URL clients use, without a path of a vault; default: from host and port")
     ] = None
+    login: Annotated[
+        Literal["local", "off"] | None,
+        Field(
+            description="local: people sign in here and let programs in; default: local on https or loopback without"
+            " outside issuers"
+        ),
+    ] = None
+    client_hosts: Annotated[
+        tuple[str, ...],
+        AfterValidator(_host_patterns),
+        Field(description="hosts whose documents may describe clients that sign people in, such as claude.ai"),
+    ] = ()
     token_ttl: Annotated[
         str, AfterValidator(_ttl), Field(description="life of a token when token create names none")
     ] = "30d"  # noqa: S105  a duration
@@ -200,6 +219,19 @@ class LimitSettings(SettingsSection):
     licence_key_file: Annotated[
         str | None, Field(description="PEM of the public key licences are signed with; without it none holds")
     ] = None
+
+
+def has_local_login(settings: AuthSettings, url: str) -> bool:
+    """Whether people sign in here, where clients find the server at ``url``. Raises ``ValueError`` where that was asked
+    for and cannot be: everybody is the owner, or passwords would cross a network in the clear."""
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
+    if settings.login == "local" and settings.mode == "none":
+        raise ValueError("local needs auth.mode token: with none, everybody is the owner")
+    if settings.login == "local" and not is_safe:
+        raise ValueError(f"local needs https or a loopback address, not {url}: set auth.public_url")
+    by_itself = settings.login is None and settings.mode == "token" and not settings.issuers and is_safe
+    return settings.login == "local" or by_itself
 
 
 def refuse_open_bind(settings: AuthSettings, host: str) -> None:

@@ -72,7 +72,18 @@ def instance_urn(instance_id: str) -> str:
 
 
 def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest) -> IssuedToken:
-    """Sign a token, store its id and ensure that its subject has the grants it needs, all in one transaction."""
+    """Issue a token and ensure that its subject has the grants it needs, all in one transaction."""
+    issued = issue_token(writer, ring, instance_id, request)
+    for vault in issued.vaults:
+        raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
+    return issued
+
+
+def issue_token(
+    writer: Writer, ring: KeyRing, instance_id: str, request: TokenRequest, *, login: str | None = None
+) -> IssuedToken:
+    """Sign a token and store its id. It opens what its subject's grants open, and makes none. ``login``: the client
+    login it ends with."""
     _check(request)
     now = int(time.time())
     issued = IssuedToken(
@@ -84,8 +95,8 @@ def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: Token
         expires_at=_rfc3339(now + request.ttl_s),
     )
     writer.run(
-        "INSERT INTO tokens (id, subject, vaults, role, preset, created_at, expires_at)"
-        " VALUES (:id, :subject, :vaults, :role, :preset, :created_at, :expires_at)",
+        "INSERT INTO tokens (id, subject, vaults, role, preset, created_at, expires_at, login)"
+        " VALUES (:id, :subject, :vaults, :role, :preset, :created_at, :expires_at, :login)",
         {
             "id": issued.id,
             "subject": issued.subject,
@@ -94,10 +105,9 @@ def create_token(writer: Writer, ring: KeyRing, instance_id: str, request: Token
             "preset": request.preset,
             "created_at": _rfc3339(now),
             "expires_at": issued.expires_at,
+            "login": login,
         },
     )
-    for vault in issued.vaults:
-        raise_grant(writer, issued.subject, LOCAL, vault, issued.role)
     signed = _sign(ring.newest, instance_urn(instance_id), issued, request, now)
     return replace(issued, token=signed)
 
@@ -155,8 +165,10 @@ TOKEN_SEEN = "token:"  # noqa: S105  a prefix
 
 def ending_tokens(reader: Reader, now: datetime, notice: timedelta) -> list[TokenRecord]:
     """Tokens in use that end within ``notice`` from ``now`` and were not replaced by one of the same subject, for the
-    same vaults, that lasts longer. Those made for less time than ``notice`` are their maker's to renew."""
+    same vaults, that lasts longer. Those made for less time than ``notice`` are their maker's to renew, and those of a
+    login their client's."""
     used = find_counted(reader, TOKEN_SEEN)
+    used -= {token_id for (token_id,) in reader.all("SELECT id FROM tokens WHERE login IS NOT NULL")}
     alive = [each for each in list_tokens(reader) if each.revoked_at is None and each.expires_at is not None]
     return [each for each in alive if each.id in used and _is_ending(each, now, notice) and not _successor(each, alive)]
 

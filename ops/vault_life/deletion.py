@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from auth import grants, plan_holders, tokens
+from auth.oauth import client_logins, consents
 from ops.vault_life import folder_moves
 from ops.vault_life.folder_moves import FolderMove
 from ops.vault_life.renames import GATE_WAIT_S
@@ -80,7 +81,7 @@ async def _commit(control: Database, data: Path, entry: VaultEntry) -> None:
             raise Conflict(f"vault {entry.name} is another one by now")
         if folder_moves.lies_elsewhere(tx, data, entry.vault_id):
             raise VaultUnavailable(f"the files of vault {entry.name} are not in their place yet", hint="try again")
-        for table in (grants, plan_holders, tokens):
+        for table in (grants, plan_holders, tokens, client_logins, consents):
             table.remove_vault(tx, entry.name)
         folder_moves.forget(tx, entry.vault_id)  # a renaming whose folder is lost
         folder_moves.record(tx, move)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from auth import grants, plan_holders, tokens
+from auth.oauth import client_logins, consents
 from ops.vault_life import folder_moves
 from ops.vault_life.folder_moves import FolderMove
 from vaults import registry
@@ -35,7 +36,7 @@ async def rename(control: Database, data: Path, old: str, new: str) -> VaultEntr
     def write(tx: Writer) -> VaultEntry:
         _renamable(tx, old, new)
         renamed = registry.rename(tx, old, new)
-        for table in (grants, plan_holders, tokens):
+        for table in (grants, plan_holders, tokens, client_logins, consents):
             table.rename_vault(tx, old, new)
         folder_moves.record(tx, move)
         return renamed

@@ -23,6 +23,8 @@ MODULES = {
     "token": "tokens",
     "key": "keys",
     "grant": "grants",
+    "user": "users",
+    "login": "logins",
     "plan": "plans",
     "licence": "licence",
     "call": "calls",

@@ -64,10 +64,12 @@ async def _set(loaded: LoadedSettings, subject: str, vault: str, role: str, issu
 def issuer_of(tx: Reader, loaded: LoadedSettings, subject: str) -> str:
     """The issuer meant when none is named. Raises ``InvalidArgument`` when several are possible."""
     from auth.grants import default_issuer
+    from auth.people import people
     from auth.tokens import has_local_tokens
 
     issuers = [each.issuer for each in loaded.settings.auth.issuers]
-    return default_issuer(subject, issuers, has_local_tokens=has_local_tokens(tx, subject))
+    is_ours = has_local_tokens(tx, subject) or people.find(tx, subject) is not None
+    return default_issuer(subject, issuers, has_local_tokens=is_ours)
 
 
 def show_list(

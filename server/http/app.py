@@ -6,6 +6,7 @@
     /v/{vault}/mcp  /mcp          Gate → McpRoute → the SDK
     /v/{vault}/tools/{tool}       Gate → JsonRoute
     /v/{vault}/openapi.json       Gate → JsonRoute
+    /oauth/*  /.well-known/oauth-authorization-server   SignInDoor → server.oauth, where people sign in here
     anything else                 404
 """
 
@@ -32,7 +33,7 @@ from auth.kept_secrets import open_secrets
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
-from auth.settings import refuse_open_bind
+from auth.settings import has_local_login, refuse_open_bind
 from auth.tokens import TOKEN_SEEN
 from ops import tracing
 from ops.disk_space import keep_reading, written_folders
@@ -52,6 +53,7 @@ from server.http.mcp_route import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
 from server.http.request_head import Refusal, line_of, respond
+from server.http.sign_in_door import SignInDoor, is_sign_in_path
 from server.http.upkeep import keep_up
 from server.http.vault_paths import serve_by_door
 from server.protocol import Context, Extend, Protocol, make_protocol
@@ -91,7 +93,12 @@ class ApplicationBuilder:
             refuse_open_bind(settings.auth, host)
         except ValueError as failure:
             raise InvalidArgument("auth.mode", str(failure)) from None
-        return _Site(self, instruments, public_url(settings, host, port)).serve
+        url = public_url(settings, host, port)
+        try:
+            has_local_login(settings.auth, url)
+        except ValueError as failure:
+            raise InvalidArgument("auth.login", str(failure)) from None
+        return _Site(self, instruments, url).serve
 
 
 class _Site:
@@ -110,6 +117,7 @@ class _Site:
         self._lifespan = Router(lifespan=self._open)
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
+        self._sign_in: ASGIApp | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -120,6 +128,8 @@ class _Site:
         plain = b"%" not in scope["raw_path"]
         if plain and (path == "/mcp" or path.startswith("/v/")):
             await self._gate(scope, receive, send)
+        elif plain and self._sign_in is not None and is_sign_in_path(path):
+            await self._sign_in(scope, receive, send)
         elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)
         else:
@@ -189,6 +199,9 @@ class _Site:
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
         self._gate = Gate(serve_by_door(route, plain), policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
+        if ring is not None and has_local_login(self._settings.auth, self._url):
+            issuers.insert(0, self._url)
+            self._sign_in = SignInDoor(services, ring, self._url, policy)
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
 

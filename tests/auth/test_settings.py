@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
-from auth.settings import AuthSettings, IssuerSettings, LimitSettings, refuse_open_bind
+from auth.settings import AuthSettings, IssuerSettings, LimitSettings, has_local_login, refuse_open_bind
 
 GOOD = {"issuer": "https://id.example", "jwks_url": "https://id.example/keys"}
 
@@ -90,3 +92,29 @@ def test_a_vault_size_must_be_a_size() -> None:
 def test_every_setting_has_a_description() -> None:
     for section in (AuthSettings, IssuerSettings, LimitSettings):
         assert [name for name, field in section.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "signs_in"),
+    [
+        ({}, "https://mem.example", True),
+        ({}, "http://127.0.0.1:8700", True),
+        ({}, "http://mem.example", False),
+        ({"mode": "none"}, "http://127.0.0.1:8700", False),
+        ({"login": "off"}, "https://mem.example", False),
+        ({"issuers": [{"issuer": "https://id", "jwks_url": "https://id/keys"}]}, "https://mem.example", False),
+        (
+            {"login": "local", "issuers": [{"issuer": "https://id", "jwks_url": "https://id/keys"}]},
+            "https://mem.example",
+            True,
+        ),
+    ],
+)
+def test_people_sign_in_where_nothing_is_in_the_clear(settings: dict[str, Any], url: str, signs_in: bool) -> None:
+    assert has_local_login(AuthSettings.model_validate(settings), url) is signs_in
+
+
+@pytest.mark.parametrize(("mode", "url"), [("token", "http://mem.example"), ("none", "http://127.0.0.1")])
+def test_sign_in_that_cannot_be_stops_the_start(mode: str, url: str) -> None:
+    with pytest.raises(ValueError, match="local needs"):
+        has_local_login(AuthSettings.model_validate({"mode": mode, "login": "local"}), url)

@@ -61,6 +61,8 @@ async def test_tokens_in_use_that_end_soon_are_told_of_unless_replaced(door: Doo
     partly = await made("fay", 30, ("v1", "v2"))
     await made("fay", 60, ("v1",))
     gone = await made("gus", 30)
+    renewed = await made("hal", 30)  # by the client it was made for
+    await control.write(lambda tx: tx.run("UPDATE tokens SET login = 'x' WHERE id = :id", {"id": renewed}))
     await door.access_cache.write(lambda tx: revoke_token(tx, gone))
     await counters.flush()
 

@@ -85,7 +85,9 @@ ALLOWED_OUTBOUND = {
     "auth/jwks.py",  # keys of an outside issuer the operator configured
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
+    "server/remote_vault/device_login.py",  # strongroom login, to the server its user names
     "server/remote_vault/single_call.py",  # one tool call of a hook, to the server its user names
+    "server/oauth/client_documents.py",  # what describes a client, at the hosts of auth.client_hosts
     "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
     "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url

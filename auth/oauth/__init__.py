@@ -1,0 +1,1 @@
+"""Programs that people let in: what an OAuth authorization server keeps."""

@@ -1,0 +1,97 @@
+"""The door to sign-in and the authorization server. What is behind it is imported at the first request for it: a server
+for agents alone pays nothing.
+
+Host and Origin are checked as at the gate. Only what programs call may be read by pages of other origins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.kept_secrets import open_secret
+from auth.keys import KEYS_FOLDER, KeyRing
+from server.http import cors
+from server.http.gate import GatePolicy
+from server.http.request_head import Refusal, RequestHead, line_of, respond
+from server.services import Services
+from vaults.errors import StrongroomError
+
+SIGN_IN_KEY = "sign-in.key"
+"""In the folder of keys: what forms and clients' secrets are derived from."""
+
+BODY_LIMIT = 64 * 1024
+"""Bytes of a form, or of what a client says of itself."""
+
+DESCRIPTION = "/.well-known/oauth-authorization-server"
+_CALLED_BY_PROGRAMS = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
+
+
+def is_sign_in_path(path: str) -> bool:
+    """Whether this door leads there. A client looks below the description for an issuer whose address has a path."""
+    return path == DESCRIPTION or path.startswith(("/oauth/", f"{DESCRIPTION}/"))
+
+
+class SignInDoor:
+    """ASGI. ``url``: where people and clients find this server; ``policy``: that of the gate."""
+
+    def __init__(self, services: Services, ring: KeyRing, url: str, policy: GatePolicy) -> None:
+        self._services, self._ring, self._url, self._policy = services, ring, url, policy
+        self._application: ASGIApp | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = RequestHead.of(scope)
+        try:
+            head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+            head.check_length(BODY_LIMIT)
+            if head.origins and head.path in _CALLED_BY_PROGRAMS:
+                send = cors.make_readable(send, head.origins[0])
+                if cors.is_preflight(scope):
+                    await cors.answer_preflight(scope, b"POST", send)
+                    return
+            await self._policy.access_cache.catch_up()
+            application = await self._open()
+        except Refusal as refusal:
+            self._policy.on_refusal(line_of(refusal, scope))
+            await respond(refusal, send)
+            return
+        await application(scope, receive, send)
+
+    async def _open(self) -> ASGIApp:
+        async with self._one_at_a_time:
+            if self._application is None:
+                try:
+                    self._application = await self._make()
+                except (StrongroomError, OSError):
+                    message = "sign-in cannot read its key at the moment"
+                    raise Refusal(503, "vault_unavailable", message, reason="vault_unavailable") from None
+            return self._application
+
+    async def _make(self) -> ASGIApp:
+        from mcp.server.transport_security import RequestBodyLimitMiddleware
+
+        from auth.people.attempts import Attempts
+        from server.oauth.application import make_sign_in
+        from server.oauth.client_documents import ClientDocuments
+        from server.oauth.parts import SignInParts
+        from vaults.listed_hosts import ListedHosts
+
+        services = self._services
+        passphrase = services.settings.auth.key_passphrase_file
+        seal = await asyncio.to_thread(open_secret, services.data / KEYS_FOLDER, SIGN_IN_KEY, passphrase)
+        attempts, listed = Attempts(), services.settings.auth.client_hosts
+        parts = SignInParts(
+            control=services.control,
+            access_cache=services.access_cache,
+            vaults=services.registry_cache.names,
+            ring=self._ring,
+            instance_id=services.instance_id,
+            audit=services.audit,
+            url=self._url,
+            seal=seal,
+            documents=ClientDocuments(ListedHosts(listed), attempts) if listed else None,
+            attempts=attempts,
+        )
+        return RequestBodyLimitMiddleware(make_sign_in(parts), BODY_LIMIT)

@@ -1,0 +1,65 @@
+"""Pages for people: one frame, no script, and headers that let nothing else in.
+
+Templates escape whatever they are given. The policy (CSP) takes styles from here and nothing from elsewhere, and lets
+no page frame ours; ``form_to`` names the one other origin a form may end at: browsers hold a redirect after a form
+against it, and being sent back to a client is one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, Response
+
+_FOLDER = Path(__file__).parent / "templates"
+_CSP_SOURCE = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
+
+HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+
+
+class Pages:
+    """``base``: the path all addresses begin with."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def render(self, template: str, *, status: int = 200, form_to: str | None = None, **values: Any) -> HTMLResponse:
+        """A page. ``values``: what its template shows."""
+        text = _templates().get_template(f"{template}.html").render(base=self._base, **values)
+        policy = content_policy(form_to)
+        return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": policy})
+
+    def message(self, title: str, text: str, *, status: int = 400) -> HTMLResponse:
+        """A page that only says something."""
+        return self.render("message", status=status, title=title, text=text, signed_in=None)
+
+
+def style() -> Response:
+    """The style sheet of every page."""
+    text = (_FOLDER / "frame.css").read_text(encoding="utf-8")
+    headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
+    return Response(text, media_type="text/css", headers=headers)
+
+
+def content_policy(form_to: str | None) -> str:
+    """The policy of a page."""
+    forms = "'self'"
+    if form_to is not None:
+        # An IPv6 address has no form in this policy: then the scheme stands for it.
+        forms += f" {form_to}" if _CSP_SOURCE.fullmatch(form_to) else f" {form_to.partition(':')[0]}:"
+    return f"default-src 'none'; style-src 'self'; form-action {forms}; base-uri 'none'; frame-ancestors 'none'"

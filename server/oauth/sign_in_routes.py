@@ -1,0 +1,179 @@
+"""Signing in and out, and the link that sets a password."""
+
+from __future__ import annotations
+
+import math
+import re
+from urllib.parse import urlencode
+
+import structlog
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from auth.people import accounts, invites, people
+from auth.people.attempts import ACCOUNT, ADDRESS, LINK
+from auth.people.passwords import check_password, hash_password, is_password
+from auth.principal import LOCAL, NAME_LIMIT, principal_key
+from server.oauth.hashing import HashingTurns
+from server.oauth.pages import Pages
+from server.oauth.parts import SignInParts, address_of
+from server.oauth.visits import FORM_FIELD, Visit, Visits
+from vaults.db.sql import Writer
+from vaults.errors import InvalidArgument
+
+log = structlog.get_logger("server.oauth")
+
+_NEXT = re.compile(r"/oauth/(authorize\?[!-~]*|account|device(\?code=[A-Z-]{1,12})?)|/ui/[!-~]*", re.ASCII)
+"""Where somebody may be led after signing in: pages of ours, never an address of somebody else's choice."""
+
+WRONG = "This name and password do not go together."
+STALE = "This page was open for too long, or your browser takes no cookies. Open it again."
+USED_UP = "This link was used, replaced, or is older than a day. Ask whoever sent it for a new one."
+
+
+class SignInRoutes:
+    """``GET`` shows a form, ``POST`` takes it."""
+
+    def __init__(self, parts: SignInParts, visits: Visits, pages: Pages, hashing: HashingTurns) -> None:
+        self._parts, self._visits, self._pages, self._hashing = parts, visits, pages, hashing
+
+    async def show_sign_in(self, request: Request) -> Response:
+        """The page to sign in on."""
+        visit = await self._visits.open(request)
+        after = safe_next(request.query_params.get("next"))
+        if visit.person is not None:
+            return RedirectResponse(f"{self._parts.base}{after}", 303)
+        return self._sign_in_page(visit, after)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Check name and password: whatever is wrong, the answer is the same."""
+        visit, form = await self._visits.open(request), await request.form()
+        name, password, after = (
+            text_of(form, "name").strip(),
+            text_of(form, "password"),
+            safe_next(text_of(form, "next")),
+        )
+        if not self._visits.is_ours(visit, form):
+            return self._sign_in_page(visit, after, error=STALE, status=403)
+        address, account = address_of(request), name[: NAME_LIMIT + 1]
+        # An address that waits cannot have others wait as well.
+        wait = self._parts.attempts.wait(ADDRESS, address) or self._parts.attempts.wait(ACCOUNT, account)
+        if wait:
+            log.warning("sign_in_held_back", address=address)
+            return held_back(self._sign_in_page(visit, after, error=too_many(wait), status=429), wait)
+        person = await self._parts.control.read(lambda tx: people.find(tx, account))
+        kept = None if person is None else person.password
+        right = await self._hashing.run(lambda: is_password(password, kept))
+        if not right or person is None or person.disabled_at is not None:
+            log.warning("sign_in_refused", address=address)
+            return self._sign_in_page(visit, after, name=account, error=WRONG, status=403)
+        self._parts.attempts.forgive(ACCOUNT, account)
+        return await self._enter(request, visit, person.name, after, "sign_in")
+
+    async def sign_out(self, request: Request) -> Response:
+        """End this session."""
+        visit, form = await self._visits.open(request), await request.form()
+        if not self._visits.is_ours(visit, form):
+            return self._pages.message("Nothing was changed", STALE, status=403)
+        return await self._visits.sign_out(visit, RedirectResponse(f"{self._parts.base}/oauth/sign-in", 303))
+
+    async def show_invite(self, request: Request) -> Response:
+        """The page a link leads to. Looking uses nothing up: mail programs look at links, too."""
+        visit = await self._visits.open(request)
+        link = request.query_params.get("link", "")
+        wait = self._parts.attempts.wait(LINK, address_of(request))
+        if wait:
+            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
+        person = await self._invited(link)
+        if person is None:
+            return self._pages.message("This link is not good any more", USED_UP, status=404)
+        return self._invite_page(visit, person, link)
+
+    async def take_invite(self, request: Request) -> Response:
+        """Set the password, and use the link up."""
+        visit, form = await self._visits.open(request), await request.form()
+        link, password = text_of(form, "link"), text_of(form, "password")
+        wait = self._parts.attempts.wait(LINK, address_of(request))
+        if wait:
+            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
+        person = await self._invited(link)
+        if person is None:
+            return self._pages.message("This link is not good any more", USED_UP, status=404)
+        error = STALE if not self._visits.is_ours(visit, form) else objection(password, text_of(form, "again"), person)
+        if error is not None:
+            return self._invite_page(visit, person, link, error=error, status=422)
+        kept, now = await self._hashing.run(lambda: hash_password(password)), self._parts.now()
+
+        def write(tx: Writer) -> bool:
+            if invites.invited(tx, link, now) != person:  # another request was quicker
+                return False
+            accounts.change_password(tx, person, kept)
+            return True
+
+        if not await self._parts.control.write(write):
+            return self._pages.message("This link is not good any more", USED_UP, status=404)
+        return await self._enter(request, visit, person, "/oauth/account", "set_password")
+
+    async def _invited(self, link: str) -> str | None:
+        now = self._parts.now()
+        return await self._parts.control.read(lambda tx: invites.invited(tx, link, now))
+
+    async def _enter(self, request: Request, visit: Visit, person: str, after: str, action: str) -> Response:
+        await self._parts.record(request, person, "user", action)
+        log.info("signed_in", principal=principal_key(LOCAL, person), address=address_of(request))
+        answer = RedirectResponse(f"{self._parts.base}{after}", 303, headers={"cache-control": "no-store"})
+        return await self._visits.sign_in(visit, person, request, answer)
+
+    def _sign_in_page(
+        self, visit: Visit, after: str, *, name: str = "", error: str | None = None, status: int = 200
+    ) -> Response:
+        hidden = {FORM_FIELD: self._visits.form_value(visit), "next": after}
+        page = self._pages.render("sign_in", status=status, hidden=hidden, name=name, error=error, signed_in=None)
+        return self._visits.keep(visit, page)
+
+    def _invite_page(
+        self, visit: Visit, person: str, link: str, *, error: str | None = None, status: int = 200
+    ) -> Response:
+        hidden = {FORM_FIELD: self._visits.form_value(visit), "link": link}
+        page = self._pages.render("invite", status=status, hidden=hidden, name=person, error=error, signed_in=None)
+        return self._visits.keep(visit, page)
+
+
+def sign_in_address(base: str, after: str) -> str:
+    """Where somebody signs in and is then led to ``after``, a path of ours."""
+    return f"{base}/oauth/sign-in?{urlencode({'next': after})}"
+
+
+def safe_next(path: str | None) -> str:
+    """A path of ours to lead somebody to, whatever was asked for."""
+    return path if path is not None and _NEXT.fullmatch(path) else "/oauth/account"
+
+
+def text_of(form: FormData, name: str) -> str:
+    """A field as text; "" for one that is missing, or a file."""
+    value = form.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def held_back(answer: Response, wait: float) -> Response:
+    """An answer that says when to try again."""
+    answer.headers["retry-after"] = str(math.ceil(wait))
+    return answer
+
+
+def too_many(wait: float) -> str:
+    """What somebody is told who tried too often."""
+    minutes = math.ceil(wait / 60)
+    return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
+
+
+def objection(password: str, again: str, person: str) -> str | None:
+    """What speaks against a new password, as a sentence; None: nothing."""
+    if password != again:
+        return "The two passwords differ."
+    try:
+        check_password(password, person)
+    except InvalidArgument as failure:
+        return f"{failure.message}."
+    return None
