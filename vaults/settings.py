@@ -259,7 +259,7 @@ class SearchSettings(SettingsSection):
     ] = ()
     several: Annotated[float, Field(ge=0, le=1, description="share of an item's next two passages in its score")] = 0.1
     likely: Annotated[
-        float, Field(ge=0, le=1, description="relevance from which a hit is a likely answer; packs hold no less")
+        float, Field(ge=0, le=1, description="relevance from which a hit is a likely answer; packs need one")
     ] = 0.4
     near_duplicate: Annotated[float, Field(gt=0, le=1, description="cosine from which a memory counts as similar")] = (
         0.92

@@ -98,11 +98,11 @@ async def ask_few(
 def _ask(name: str, kind: str, text: str, vector: np.ndarray, some: Sequence[_Text]) -> AskedVault:
     query = parse_query(text)
     words = weigh_words(InterpretedQuestion(query, text, passages=len(some), shares=_read_shares(query.terms, some)))
-    hits = []
+    unknown, strange, hits = words.unknown(), words.strange(), []
     for each in some:
         own = words.share_in(each.parts)
         cosine = max(0.0, float(each.vector @ vector))
-        hits.append(RelevanceEvidence(cosine, own, own, words.unknown, words.strange, len(words.words), len(some)))
+        hits.append(RelevanceEvidence(cosine, own, own, unknown, strange, len(words.words), len(some)))
     hits.sort(key=lambda hit: -(hit.cosine + OWN_SHARE * hit.own))
     return AskedVault(name, kind, "hybrid", len(some), text, tuple(hits[:10]))
 

@@ -47,6 +47,10 @@ class QuestionWord:
     held: bool
     name: bool
 
+    def is_unknown(self, found: Set[int]) -> bool:
+        """Whether neither the vault nor what was found has it."""
+        return not self.held and self.marks.isdisjoint(found)
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
@@ -56,22 +60,21 @@ class QuestionWords:
     words: tuple[QuestionWord, ...]
     weight: float = 0.0  # of all words together
 
-    @property
-    def unknown(self) -> float:
-        """The share of the weight, 0…1, that lies on words no passage holds."""
-        return self._share([word for word in self.words if not word.held])
+    def unknown(self, found: Set[int] = frozenset()) -> float:
+        """The share of the weight, 0…1, that lies on words no passage holds, and none of the forms ``found``: what is
+        private to the reader is in no vocabulary."""
+        return self._share([word for word in self.words if word.is_unknown(found)])
 
-    @property
-    def strange(self) -> float:
-        """The share of the weight, 0…1, that lies on names no passage holds: other words may be said in others, names
-        rarely."""
-        return self._share([word for word in self.words if word.name and not word.held])
+    def strange(self, found: Set[int] = frozenset()) -> float:
+        """The same of names: other words may be said in others, names rarely."""
+        return self._share([word for word in self.words if word.name and word.is_unknown(found)])
 
     def find_in(self, texts: Iterable[str]) -> set[int]:
         """The numbers of the forms that ``texts`` hold."""
         if not self.words:
             return set()
-        return {mark.term for text in texts if text for mark in find_marks(text[:TEXT_LENGTH], self.forms)}
+        joined = "\n".join(text[:TEXT_LENGTH] for text in texts if text)
+        return {mark.term for mark in find_marks(joined, self.forms)}
 
     def share_of(self, found: Set[int]) -> float:
         """The share of the weight, 0…1, that lies on words any form of which is among ``found``."""

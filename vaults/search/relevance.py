@@ -7,13 +7,13 @@ the best of a hit and those right below it, and never above that of the hit befo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
 from vaults.search.question import SearchQuestion, SearchRanking
-from vaults.search.relevance_evidence import read_evidence
-from vaults.search.relevance_scores import Relevance
+from vaults.search.relevance_evidence import know_shelves, read_texts, weigh_evidence
+from vaults.search.relevance_scores import Relevance, RelevanceEvidence
 from vaults.search.relevance_weights import RelevanceWeights
 
 WINDOW = 5
@@ -35,7 +35,10 @@ def judge_relevance(tx: Reader, ranking: SearchRanking, asked: SearchQuestion, s
         return replace(ranking, relevance=_as_alike(ranking))
     first = [passage for passage, _ in (*ranking.ahead, *ranking.items)]
     first = first[: len(ranking.ahead) + asked.limit + WINDOW]
-    evidence = read_evidence(tx, ranking, first)
+    evidence: Mapping[int, RelevanceEvidence] = {}
+    if first:
+        meant = know_shelves(tx, ranking.meant, asked.only.kinds)
+        evidence = weigh_evidence(ranking, meant, read_texts(tx, first))
     known = [passage for passage in first if passage in evidence]
     calibration = scale.weights.choose(scale.model, by_meaning=ranking.mode != "keyword")
     scores = lower_steadily([calibration.probability(evidence[passage]) for passage in known])

@@ -24,6 +24,11 @@ class RelevanceEvidence:
     sequence: bool = False
 
 
+BESIDE_SHARE = 0.5
+"""Share of the threshold from which a hit is worth reading beside one that reaches it. The threshold asks whether the
+vault answers at all; where it does, evidence often stands in hits that would not have told by themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relevance:
     """The relevance of the first hits of a ranking. ``likely``: from where one is a likely answer. ``settled``: every
@@ -41,6 +46,10 @@ class Relevance:
     def is_likely(self, passage: int) -> bool:
         """Whether a hit is likely to answer."""
         return self.settled or self.of(passage) >= self.likely
+
+    def belongs_beside(self, passage: int) -> bool:
+        """Whether a hit is worth reading beside one that is likely to answer (``BESIDE_SHARE``)."""
+        return self.settled or self.of(passage) >= self.likely * BESIDE_SHARE
 
     @property
     def has_likely(self) -> bool:

@@ -16,6 +16,8 @@ import pytest_asyncio
 from server.hooks import HookRun, parse_input
 from tests.server.http.serving import ERAS, Site, served
 from vaults.domain.retrieval.hybrid_search import NOTHING_LIKELY
+from vaults.search.relevance_scores import BESIDE_SHARE
+from vaults.settings import SearchSettings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -164,7 +166,7 @@ async def test_words_alone_have_a_calibration_of_their_own(site: Site) -> None:
 async def test_a_pack_holds_what_answers_and_what_is_pinned_and_says_how_little_that_is(site: Site) -> None:
     async with site.client("owner") as client:
         text, pack = await answer_of(client, "context", query=KNOWN[0], format="json")
-        assert 1 <= len(pack["memories"]) < 6
+        assert 1 <= len(pack["memories"]) <= len(MEMORIES) // 2
         assert [rule["text"] for rule in pack["rules"]] == [PINNED]
         assert "unlikely to answer" in pack["warnings"][0]
         assert pack["warnings"][0] in text
@@ -174,6 +176,16 @@ async def test_a_pack_holds_what_answers_and_what_is_pinned_and_says_how_little_
         assert "nothing here seems to answer this" in text
         _, account = await answer_of(client, "explain", query=UNKNOWN[0])
         assert {each["outcome"] for each in account["pack"]["decisions"]} == {"kept", "dropped: unlikely"}
+
+
+async def test_beside_what_answers_a_pack_holds_what_would_not_have_told_by_itself(site: Site) -> None:
+    async with site.client("owner") as client:
+        _, account = await answer_of(client, "explain", query=KNOWN[0])
+    judged = [each for each in account["pack"]["decisions"] if each.get("score") is not None]
+    kept = [each["score"] for each in judged if each["outcome"].startswith("kept")]
+    left = [each["score"] for each in judged if each["outcome"] == "dropped: unlikely"]
+    likely = SearchSettings().likely
+    assert max(kept) >= likely > min(kept) >= likely * BESIDE_SHARE > max(left)
 
 
 async def test_the_hook_adds_to_a_prompt_only_what_answers_it(site: Site) -> None:

@@ -197,6 +197,8 @@ async def test_explain_shows_each_groups_share_and_settings_switch_them_off(open
     async with opening() as services:
         for place, text in enumerate(texts):
             assert (await asker(services)("remember", content=text, parent="talk", position=place)).ok
+        found = await asker(services)("search", query="token budget", mode="keyword")
+        assert all({*hit["signals"]} == {"keyword"} for hit in found.content["hits"]), "explain alone tells of groups"
     assert "own_words" in await shares()
     assert "own_words" not in await shares(unlearned=["own_words"])
     assert not await shares(learned=0)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import Asking
 from vaults.errors import IndexUnavailable
 from vaults.search.query import parse_query
 from vaults.search.question import InterpretedQuestion
@@ -65,13 +66,13 @@ def test_a_word_in_half_of_a_big_vault_tells_little() -> None:
     ],
 )
 def test_a_name_the_vault_lacks_is_told_by_its_capital(text: str, is_strange: bool) -> None:
-    assert (weigh(text).strange > 0) == is_strange
+    assert (weigh(text).strange() > 0) == is_strange
 
 
 @pytest.mark.parametrize("text", ["", "what is it about", "?!", "the of and"])
 def test_a_question_of_stop_words_is_judged_by_its_meaning_alone(text: str) -> None:
     words = weigh(text)
-    assert (words.words, words.unknown, words.strange, words.share_in([text])) == ((), 0.0, 0.0, 0.0)
+    assert (words.words, words.unknown(), words.strange(), words.share_in([text])) == ((), 0.0, 0.0, 0.0)
 
 
 def test_a_sentence_without_spaces_counts_by_its_pairs() -> None:
@@ -122,6 +123,40 @@ def test_what_was_not_judged_counts_as_what_was_asked_for() -> None:
     low = Relevance({1: 0.1}, likely=0.4, settled=False)
     assert not low.has_likely
     assert low.of(7) == 0.1, "further down than was looked: no more than the last"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("ingest", {"name": "ferry.md", "content": "Melanie restored the harbour ferry."}),
+        ("remember", {"content": "Melanie restored the harbour ferry.", "visibility": "private"}),
+    ],
+)
+async def test_words_are_known_wherever_what_was_asked_may_find_them(
+    ask: Asking, tool: str, arguments: Mapping[str, str]
+) -> None:
+    """The vocabulary of the vault is that of shared memories and notes: documents and private texts are in none."""
+    assert (await ask(tool, **arguments)).ok
+    answer = await ask("explain", query="Has Melanie restored the ferry?", mode="keyword")
+    evidence = answer.content["candidates"][0]["evidence"]
+    assert (evidence["own"], evidence["unknown"], evidence["strange"]) == (pytest.approx(1), 0, 0)
+
+
+async def test_a_word_counts_by_its_rarity_among_the_documents_searched(ask: Asking) -> None:
+    for number in range(30):
+        text = f"Melanie spoke of {'gaskets' if not number else f'boat number {number}'}."
+        assert (await ask("ingest", name=f"{number}.md", content=text)).ok
+    answer = await ask("explain", query="Melanie and the gasket", mode="keyword", kinds=["document"])
+    shares = sorted(each["evidence"]["own"] for each in answer.content["candidates"] if each.get("evidence"))
+    assert shares[-1] == pytest.approx(1)
+    assert shares[0] < 0.2, "the name is in all of them"
+
+
+def test_the_threshold_asks_of_the_first_hit_and_a_lower_one_of_those_beside_it() -> None:
+    found = Relevance({1: 0.6, 2: 0.2, 3: 0.05}, likely=0.3, settled=False)
+    assert [found.is_likely(passage) for passage in (1, 2, 3)] == [True, False, False]
+    assert [found.belongs_beside(passage) for passage in (1, 2, 3)] == [True, True, False]
+    assert replace(found, settled=True).belongs_beside(3)
 
 
 @pytest.mark.parametrize(

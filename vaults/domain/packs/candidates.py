@@ -64,11 +64,15 @@ async def gather_candidates(
         return _collect(tx, vault, request, ranking, limit), tx.one("SELECT 1 FROM documents LIMIT 1") is not None
 
     gathered, has_documents = await hybrid_search.rank_and_pick(vault, ask, pick, timings)
-    return _say_doubts(await _add_documents(vault, request, gathered) if has_documents else gathered)
+    return _leave_out_unlikely(await _add_documents(vault, request, gathered) if has_documents else gathered)
 
 
-def _say_doubts(gathered: GatheredCandidates) -> GatheredCandidates:
-    """With what is to be said of hits that are unlikely to answer: why the pack holds so little."""
+def _leave_out_unlikely(gathered: GatheredCandidates) -> GatheredCandidates:
+    """With what is to be said of hits that are left out as unlikely: why the pack holds so little. Where one is likely
+    to answer, those that are worth reading beside it stay."""
+    if any(candidate.likely for candidate in _with_scores(gathered)):
+        kept = [replace(each, likely=each.likely or each.beside) for each in gathered.candidates]
+        gathered = replace(gathered, candidates=kept)
     found = _with_scores(gathered)
     unlikely = sum(not candidate.likely for candidate in found)
     if not unlikely:
@@ -100,7 +104,11 @@ def _mark_unlikely(
     ranking: SearchRanking, shown: Sequence[RankedHit], candidates: Sequence[PackCandidate]
 ) -> list[PackCandidate]:
     return [
-        replace(candidate, likely=ranking.relevance.is_likely(each.passage))
+        replace(
+            candidate,
+            likely=ranking.relevance.is_likely(each.passage),
+            beside=ranking.relevance.belongs_beside(each.passage),
+        )
         for each, candidate in zip(shown, candidates, strict=True)
     ]
 

@@ -113,6 +113,7 @@ class PackCandidate:
     place: HitPlace | None = None  # in a document
     section: HitSection | None = None  # what its text may be widened to
     likely: bool = True  # to answer; what was not searched for belongs here anyway
+    beside: bool = True  # worth reading beside what is likely to answer
 
     @property
     def suspect(self) -> bool:

@@ -22,6 +22,7 @@ from vaults.index.blocks import SEPARATOR
 from vaults.search.filters import SearchFilter
 from vaults.search.passage_facts import ItemKey
 from vaults.search.question import SearchRanking
+from vaults.search.ranking_features import FEATURES as LEARNED
 from vaults.search.snippets import SNIPPET_LENGTH, make_snippet
 
 
@@ -315,11 +316,12 @@ def _of_note(note: NoteSummary, found: _FoundPassage, about: Mapping[str, Any]) 
 
 
 def collect_signals(ranking: SearchRanking, passage: int) -> dict[str, float]:
-    """Why a passage ranks where it does: each channel's score, each lift, the cross-encoder's opinion."""
+    """Why a passage ranks where it does: each channel's score, each lift, the cross-encoder's opinion. What each group
+    of the learned order added is told by ``explain`` alone: in ten hits it costs as many tokens as their texts."""
     signals = {
         "keyword": ranking.words.scores.get(passage),
         "semantic": ranking.meanings.scores.get(passage),
-        **{name: lift.get(passage) for name, lift in ranking.lifts.items()},
+        **{name: lift.get(passage) for name, lift in ranking.lifts.items() if name not in LEARNED},
         "rerank": ranking.opinions.get(passage),
     }
     return {name: round(value, 4) for name, value in signals.items() if value is not None}
