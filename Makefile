@@ -83,7 +83,7 @@ test: $(VENV)/.installed ## the whole suite but e2e, crash, load and conformance
 	@$(QUICKLY) $(BIN)/python -m pytest $(MOST)
 
 coverage: $(VENV)/.installed ## make test, counting branches; fails below the floor in pyproject.toml
-	@STRONGROOM_EXAMPLES=1 $(QUICKLY) $(BIN)/python -m pytest $(MOST) --cov --cov-report=term
+	@PROPERTY_EXAMPLES=1 $(QUICKLY) $(BIN)/python -m pytest $(MOST) --cov --cov-report=term
 
 e2e: $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal -m e2e

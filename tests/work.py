@@ -29,8 +29,9 @@ SHORTEST_S = 0.001
 """Less than this is the noise of a clock; it is taken for this much."""
 
 
-EXAMPLES = float(os.environ.get("STRONGROOM_EXAMPLES", "0.25"))
-"""The share of a property's random examples that one run tries. Each run draws others: all of them come in time."""
+EXAMPLES = float(os.environ.get("PROPERTY_EXAMPLES", "0.25"))
+"""The share of a property's random examples that one run tries. Each run draws others; CI tries all. Not named
+``STRONGROOM_…``: servers refuse settings that they do not know."""
 
 
 def examples(number: int) -> int:
