@@ -19,6 +19,7 @@ from auth.principal import Principal, local_names, owner
 from auth.roles import Role
 from server import vault_admin
 from server.call import Caller
+from server.cli import GARBAGE
 from server.dispatch import CallOutcome, dispatch
 from server.services import Services, open_services
 from server.settings import configured_endpoints, load
@@ -100,6 +101,7 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(GARBAGE)  # as a server does
     gc.enable()
 
 

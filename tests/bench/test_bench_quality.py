@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,8 @@ def test_comments_do_not_change_what_is_stored_and_code_does(tmp_path: Path) -> 
     assert stored_sets.code_digest(tmp_path) != first
 
 
-def test_kept_folders_are_told_apart_by_documents_and_settings(data: Path) -> None:
+def test_kept_folders_are_told_apart_by_documents_and_settings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_sets, "code_digest", cache(stored_sets.code_digest))  # of all code, and four times
     judged = read(data, "locomo")
     plain = stored_sets.folder_key(judged, {})
     assert plain.startswith("locomo.")

@@ -57,7 +57,7 @@ async def beside(ask: Asking, work: Awaitable[None]) -> list[str | None]:
 
 
 async def test_calls_beside_purges_are_answered(ask: Asking) -> None:
-    ids = await stored(ask, 60)
+    ids = await stored(ask, 20)
 
     async def purge() -> None:
         for one in ids:
@@ -67,11 +67,11 @@ async def test_calls_beside_purges_are_answered(ask: Asking) -> None:
 
 
 async def test_calls_beside_reindexing_are_answered(services: Services, ask: Asking) -> None:
-    await stored(ask, 60)
+    await stored(ask, 20)
 
     async def reindex() -> None:
         async with main_of(services) as vault:
-            for _ in range(5):
+            for _ in range(3):
                 await reindexing.reindex(vault)
 
     assert set(await beside(ask, reindex())) == {None}

@@ -108,7 +108,7 @@ async def test_a_changed_document_keeps_the_vectors_of_what_did_not_change(vault
 async def test_long_documents_come_in_pieces_and_leave_in_several_lines(
     vault: Vault, tmp_path: Path, opening: Opening
 ) -> None:
-    turns = [{"text": f"Turn {n}. " + "The pier is long. " * 4000, "role": "user"} for n in range(20)]
+    turns = [{"text": f"Turn {n}. " + "The pier is long. " * 2600, "role": "user"} for n in range(20)]
     tally = await brought(vault, tmp_path / "a.jsonl", {**TALK, "parts": turns})
     assert (tally.stored, tally.rejected) == (1, 0)
     assert [part.position for part in await parts_of(vault)] == list(range(20))

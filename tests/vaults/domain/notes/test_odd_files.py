@@ -36,8 +36,8 @@ READ: dict[str, bytes] = {
     "cr.md": b"# Cr\r\r- crword\r",
     "bomb.md": BOMB.encode(),
     "deep.md": b"---\na: " + b"[" * 5000 + b"\n---\ndeepword\n",
-    "line.md": b"# Line\n\n" + b"lineword " * (4 * MB // 9),
-    "links.md": b"# Links\n\n" + b"".join(b"[[note%d]] " % n for n in range(30_000)) + b"linksword\n",
+    "line.md": b"# Line\n\n" + b"lineword " * (MB // 9),
+    "links.md": b"# Links\n\n" + b"".join(b"[[note%d]] " % n for n in range(10_000)) + b"linksword\n",
     "brackets.md": b"[" * 50_000 + b" bracketsword\n",
     "plain.md": b"# Plain\n\nplainword\n",
 }

@@ -210,7 +210,7 @@ async def test_words_for_dated_notes_follow_the_habit_of_the_vault(
 
 
 async def test_reading_a_note_of_megabytes_says_where_to_go_on(read: Asking, tmp_path: Path) -> None:
-    put(folder(tmp_path), {"big.md": "word " * 800_000})
+    put(folder(tmp_path), {"big.md": "word " * 420_000})
     big = (await read("big.md", part="full", max_tokens=200)).content
     assert big["truncated"]
     assert 0 < len(big["text"]) < 2000
