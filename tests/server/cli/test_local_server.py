@@ -39,6 +39,14 @@ async def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         yield running
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook waits for its answer however slow the machine is."""
+    monkeypatch.setattr(local_connection, "HELLO_S", PATIENCE_S)
+    for event in ("session-start", "prompt"):
+        monkeypatch.setitem(local_server.WITHIN_S, event, PATIENCE_S)
+
+
 @contextmanager
 def _streams(stdin: str) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
     out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
