@@ -245,7 +245,7 @@ async def test_real_notes_move_and_every_link_goes_on_meaning_its_note(desk: Des
     await desk.put(notes)
     rows = [line.split("\t") for line in (GOLD / "links.tsv").read_text().splitlines()[1:]]
     linked = [row[2] for row in rows if row[2] and row[0] != row[2]]
-    most = sorted(set(linked), key=lambda path: (-linked.count(path), path))[:10]
+    most = sorted(set(linked), key=lambda path: (-linked.count(path), path))[:5]
     before = await _meanings(desk)
     digests = desk.digests()
     changes = []

@@ -59,12 +59,12 @@ async def test_the_look_after_a_start_closes_what_it_opened_and_nothing_else(
             assert after is before
 
 
-async def test_fifty_vaults_come_and_go_without_a_trace(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_twenty_vaults_come_and_go_without_a_trace(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     # What opens vaults and databases of its own, while they are counted.
     monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)
     monkeypatch.setattr(pool_inspections, "INSPECT_S", 1_000.0)
     monkeypatch.setattr(pools, "ROOM_WAIT_S", PATIENCE_S)  # closing a vault takes as long as the machine is busy
-    names = tuple(f"v{n}" for n in range(50))
+    names = tuple(f"v{n}" for n in range(20))
     async with opening({"storage.open_vaults": 4}, vaults=names) as services:
 
         async def use(name: str) -> None:

@@ -17,7 +17,7 @@ NOTES = {
     "projects/plan.md": "---\ntags: [a]\n---\n# The plan\nwords\n",
     "ä ö #1?.md": "odd\n",
     "100% [x].md": "percent\n",
-    "big.md": "x" * 1_100_000,
+    "big.md": "x" * 22_000,
 }
 URIS = {
     "projects/plan.md": "note://projects/plan.md",
@@ -29,7 +29,8 @@ ABSENT = (-32602, "Resource not found")
 
 
 @pytest.fixture
-async def site(tmp_path):
+async def site(tmp_path, monkeypatch):
+    monkeypatch.setattr(resources, "_NOTE_BYTES", 20_000)  # every test here has the note that is longer
     data = tmp_path / "data"
     async with served(data, vaults=("main", "other")) as running:
         running.notes = folder(data)
