@@ -11,7 +11,7 @@ from tests.noted import folder, indexed, put
 
 NOTES = Path(__file__).resolve().parents[3] / "shared/vaults/silverbullet-docs/notes"
 EVERY = 4
-"""One in so many notes is here, and of these one in so many is changed: each is read by the tests of ``vaults/markdown``."""
+"""One in so many notes is here, and of these one in so many is changed: ``vaults/markdown`` reads each."""
 
 pytestmark = pytest.mark.skipif(not NOTES.is_dir(), reason="the real notes are not here")
 
