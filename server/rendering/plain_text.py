@@ -167,7 +167,7 @@ def _evidence_lines(evidence: Sequence[EvidenceItem | str]) -> Iterator[str]:
         number += 1
         yield f"{MARK}{number} " + ", ".join(_fact(fact) for fact in each.facts if fact)
         for name, value in each.fields.items():
-            if value not in (None, "", [], {}):
+            if value or value == 0:
                 yield from _field_lines(name, value)
         if each.body:
             yield quote_for_prompt(escape_hidden(each.body))
