@@ -7,6 +7,7 @@ server.oauth.parts, server.oauth.application, auth.oauth.codes, auth.oauth.conse
 from __future__ import annotations
 
 import httpx2
+import jwt
 import pytest
 
 from auth.grants import remove_grant
@@ -36,6 +37,8 @@ async def test_a_person_lets_a_client_in_and_its_token_is_for_that_vault(desk: D
     assert tokens["scope"] == "vault:read vault:write"
     principal = await desk.principal(tokens["access_token"])
     assert principal.subject == "ann"
+    claims = jwt.decode(tokens["access_token"], options={"verify_signature": False})
+    assert claims["aud"] == [claims["iss"], VAULT]
     assert dict(desk.parts.access_cache.current.vaults_of(principal, {"main", "other"})) == {"main": Role.WRITER}
 
 
