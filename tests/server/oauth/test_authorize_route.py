@@ -149,9 +149,10 @@ async def test_a_challenge_that_was_not_hashed_does_not_match(desk: Desk) -> Non
 
 async def test_a_parameter_that_occurs_twice_is_refused(desk: Desk) -> None:
     client = (await desk.client())["client_id"]
-    answer = await desk.browser().open(f"{authorize_address(client)}&redirect_uri=https://evil.example/")
-    assert answer.status_code == 400
-    assert "location" not in answer.headers
+    for more in ("redirect_uri=https://evil.example/", "state=xyz", f"client_id={client}"):
+        answer = await desk.browser().open(f"{authorize_address(client)}&{more}")
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
 
 
 async def test_an_answer_without_the_form_of_the_page_allows_nothing(desk: Desk) -> None:
