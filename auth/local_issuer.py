@@ -46,9 +46,17 @@ class LocalAuthenticator:
             raise TokenInvalid("key", found=unverified.kid if is_kid(unverified.kid) else None)
         claims = verify_claims(unverified, VerifyKey(key.public, ("EdDSA",)))
         with name_caller_in_refusals(LOCAL, claims):
-            if audiences_of(claims) != (self._urn,):
+            if not self._is_audience(claims):
                 raise TokenInvalid("audience")
             return _principal(claims, check_times(claims, self._now(), self._leeway_s))
+
+    def _is_audience(self, claims: Claims) -> bool:
+        """Us alone, or us and the address of the one vault the token opens, which a client asked for (RFC 8707)."""
+        audiences, vaults = audiences_of(claims), claims.get("vaults")
+        if audiences == (self._urn,):
+            return True
+        named = f"/v/{vaults[0]}/mcp" if isinstance(vaults, list) and len(vaults) == 1 else None
+        return named is not None and len(audiences) == 2 and audiences[0] == self._urn and audiences[1].endswith(named)
 
 
 def _principal(claims: Claims, expires_at: float) -> Principal:

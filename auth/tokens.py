@@ -38,6 +38,7 @@ class TokenRequest:
     role: Role
     ttl_s: int  # its life in seconds
     preset: str | None = None
+    resource: str | None = None  # the address it was asked for (RFC 8707): named beside us as an audience
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ def _check(request: TokenRequest) -> None:
 def _sign(key: SigningKey, urn: str, issued: IssuedToken, request: TokenRequest, now: int) -> str:
     claims: dict[str, Any] = {
         "iss": urn,
-        "aud": urn,
+        "aud": urn if request.resource is None else [urn, request.resource],
         "sub": issued.subject,
         "jti": issued.id,
         "iat": now,

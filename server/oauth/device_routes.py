@@ -25,7 +25,7 @@ from auth.tokens import IssuedToken, TokenRequest, issue_token
 from server.oauth.choices import offer, read_terms
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
-from server.oauth.resources import vault_of_resource
+from server.oauth.resources import address_of_vault, vault_of_resource
 from server.oauth.sign_in_routes import STALE, held_back, sign_in_address, text_of, too_many
 from server.oauth.token_routes import NO_STORE, failure
 from server.oauth.visits import FORM_FIELD, Visit, Visits
@@ -132,7 +132,8 @@ class DeviceRoutes:
             return None
         login = str(uuid_utils.uuid7())
         client_logins.start_unrenewed(tx, login, terms, now)
-        wanted = TokenRequest(terms.person, (terms.vault,), terms.role, terms.days * 86_400)
+        resource = address_of_vault(terms.vault, self._parts.url)
+        wanted = TokenRequest(terms.person, (terms.vault,), terms.role, terms.days * 86_400, resource=resource)
         return issue_token(tx, self._parts.ring, self._parts.instance_id, wanted, login=login)
 
     async def _allow(self, request: Request, visit: Visit, waiting: DeviceRequest, terms: LoginTerms) -> Response:

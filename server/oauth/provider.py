@@ -32,7 +32,7 @@ from auth.principal import LOCAL, principal_key
 from auth.roles import Role, role_of_scopes
 from auth.tokens import IssuedToken, TokenRequest, issue_token
 from server.oauth.parts import SignInParts
-from server.oauth.resources import vault_of_resource
+from server.oauth.resources import address_of_vault, vault_of_resource
 from vaults.db.sql import Writer
 
 ACCESS_TTL_S = 3600
@@ -219,7 +219,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     def _issue(self, tx: Writer, login: ClientLogin, narrowed: Role | None = None) -> IssuedToken:
         role = min(login.role, narrowed or login.role)
-        wanted = TokenRequest(login.person, (login.vault,), role, ACCESS_TTL_S)
+        resource = address_of_vault(login.vault, self._parts.url)
+        wanted = TokenRequest(login.person, (login.vault,), role, ACCESS_TTL_S, resource=resource)
         return issue_token(tx, self._parts.ring, self._parts.instance_id, wanted, login=login.id)
 
     def _may_enter(self, person: str, vault: str) -> bool:

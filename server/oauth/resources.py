@@ -1,4 +1,4 @@
-"""Which vault a resource indicator (RFC 8707) means. Pure."""
+"""Which vault a resource indicator (RFC 8707) means, and which one means a vault. Pure."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def vault_of_resource(resource: str | None, url: str) -> str | None:
     if found is None:
         raise ValueError(f"resource must be {url}/v/<vault>/mcp")
     return found[1]
+
+
+def address_of_vault(vault: str, url: str) -> str:
+    """The indicator of a vault."""
+    return f"{url}/v/{vault}/mcp"

@@ -7,6 +7,7 @@ server.oauth.parts, server.oauth.application, auth.oauth.codes, auth.oauth.conse
 from __future__ import annotations
 
 import httpx2
+import jwt
 import pytest
 
 from auth.grants import remove_grant
@@ -36,6 +37,8 @@ async def test_a_person_lets_a_client_in_and_its_token_is_for_that_vault(desk: D
     assert tokens["scope"] == "vault:read vault:write"
     principal = await desk.principal(tokens["access_token"])
     assert principal.subject == "ann"
+    claims = jwt.decode(tokens["access_token"], options={"verify_signature": False})
+    assert claims["aud"] == [claims["iss"], VAULT]
     assert dict(desk.parts.access_cache.current.vaults_of(principal, {"main", "other"})) == {"main": Role.WRITER}
 
 
@@ -146,9 +149,10 @@ async def test_a_challenge_that_was_not_hashed_does_not_match(desk: Desk) -> Non
 
 async def test_a_parameter_that_occurs_twice_is_refused(desk: Desk) -> None:
     client = (await desk.client())["client_id"]
-    answer = await desk.browser().open(f"{authorize_address(client)}&redirect_uri=https://evil.example/")
-    assert answer.status_code == 400
-    assert "location" not in answer.headers
+    for more in ("redirect_uri=https://evil.example/", "state=xyz", f"client_id={client}"):
+        answer = await desk.browser().open(f"{authorize_address(client)}&{more}")
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
 
 
 async def test_an_answer_without_the_form_of_the_page_allows_nothing(desk: Desk) -> None:

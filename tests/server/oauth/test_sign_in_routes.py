@@ -88,7 +88,9 @@ async def test_signing_in_again_ends_the_session_there_was(desk: Desk) -> None:
     stolen = browser.http.cookies["__Host-strongroom"]
     # The page of before no longer fits: its form belonged to nobody's session.
     assert (await browser.send(page, "/oauth/sign-in", name="ben", password=PASSWORD)).status_code == 403
-    await browser.send(await browser.open("/oauth/account"), "/oauth/sign-out")
+    ours = forms_of(await browser.open("/oauth/account"))[0].fields["form"]
+    answer = await browser.send(page, "/oauth/sign-in", name="ben", password=PASSWORD, form=ours)
+    assert answer.status_code == 303
     found = await desk.parts.control.read(lambda tx: browser_sessions.find(tx, stolen, desk.clock[0]))
     assert found is None
 

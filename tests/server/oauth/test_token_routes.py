@@ -91,6 +91,16 @@ async def test_each_refresh_token_is_good_once_and_a_copy_ends_the_login(desk: D
     assert (await desk.refresh(client, second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
+async def test_of_two_that_bring_a_refresh_token_at_once_neither_keeps_a_token(desk: Desk) -> None:
+    client, tokens = await let_in(desk)
+    brought = (desk.refresh(client, tokens["refresh_token"]) for _ in range(2))
+    answers = [answer.json() for answer in await asyncio.gather(*brought)]
+    given = [each["access_token"] for each in answers if "access_token" in each]
+    assert len(given) <= 1
+    assert [await is_good(desk, token) for token in given] in ([], [False])
+    assert not await is_good(desk, tokens["access_token"])
+
+
 async def test_a_refresh_token_is_for_its_client_and_its_vault(desk: Desk) -> None:
     client, tokens = await let_in(desk)
     other = (await desk.client())["client_id"]
