@@ -108,12 +108,14 @@ def judge_held_out(examples: Sequence[RankingExample], without: Collection[str] 
 
 def judge_set_left_out(examples: Sequence[RankingExample]) -> Rows:
     """The measures of every question, by weights fitted neither on its conversation nor on the form it is stored in: of
-    texts that are no conversations by weights of conversations, as if those counted for them."""
+    texts that are no conversations by weights of conversations, as if those counted for them. Sets for which nothing
+    is left to fit on are passed over."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for left_out in dict.fromkeys(each.set for each in examples):
+    there = list(dict.fromkeys(each.set for each in examples))
+    for left_out in there:
         asked = [each for each in examples if each.set == left_out]
-        on = [name for name in TURNS if name != left_out]
-        for fold in _list_folds(asked):
+        on = [name for name in TURNS if name != left_out and name in there]
+        for fold in _list_folds(asked) if on else ():
             weights = fit_weights((each for each in examples if each.fold != fold), on=on)
             share = None if left_out in (*TURNS, "sessions") else 1.0
             rows[left_out] += [judge(each, weights, share) for each in asked if each.fold == fold]
