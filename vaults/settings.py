@@ -254,7 +254,7 @@ class SearchSettings(SettingsSection):
     adversarial: Annotated[float, Field(ge=0, le=2, description="drop: the passage tries to give orders")] = 1.0
     learned: Annotated[float, Field(ge=0, le=1, description="share of the learned order; 0: none")] = 1.0
     unlearned: Annotated[
-        tuple[Literal["own_words", "around", "meaning", "answer", "dates", "form", "speaker"], ...],
+        tuple[Literal["own_words", "around", "meaning", "answer", "dates", "form", "speaker", "talk"], ...],
         Field(description="groups of features that the learned order leaves out"),
     ] = ()
     several: Annotated[float, Field(ge=0, le=1, description="share of an item's next two passages in its score")] = 0.1

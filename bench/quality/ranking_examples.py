@@ -23,6 +23,7 @@ from vaults.db.sql import Reader
 from vaults.index import embeddings
 from vaults.index.joined_vectors import JoinedVectors
 from vaults.search import graph_lifts, ranking_features
+from vaults.search.candidate_texts import read_texts
 from vaults.search.filters import SearchFilter
 from vaults.search.lifts import Lift
 from vaults.search.passage_facts import ItemKey
@@ -114,7 +115,9 @@ class _VaultExamples:
         unlinked = drop_links(found)
 
         def read(tx: Reader) -> tuple[CandidateFeatures, dict[ItemKey, Lift]]:
-            features = ranking_features.read_features(tx, unlinked, asked, evidence)
+            first = [passage for passage, _ in unlinked.order[: ranking_features.HEAD]]
+            told = replace(unlinked, texts=read_texts(tx, first, {}))
+            features = ranking_features.read_features(told, asked, evidence)
             return features, _read_links(tx, unlinked, settings.hub)
 
         features, links = await self.vault.db.read(read)

@@ -31,11 +31,17 @@ Rows: TypeAlias = Mapping[str, list[Mapping[str, float]]]
 FITTED = "locomo"
 """The set whose judgements are of turns, as memories."""
 
+TURNS = (FITTED, "transcripts", "harvested")
+"""The sets whose judgements are of turns, however they are stored."""
 
-def fit_weights(examples: Sequence[RankingExample], without: Collection[str] = ()) -> tuple[float, ...]:
-    """A weight for each feature, in units of the joint score, whose own weight is 1; 0 for the groups left out."""
+
+def fit_weights(
+    examples: Iterable[RankingExample], without: Collection[str] = (), on: Collection[str] = (FITTED,)
+) -> tuple[float, ...]:
+    """A weight for each feature, in units of the joint score, whose own weight is 1; 0 for the groups left out. ``on``:
+    the sets it is fitted on."""
     kept = [column for column, (group, _) in enumerate(NAMES) if group not in without]
-    lists = [JudgedList(_columns(each, kept), each.answers) for each in examples if each.set == FITTED]
+    lists = [JudgedList(_columns(each, kept), each.answers) for each in examples if each.set in on]
     joint, *found = fit_order(lists, np.array([0.0, *[RIDGE] * len(kept)]))
     values = np.zeros(len(NAMES))
     values[kept] = np.array(found) / joint
@@ -48,13 +54,15 @@ def _columns(example: RankingExample, kept: Sequence[int]) -> np.ndarray:
     return np.column_stack([[joint[passage] for passage in features.passages], features.matrix[:, kept]])
 
 
-def judge(example: RankingExample, weights: Sequence[float] | None) -> dict[str, float]:
-    """The measures of a question as these weights order it; None: as it is without."""
+def judge(example: RankingExample, weights: Sequence[float] | None, share: float | None = None) -> dict[str, float]:
+    """The measures of a question as these weights order it; None: as it is without. ``share``: how far they count, if
+    not as far as the candidates are turns."""
     found = example.ranking
     lifts: dict[str, Lift] = {}
     if weights is not None:
         told = RankingWeights(tuple(weights), {})
-        lifts = learned_lifts.lift_learned(example.features, found.facts, told, learned_lifts.share_of_turns(found))
+        counts = learned_lifts.share_of_turns(found) if share is None else share
+        lifts = learned_lifts.lift_learned(example.features, found.facts, told, counts)
     order = _add(found.order, lifts.values())
     order = _add(order, [_lift_linked(example, order)])
     items = ranking.collapse_to_items(replace(found, order=order), example.asked, SETTINGS).items
@@ -90,12 +98,32 @@ def judge_all(examples: Sequence[RankingExample], weights: Sequence[float] | Non
 def judge_held_out(examples: Sequence[RankingExample], without: Collection[str] = ()) -> Rows:
     """The measures of every question, by weights fitted without its conversation."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for fold in sorted({each.fold for each in examples}):
-        weights = fit_weights([each for each in examples if each.fold != fold], without)
+    for fold in _list_folds(examples):
+        weights = fit_weights((each for each in examples if each.fold != fold), without)
         for each in examples:
             if each.fold == fold:
                 rows[each.set].append(judge(each, weights))
     return rows
+
+
+def judge_set_left_out(examples: Sequence[RankingExample]) -> Rows:
+    """The measures of every question, by weights fitted neither on its conversation nor on the form it is stored in: of
+    texts that are no conversations by weights of conversations, as if those counted for them. Sets for which nothing
+    is left to fit on are passed over."""
+    rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    there = list(dict.fromkeys(each.set for each in examples))
+    for left_out in there:
+        asked = [each for each in examples if each.set == left_out]
+        on = [name for name in TURNS if name != left_out and name in there]
+        for fold in _list_folds(asked) if on else ():
+            weights = fit_weights((each for each in examples if each.fold != fold), on=on)
+            share = None if left_out in (*TURNS, "sessions") else 1.0
+            rows[left_out] += [judge(each, weights, share) for each in asked if each.fold == fold]
+    return rows
+
+
+def _list_folds(examples: Sequence[RankingExample]) -> list[str]:
+    return sorted({each.fold for each in examples})
 
 
 def mean_of(rows: Sequence[Mapping[str, float]], measure: str) -> float:

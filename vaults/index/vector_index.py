@@ -119,11 +119,13 @@ class VectorIndex:
         """The vectors of ``passages`` as float32 rows; zeros where there is none."""
         import numpy as np
 
-        out = np.zeros((len(passages), self._width), np.float32)
         with self._lock.shared():
+            found = self._open.rows_of(passages)
+            if (found >= 0).all():
+                return self._open.gather(found)
+            out = np.zeros((len(passages), self._width), np.float32)
             for layer in self._sealed:
                 layer.read(passages, out)
-            found = self._open.rows_of(passages)
             if (found >= 0).any():
                 out[found >= 0] = self._open.gather(found[found >= 0])
         return out

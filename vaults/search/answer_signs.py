@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
+from vaults.search.joined_texts import JoinedTexts
+
 AnswerKind: TypeAlias = Literal["time", "number", "name", "reason"]
 KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
@@ -78,19 +80,23 @@ def may_name_time(question: str) -> bool:
     return _NUMBER.search(question[:MAX_QUESTION]) is not None
 
 
-def find_offers(kind: AnswerKind, texts: Sequence[str], asked: frozenset[str]) -> list[bool]:
-    """Which texts may hold such an answer. ``asked``: the question's words, which are no answer, in lower case."""
+def find_offers(kind: AnswerKind, bodies: Sequence[str], joined: JoinedTexts, asked: frozenset[str]) -> list[bool]:
+    """Which texts may hold such an answer: ``bodies`` as written, and ``joined``. ``asked``: the question's words,
+    which are no answer, in lower case."""
     if kind == "name":
-        return [any(match[0].lower() not in asked for match in _NAME.finditer(text[:MAX_READ])) for text in texts]
+        return [any(match[0].lower() not in asked for match in _NAME.finditer(body[:MAX_READ])) for body in bodies]
     words, shape = _SIGNS[kind]
-    telling = words - asked
-    return [_holds(text[:MAX_READ], telling, shape) for text in texts]
-
-
-def _holds(text: str, telling: frozenset[str], shape: re.Pattern[str] | None) -> bool:
-    if not telling.isdisjoint(_WORDS.findall(text.lower())):
-        return True
-    return shape is not None and shape.search(text) is not None
+    telling = frozenset(word.encode() for word in words - asked)
+    spelled, text = joined.spell_ascii(), joined.text
+    spans = [(start, min(end, start + MAX_READ)) for start, end in zip(joined.starts, joined.ends, strict=False)]
+    found = [not telling.isdisjoint(spelled[start:end].split()) for start, end in spans]
+    if shape is None:
+        return found
+    digits = joined.hold_digits().tolist()  # without one no shape fits, and looking for it costs more than the words
+    return [
+        said or (digit and shape.search(text, *span) is not None)
+        for said, digit, span in zip(found, digits, spans, strict=True)
+    ]
 
 
 _SIGNS: Mapping[AnswerKind, tuple[frozenset[str], re.Pattern[str] | None]] = {

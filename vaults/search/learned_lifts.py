@@ -55,10 +55,10 @@ def lift_learned(
         return {}
     parts = np.add.reduceat(features.matrix * np.array(weights.values), FIRST_COLUMNS, axis=1)
     added = (parts - parts.min(axis=0)) * share
-    added *= np.array([[not known[passage].adversarial] for passage in features.passages])
-    rounded = added.round(DIGITS)
+    added[[row for row, passage in enumerate(features.passages) if known[passage].adversarial]] = 0.0
+    rounded = added.round(DIGITS).T
     return {
-        group: dict(zip(features.passages, rounded[:, number].tolist(), strict=True))
-        for number, group in enumerate(FEATURES)
-        if group not in without and rounded[:, number].any()
+        group: dict(zip(features.passages, lifted.tolist(), strict=True))
+        for group, lifted in zip(FEATURES, rounded, strict=True)
+        if group not in without and lifted.any()
     }

@@ -16,6 +16,7 @@ from vaults.db.sql import Reader
 from vaults.embed.service import EmbeddingService
 from vaults.errors import EmbeddingUnavailable, Overloaded
 from vaults.search import fusion, interpretation, ranking
+from vaults.search.candidate_texts import read_texts
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuery, find_by_meaning, find_by_word
 from vaults.search.expansion_endpoint import ExpansionUnavailable, QueryExpander
 from vaults.search.lifts import Lift
@@ -140,7 +141,8 @@ def _add_variants(
 
 def _add_feedback(tx: Reader, found: SearchRanking, most: int, reach: ExpansionScope) -> SearchRanking:
     first = [passage for passage, _ in found.order[:FEEDBACK_PASSAGES]]
-    texts = ranking.read_texts(tx, first)
+    found = replace(found, texts=read_texts(tx, first, found.texts))
+    texts = [found.texts[passage].titled for passage in first]
 
     def rarity(word: str) -> float:
         share = reach.vocabulary.look(tx, [word], correct=False)[word].share
@@ -148,7 +150,7 @@ def _add_feedback(tx: Reader, found: SearchRanking, most: int, reach: ExpansionS
         return math.log(SHARE_CAP / (share or 1 / (reach.vocabulary.passages + 1)))
 
     query = found.meant.query
-    added = find_feedback_words(query.terms, [texts[passage] for passage in first], rarity, most=most)
+    added = find_feedback_words(query.terms, texts, rarity, most=most)
     if not added:
         return found
     wider = replace(found.meant, query=replace(query, terms=(*query.terms, *added)))

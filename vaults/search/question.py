@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from vaults.search.candidate_texts import CandidateTexts
 from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.filters import SearchFilter
 from vaults.search.fusion import ScoreRange
@@ -89,6 +90,7 @@ class SearchRanking:
     top: float = 1.0  # divisor that brings scores into 0…1, the same on every page
     ahead: list[tuple[int, float]] = field(default_factory=list)  # as ``items``: those shown on pages before
     relevance: Relevance = NOT_JUDGED
+    texts: CandidateTexts = field(default_factory=dict)  # what was read of candidates so far
 
     def trim_to(self, items: int) -> SearchRanking:
         """What is needed to show the first ``items`` again: their scores and facts, and how many more there are."""
@@ -107,4 +109,5 @@ class SearchRanking:
             opinions=part(self.opinions),
             order=[],
             repeats=[],
+            texts={},
         )

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 
 from vaults.graph.names.common_words import is_everyday
 from vaults.index.unspaced_scripts import RUN
+from vaults.search.candidate_texts import MAX_TEXT
 from vaults.search.interpretation import capitalized_words
+from vaults.search.joined_texts import find_terms
 from vaults.search.languages import grammar
 from vaults.search.question import InterpretedQuestion
 from vaults.search.stopwords import STOPWORDS
-from vaults.search.word_forms import find_marks
 
 MAX_WORDS = 24
 """Words looked for at most: those of a pasted page say what it is about long before its end."""
 
 MAX_READ = 2_000
 """Characters of a question that are looked through for names."""
-
-TEXT_LENGTH = 2_000
-"""Characters of a text that are read."""
 
 PRIOR_PASSAGES = 50
 """What general knowledge of a word's rarity counts for, in passages: everything in a vault of three, nothing in one of
@@ -69,12 +67,9 @@ class QuestionWords:
         """The same of names: other words may be said in others, names rarely."""
         return self._share([word for word in self.words if word.name and word.is_unknown(found)])
 
-    def find_in(self, texts: Iterable[str]) -> set[int]:
-        """The numbers of the forms that ``texts`` hold."""
-        if not self.words:
-            return set()
-        joined = "\n".join(text[:TEXT_LENGTH] for text in texts if text)
-        return {mark.term for mark in find_marks(joined, self.forms)}
+    def find_in(self, texts: Sequence[str]) -> list[set[int]]:
+        """The numbers of the forms that each of ``texts`` holds."""
+        return find_terms(texts, self.forms) if self.words else [set() for _ in texts]
 
     def share_of(self, found: Set[int]) -> float:
         """The share of the weight, 0…1, that lies on words any form of which is among ``found``."""
@@ -82,7 +77,7 @@ class QuestionWords:
 
     def share_in(self, texts: Iterable[str]) -> float:
         """The share of the weight, 0…1, that lies on words any of ``texts`` holds."""
-        return self.share_of(self.find_in(texts))
+        return self.share_of(set().union(*self.find_in([text[:MAX_TEXT] for text in texts])))
 
     def _share(self, some: Sequence[QuestionWord]) -> float:
         return sum(word.weight for word in some) / self.weight if some else 0.0
@@ -102,8 +97,9 @@ def weigh_words(meant: InterpretedQuestion) -> QuestionWords:
     units = [unit for each in units for unit in _split_unspaced(each)]
     forms = tuple(dict.fromkeys(form for unit in units for form in unit))
     words = []
+    numbers = dict(zip(forms, find_terms(forms, forms), strict=True))
     for unit in units:
-        marks = frozenset(mark.term for form in unit for mark in find_marks(form, forms))
+        marks = frozenset().union(*(numbers[form] for form in unit))
         known = [meant.shares[form] for form in unit if form in meant.shares]
         share = max(known, default=0.0)
         held = share > 0 or not known

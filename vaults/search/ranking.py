@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from vaults.db.connection import Database
@@ -19,6 +19,7 @@ from vaults.search import (
     ranking_weights,
     rerank_blend,
 )
+from vaults.search.candidate_texts import read_texts
 from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.lifts import Lift
 from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
@@ -56,7 +57,8 @@ def apply_lifts(
         applied["recency"] = lifts.lift_recent(known, asked.only.now, settings.recency, settings.recency_days)
     before = _order_by_score(found.fused, applied)
     if evidence is not None and settings.learned:
-        applied |= _learn(tx, replace(found, order=before), asked, settings, evidence)
+        found, learned = _learn(tx, replace(found, order=before), asked, settings, evidence)
+        applied |= learned
         before = _order_by_score(found.fused, applied)
     applied["links"] = graph_lifts.lift_linked(tx, known, before, settings.links, settings.hub)
     order = _order_by_score(found.fused, applied) if applied["links"] else before
@@ -65,12 +67,16 @@ def apply_lifts(
 
 def _learn(
     tx: Reader, found: SearchRanking, asked: SearchQuestion, settings: SearchSettings, evidence: RankingEvidence
-) -> dict[str, Lift]:
+) -> tuple[SearchRanking, dict[str, Lift]]:
+    """The lifts, and the ranking with the texts that were read for them."""
     share = settings.learned * learned_lifts.share_of_turns(found)
     if not share:
-        return {}
-    features = ranking_features.read_features(tx, found, asked, evidence)
-    return learned_lifts.lift_learned(features, found.facts, ranking_weights.read_weights(), share, settings.unlearned)
+        return found, {}
+    first = [passage for passage, _ in found.order[: ranking_features.HEAD]]
+    found = replace(found, texts=read_texts(tx, first, found.texts))
+    features = ranking_features.read_features(found, asked, evidence)
+    weights = ranking_weights.read_weights()
+    return found, learned_lifts.lift_learned(features, found.facts, weights, share, settings.unlearned)
 
 
 def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> list[tuple[int, float]]:
@@ -89,20 +95,14 @@ def needs_rerank(cross: CrossEncoderService, asked: SearchQuestion) -> bool:
 async def apply_rerank(db: Database, cross: CrossEncoderService, found: SearchRanking, head: int) -> SearchRanking:
     """Apply the cross-encoder's scores to the first candidates. A failure costs the reranking, not the answer."""
     first = [passage for passage, _ in found.order[:head]]
-    known = await db.read(lambda tx: read_texts(tx, first))
+    found = replace(found, texts=await db.read(lambda tx: read_texts(tx, first, found.texts)))
+    texts = [found.texts[passage].titled if passage in found.texts else "" for passage in first]
     try:
-        scores = await cross.score(found.meant.query.text, [known.get(passage, "") for passage in first])
+        scores = await cross.score(found.meant.query.text, texts)
     except EmbeddingUnavailable as failure:
         return replace(found, warnings=(*found.warnings, f"not reranked: {failure.message}"), provisional=True)
     opinions = dict(zip(first, scores, strict=True))
     return replace(found, order=rerank_blend.blend(found.order, opinions, head), opinions=opinions)
-
-
-def read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, str]:
-    """The text of each of ``passages``, its title first."""
-    numbers = ", ".join(map(str, passages))
-    rows = tx.all(f"SELECT seq, title, body FROM passages WHERE seq IN ({numbers})")
-    return {int(seq): f"{title}\n{body}" if title else body for seq, title, body in rows}
 
 
 def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: SearchSettings) -> SearchRanking:

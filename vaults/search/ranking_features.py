@@ -8,13 +8,15 @@ moves none. ``FEATURES`` names the columns by group; ``docs/search.md`` says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from vaults.db.sql import Reader
 from vaults.search import answer_signs, date_phrases, word_matches
+from vaults.search.candidate_texts import MAX_TEXT, CandidateText
+from vaults.search.joined_texts import JoinedTexts
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.question import SearchQuestion, SearchRanking
 from vaults.search.time_spans import EARLIEST, LATEST, TimeSpan
@@ -31,13 +33,14 @@ HEAD = 100
 """Candidates looked at: what ranks below is not among the first ten for want of order."""
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
-    "own_words": ("held", "pairs", "nearness"),
+    "own_words": ("held", "held_squared", "pairs", "nearness"),
     "around": ("with_next", "with_two", "replies"),
-    "meaning": ("own", "beside", "replies"),
+    "meaning": ("own", "before", "beside", "replies"),
     "answer": ("time", "number", "name", "reason"),
     "dates": ("told",),
-    "form": ("asks",),
+    "form": ("asks", "digits"),
     "speaker": ("named", "first_named"),
+    "talk": ("best", "opens"),
 }
 """The columns of the matrix, in order, by group."""
 
@@ -45,6 +48,10 @@ DATE_DAYS = 5.0
 """Days from the time a question names in which a date's worth falls to 0.37."""
 
 NO_NEIGHBOURS = (0, 0, 0, 0)
+NO_TEXT = CandidateText("", "", "", "", "")
+
+BEST = 3
+"""Candidates of a conversation that tell how near it is to the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +79,15 @@ _Columns: TypeAlias = Mapping[str, "Figures"]
 
 
 def read_features(
-    tx: Reader, found: SearchRanking, asked: SearchQuestion, evidence: RankingEvidence, head: int = HEAD
+    found: SearchRanking, asked: SearchQuestion, evidence: RankingEvidence, head: int = HEAD
 ) -> CandidateFeatures:
-    """The features of the first ``head`` candidates of ``found.order``. One statement reads their texts."""
+    """The features of the first ``head`` candidates of ``found.order``, whose texts are in ``found.texts``."""
     import numpy as np
 
     passages = tuple(passage for passage, _ in found.order[:head])
     if not passages:
         return CandidateFeatures((), NAMES, np.zeros((0, len(NAMES))))
-    told = _read_texts(tx, passages)
-    head_of = _Head.of(found, passages, [told.get(passage, ("", "")) for passage in passages])
+    head_of = _Head.of(found, passages)
     groups = {
         **_word_features(head_of, found, evidence),
         "meaning": _meaning_features(head_of, evidence),
@@ -89,43 +95,39 @@ def read_features(
         "dates": {"told": _date_feature(head_of, asked)},
         "form": _form_features(head_of),
         "speaker": _speaker_features(head_of, found),
+        "talk": _talk_features(head_of, found),
     }
     matrix = np.column_stack([groups[group][name] for group, name in NAMES])
     return CandidateFeatures(passages, NAMES, matrix)
 
 
-def _read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, tuple[str, str]]:
-    numbers = ", ".join(map(str, passages))
-    most = word_matches.MAX_TEXT
-    rows = tx.all(f"SELECT seq, title, substr(body, 1, {most}) FROM passages WHERE seq IN ({numbers})")
-    return {int(seq): (title, body) for seq, title, body in rows}
-
-
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The candidates looked at. ``neighbours``: of each the passages at -2, -1, +1, +2, 0 for none; ``near``: their
-    rows, the one after the last where they are no candidates. ``replying``: 1 where the passage just before is a
-    candidate that asks, and so this one may answer it."""
+    """The candidates looked at. ``bodies``: their texts without the stamp of a line; ``joined``: these with their
+    titles. ``neighbours``: of each the passages at -2, -1, +1, +2, 0 for none; ``near``: their rows, the one after the
+    last where they are no candidates. ``replying``: 1 where the passage just before is a candidate that asks, and so
+    this one may answer it."""
 
     passages: tuple[int, ...]
     facts: tuple[PassageFacts, ...]
     bodies: tuple[str, ...]
-    texts: tuple[str, ...]
+    joined: JoinedTexts
     neighbours: Ids
     near: Ids
     replying: Figures
 
     @classmethod
-    def of(cls, found: SearchRanking, passages: tuple[int, ...], told: Sequence[tuple[str, str]]) -> _Head:
+    def of(cls, found: SearchRanking, passages: tuple[int, ...]) -> _Head:
         import numpy as np
 
         facts = tuple(found.facts[passage] for passage in passages)
-        bodies = tuple(answer_signs.drop_stamp(body) for _, body in told)
-        texts = tuple(f"{body}\n{title}" for body, (title, _) in zip(bodies, told, strict=True))
+        texts = [found.texts.get(passage, NO_TEXT) for passage in passages]
+        bodies = tuple(answer_signs.drop_stamp(text.body[:MAX_TEXT]) for text in texts)
+        joined = JoinedTexts.of(bodies, [text.title for text in texts])
         neighbours = np.array([each.near or NO_NEIGHBOURS for each in facts], dtype=np.int64)
         near = _find_rows(np.array(passages, dtype=np.int64), neighbours)
         asks = np.array([*(each.asks for each in facts), False], dtype=float)
-        return cls(passages, facts, bodies, texts, neighbours, near, asks[near[:, 1]])
+        return cls(passages, facts, bodies, joined, neighbours, near, asks[near[:, 1]])
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -145,7 +147,7 @@ def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence)
     import numpy as np
 
     names = {word for name in found.meant.names for word in name.split()}
-    matches = word_matches.find_matches(head.texts, found.meant.query, evidence.shares, names)
+    matches = word_matches.find_matches(head.joined, found.meant.query, evidence.shares, names)
     held = matches.counts > 0
     own = held @ matches.weights
     reach = np.vstack([held, np.zeros((1, held.shape[1]), bool)])
@@ -153,7 +155,7 @@ def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence)
     both = next_to | reach[head.near[:, 0]] | reach[head.near[:, 3]]
     before = np.append(own, 0.0)[head.near[:, 1]]
     return {
-        "own_words": {"held": own, "pairs": matches.pairs, "nearness": matches.nearness},
+        "own_words": {"held": own, "held_squared": own**2, "pairs": matches.pairs, "nearness": matches.nearness},
         "around": {
             "with_next": next_to @ matches.weights,
             "with_two": both @ matches.weights,
@@ -168,13 +170,16 @@ def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
     nothing = np.zeros(len(head))
     if evidence.vector is None or evidence.index is None:
         return dict.fromkeys(FEATURES["meaning"], nothing)
-    table = np.column_stack([np.array(head.passages, dtype=np.int64), head.neighbours])
+    own = np.array(head.passages, dtype=np.int64)[:, None]
+    # What is not there is looked up as the passage itself: the index is quicker where every number has a vector.
+    table = np.concatenate([own, np.where(head.neighbours > 0, head.neighbours, own)], axis=1)
     numbers, places = np.unique(table, return_inverse=True)
     cosines = (evidence.index.gather(numbers) @ evidence.vector)[places.reshape(table.shape)]
-    beside = cosines[:, 1:]
+    beside = np.where(head.neighbours > 0, cosines[:, 1:], 0.0)
     in_sequence = np.array([facts.near is not None for facts in head.facts])
     return {
         "own": _spread(cosines[:, 0]),
+        "before": beside[:, 1],
         "beside": np.where(in_sequence, beside.max(axis=1), 0.0),
         "replies": head.replying * beside[:, 1],
     }
@@ -186,7 +191,7 @@ def _answer_features(head: _Head, asked: SearchQuestion) -> _Columns:
     wanted = answer_signs.find_asked(asked.text)
     words = answer_signs.words_of(asked.text) if wanted else frozenset()
     return {
-        kind: np.array(answer_signs.find_offers(kind, head.bodies, words), dtype=float)
+        kind: np.array(answer_signs.find_offers(kind, head.bodies, head.joined, words), dtype=float)
         if kind in wanted
         else np.zeros(len(head))
         for kind in answer_signs.KINDS
@@ -215,6 +220,7 @@ def _form_features(head: _Head) -> _Columns:
 
     return {
         "asks": np.array([body.rstrip().endswith(("?", "？", "؟")) for body in head.bodies], dtype=float),
+        "digits": head.joined.hold_digits().astype(float),
     }
 
 
@@ -228,6 +234,21 @@ def _speaker_features(head: _Head, found: SearchRanking) -> _Columns:
     named = [facts.author in names or facts.entity in names for facts in head.facts]
     leading = [first is not None and first in (facts.author, facts.entity) for facts in head.facts]
     return {"named": np.array(named, dtype=float), "first_named": np.array(leading, dtype=float)}
+
+
+def _talk_features(head: _Head, found: SearchRanking) -> _Columns:
+    """How good the best three candidates of the same conversation are, by joint score; whether it begins here: what is
+    new is told first."""
+    import numpy as np
+
+    talks = [facts.parent or "" for facts in head.facts]
+    scores = defaultdict[str, list[float]](list)
+    for talk, (_, score) in zip(talks, found.order, strict=False):
+        scores[talk].append(score)
+    top = BEST * max(found.order[0][1], 1e-9)
+    best = {talk: max(0.0, sum(several[:BEST]) / top) for talk, several in scores.items()}
+    opens = [facts.near is not None and not facts.near[1] for facts in head.facts]
+    return {"best": np.array([best[talk] for talk in talks]), "opens": np.array(opens, dtype=float)}
 
 
 def _place_in(text: str, name: str) -> int:

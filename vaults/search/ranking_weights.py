@@ -5,15 +5,15 @@ They are in units of the joint score of both channels: a feature that is 1 inste
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from vaults.errors import IndexUnavailable
+from pydantic import Field
+
+from vaults.search.fitted_weights import FittedFile, broken_file, parse_fitted, read_fitted
 from vaults.search.ranking_features import FEATURES, NAMES
 
 FILE = "ranking_weights.toml"
@@ -39,42 +39,24 @@ class RankingWeights:
 def read_weights() -> RankingWeights:
     """The weights that come with the program, read once. Raises ``IndexUnavailable`` where the file was changed into
     something else."""
-    return parse_weights((files("vaults.search") / FILE).read_text(encoding="utf-8"))
+    return parse_weights(read_fitted(files("vaults.search") / FILE, FIT_BY))
+
+
+class _File(FittedFile):
+    provenance: dict[str, Any]
+    weights: dict[str, dict[str, Annotated[float, Field(ge=-HEAVIEST, le=HEAVIEST, allow_inf_nan=False)]]]
 
 
 def parse_weights(text: str) -> RankingWeights:
     """Weights as the file has them: every feature once, each a number of reasonable size. Raises ``IndexUnavailable``,
     which names the entry."""
-    try:
-        parsed = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
-        raise _broken(f"is not valid TOML: {failure}") from failure
-    provenance, weights = parsed.get("provenance"), parsed.get("weights")
-    if not isinstance(provenance, dict) or not isinstance(weights, dict):
-        raise _broken("needs the sections provenance and weights")
-    _check_names("weights", weights, FEATURES)
+    read = parse_fitted(FILE, text, _File, FIT_BY)
+    _check_names("weights", read.weights, FEATURES)
     for group, names in FEATURES.items():
-        _check_names(f"weights.{group}", weights[group], names)
-    values = tuple(_check_weight(f"{group}.{name}", weights[group][name]) for group, name in NAMES)
-    return RankingWeights(values, provenance)
+        _check_names(f"weights.{group}", read.weights[group], names)
+    return RankingWeights(tuple(read.weights[group][name] for group, name in NAMES), read.provenance)
 
 
-def _check_names(section: str, given: Any, wanted: Any) -> None:
-    if not isinstance(given, dict):
-        raise _broken(f"{section} is not a section")
-    if set(given) != set(wanted):
-        odd = ", ".join(sorted(set(given) ^ set(wanted)))
-        raise _broken(f"{section} does not have the entries of this version: {odd}")
-
-
-def _check_weight(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _broken(f"{name} is not a number")
-    if abs(value) > HEAVIEST:
-        raise _broken(f"{name} is {value}: more than {HEAVIEST} is no fitted weight")
-    return float(value)
-
-
-def _broken(reason: str) -> IndexUnavailable:
-    """No fault of who searches: the installation is not as it came."""
-    return IndexUnavailable(f"{FILE} {reason}", hint=f"install the program anew, or fit the weights again: {FIT_BY}")
+def _check_names(section: str, given: Collection[str], wanted: Collection[str]) -> None:
+    if odd := ", ".join(sorted(set(given) ^ set(wanted))):
+        raise broken_file(FILE, f"{section} does not have the entries of this version: {odd}", FIT_BY)

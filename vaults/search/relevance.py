@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vaults.db.sql import Reader
+from vaults.search.candidate_texts import read_texts
 from vaults.search.question import SearchQuestion, SearchRanking
-from vaults.search.relevance_evidence import know_shelves, read_texts, weigh_evidence
+from vaults.search.relevance_evidence import know_shelves, weigh_evidence
 from vaults.search.relevance_scores import Relevance, RelevanceEvidence
 from vaults.search.relevance_weights import RelevanceWeights
 
@@ -37,8 +38,9 @@ def judge_relevance(tx: Reader, ranking: SearchRanking, asked: SearchQuestion, s
     first = first[: len(ranking.ahead) + asked.limit + WINDOW]
     evidence: Mapping[int, RelevanceEvidence] = {}
     if first:
+        texts = read_texts(tx, first, ranking.texts)
         meant = know_shelves(tx, ranking.meant, asked.only.kinds)
-        evidence = weigh_evidence(ranking, meant, read_texts(tx, first))
+        evidence = weigh_evidence(ranking, meant, {passage: texts[passage] for passage in first if passage in texts})
     known = [passage for passage in first if passage in evidence]
     calibration = scale.weights.choose(scale.model, by_meaning=ranking.mode != "keyword")
     scores = lower_steadily([calibration.probability(evidence[passage]) for passage in known])

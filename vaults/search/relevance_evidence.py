@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from vaults.db.sql import Reader
 from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.index.text_index import count_shared, read_size
+from vaults.search.candidate_texts import MAX_TEXT, CandidateTexts
 from vaults.search.fts_expression import quote_words
 from vaults.search.question import InterpretedQuestion, SearchRanking
 from vaults.search.question_words import weigh_words
@@ -17,31 +18,16 @@ COUNTED = 1_000
 """Passages of documents that are counted for a word, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitText:
-    """What is read of a hit: ``own``, its title, body, labels, author and entity; ``around``, what stands before and
-    after."""
-
-    own: tuple[str, ...]
-    around: tuple[str, ...]
-
-
-def read_texts(tx: Reader, passages: Sequence[int]) -> dict[int, HitText]:
-    """The texts of each of ``passages`` that is still there."""
-    numbers = ", ".join(map(str, passages))
-    rows = tx.all(
-        f"SELECT seq, title, body, labels, author, entity, before, after FROM passages WHERE seq IN ({numbers})"
-    )
-    return {int(seq): HitText(tuple(texts[:5]), tuple(texts[5:])) for seq, *texts in rows}
-
-
 def weigh_evidence(
-    ranking: SearchRanking, meant: InterpretedQuestion, texts: Mapping[int, HitText]
+    ranking: SearchRanking, meant: InterpretedQuestion, texts: CandidateTexts
 ) -> dict[int, RelevanceEvidence]:
     """The evidence for each of the hits with these ``texts``. ``meant``: as ``know_shelves`` gives it."""
-    words = weigh_words(meant)
-    own = {passage: words.find_in(text.own) for passage, text in texts.items()}
-    around = {passage: own[passage] | words.find_in(text.around) for passage, text in texts.items()}
+    words, facts = weigh_words(meant), ranking.facts
+    named = [f"{facts[passage].author or ''}\n{facts[passage].entity or ''}" for passage in texts]
+    parts = [(each.title, each.body, each.labels, name) for each, name in zip(texts.values(), named, strict=True)]
+    held = words.find_in([*map(_join, parts), *(_join((each.before, each.after)) for each in texts.values())])
+    own = dict(zip(texts, held[: len(texts)], strict=True))
+    around = {passage: own[passage] | more for passage, more in zip(texts, held[len(texts) :], strict=True)}
     found = set[int]().union(*around.values())
     least = ranking.spans["semantic"][0] if "semantic" in ranking.spans else 0.0
     cosines, there = ranking.meanings.scores, max(meant.passages, len(ranking.facts))
@@ -76,3 +62,7 @@ def know_shelves(tx: Reader, meant: InterpretedQuestion, kinds: Sequence[str]) -
 
 def _count(tx: Reader, word: str) -> int:
     return count_shared(tx, quote_words(word), COUNTED, DOCUMENTS)
+
+
+def _join(parts: Sequence[str]) -> str:
+    return "\n".join([part[:MAX_TEXT] for part in parts])

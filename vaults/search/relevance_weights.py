@@ -9,19 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from vaults.errors import IndexUnavailable
+from vaults.search.fitted_weights import FittedFile, broken_file, parse_fitted, read_fitted
 from vaults.search.relevance_scores import RelevanceEvidence
 
 FILE = Path(__file__).with_name("relevance_weights.toml")
+FIT_BY = "python -m bench.quality.calibration_fit"
 
 TELLING_WORDS = 8
 """Words of a question from which on more of them tell no more."""
@@ -86,16 +86,12 @@ class RelevanceWeights:
         return self.hybrid if model == self.model else Calibration(self.hybrid.bias, self.hybrid.weights, fits=False)
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
+class _Section(FittedFile):
     bias: Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
     weights: dict[str, Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]]
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
+class _File(FittedFile):
     model: str
     fitted: str
     digest: str
@@ -106,17 +102,10 @@ class _File(BaseModel):
 @cache
 def load_weights(file: Path = FILE) -> RelevanceWeights:
     """The weights. Raises ``IndexUnavailable`` for a file that is not as it was fitted."""
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-        read = _File.model_validate(given)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as failure:
-        raise IndexUnavailable(f"{file.name} cannot be read ({type(failure).__name__})", hint=_HINT) from None
-    if digest_of(given) != read.digest:
-        raise IndexUnavailable(f"{file.name} is not as it was fitted", hint=_HINT)
+    read = parse_fitted(file.name, read_fitted(file, FIT_BY), _File, FIT_BY)
+    if digest_of(read.model_dump(exclude_unset=True)) != read.digest:
+        raise broken_file(file.name, "is not as it was fitted", FIT_BY)
     return RelevanceWeights(read.model, _to_calibration(file, read.hybrid), _to_calibration(file, read.keyword))
-
-
-_HINT = "install this version again, or fit the weights anew (python -m bench.quality.calibration_fit)"
 
 
 def digest_of(given: Mapping[str, Any]) -> str:
@@ -127,5 +116,5 @@ def digest_of(given: Mapping[str, Any]) -> str:
 
 def _to_calibration(file: Path, section: _Section) -> Calibration:
     if unknown := section.weights.keys() - FEATURES.keys():
-        raise IndexUnavailable(f"{file.name} weighs what nobody measures: {', '.join(sorted(unknown))}", hint=_HINT)
+        raise broken_file(file.name, f"weighs what nobody measures: {', '.join(sorted(unknown))}", FIT_BY)
     return Calibration(section.bias, tuple((FEATURES[name], weight) for name, weight in section.weights.items()))

@@ -32,7 +32,7 @@ _LONG = re.compile(rf"(.{{4,}}?)(?:{_ENDINGS})s?")
 _SHORT = re.compile(rf"(.{{2,}}?)(?:{_INFLECTIONS})")
 _WHOLE = re.compile(r"(?:(?<!ne)ss|[aeiou]y)\Z")  # no ending: class, day
 _AFTER_Y = ("e", "y", "ying", "ies", "ied", "ily", "iness")  # the root alone is no word: stud|y
-_PART = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile(r"[\u00e0-\u024f\u1e00-\u1eff]")
 _BARE = {point: unicodedata.normalize("NFD", chr(point))[0] for point in [*range(0xE0, 0x250), *range(0x1E00, 0x1F00)]}
 
@@ -94,8 +94,8 @@ class _SoughtTerms:
         if self.pieces:
             yield from _compile_pattern(self.roots, tuple(self.pieces)).finditer(text)
             return
-        for place in sorted(_find_words(text, self.roots)):
-            if (word := _PART.match(text, place)) is not None:
+        for place in sorted(find_word_starts(text, self.roots)):
+            if (word := WORD.match(text, place)) is not None:
                 yield word
 
     def term_of(self, word: str) -> int | None:
@@ -104,8 +104,8 @@ class _SoughtTerms:
         return next((number for number, form in enumerate(self.forms) if form.fits(word)), None)
 
 
-def _find_words(text: str, roots: Iterable[str]) -> set[int]:
-    """Where words begin that begin with one of ``roots``."""
+def find_word_starts(text: str, roots: Iterable[str]) -> set[int]:
+    """Where words begin, in a folded text, that begin with one of ``roots``."""
     found = set[int]()
     for root in roots:
         place = text.find(root)
@@ -118,7 +118,7 @@ def _find_words(text: str, roots: Iterable[str]) -> set[int]:
 
 @lru_cache(maxsize=64)
 def _parse_terms(terms: tuple[str, ...]) -> _SoughtTerms:
-    parts = list(dict.fromkeys(part for term in terms for part in _PART.findall(fold(term))))
+    parts = list(dict.fromkeys(part for term in terms for part in WORD.findall(fold(term))))
     spaced = [part for part in parts if not RUN.search(part)]
     forms = tuple(dict.fromkeys(map(_parse_form, spaced)))
     pieces: dict[str, int] = {}

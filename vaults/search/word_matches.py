@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vaults.index.stemming import stem_as_indexed
+from vaults.search.joined_texts import JoinedTexts
 from vaults.search.query import Query
 from vaults.search.word_forms import fold
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from vaults.index.flat_vectors import Ids
 
     Figures: TypeAlias = NDArray[np.float64]
-
-MAX_TEXT = 2_000
-"""Characters of a text that are read; a passage has fewer, unless it is one long word."""
 
 MAX_PLACES = 4_000
 """Places of words that count; only texts made of the question's words have more."""
@@ -69,7 +67,7 @@ class _SoughtWord:
 
 
 def find_matches(
-    texts: Sequence[str], query: Query, shares: Mapping[str, float], left_out: Iterable[str] = ()
+    texts: JoinedTexts, query: Query, shares: Mapping[str, float], left_out: Iterable[str] = ()
 ) -> WordMatches:
     """The matches of ``query`` in ``texts``. ``shares``: of the vault's passages that hold a word, where known;
     else the candidates tell. Words ``left_out`` (names of who speaks) count nothing."""
@@ -77,22 +75,16 @@ def find_matches(
 
     sought, told = _list_words(query, shares, frozenset(left_out))
     pairs = _list_pairs(query, told)
-    starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
-    places = sorted(set(_find_places(_fold_all(texts), sought, pairs)))[:MAX_PLACES]
+    places = sorted(set(_find_places(texts, sought, pairs)))[:MAX_PLACES]
     counts = np.zeros((len(texts), len(told)))
     if not places:
         none = np.zeros(len(texts))
         return WordMatches(counts, np.zeros(len(told)), none, none)
     at, word = np.array(places).T
-    row = np.searchsorted(starts, at, side="right") - 1
+    row = np.searchsorted(texts.starts, at, side="right") - 1
     np.add.at(counts, (row, word), 1)
     weights = _weigh(counts, told)
     return WordMatches(counts, weights, *_read_order(at, word, row, weights, len(texts)))
-
-
-def _fold_all(texts: Sequence[str]) -> str:
-    """All texts folded, one after the other, each as long as it was."""
-    return "\n".join([text.lower() if text.isascii() else fold(text) for text in texts])
 
 
 def _list_words(
@@ -137,21 +129,15 @@ def _list_pairs(query: Query, told: list[float | None]) -> list[tuple[int, str]]
 
 
 def _find_places(
-    joined: str, sought: Sequence[_SoughtWord], pairs: Sequence[tuple[int, str]]
+    texts: JoinedTexts, sought: Sequence[_SoughtWord], pairs: Sequence[tuple[int, str]]
 ) -> Iterator[tuple[int, int]]:
     for each in sought:
-        at = joined.find(each.beginning)
-        while at >= 0:
-            if at == 0 or not joined[at - 1].isalnum():
-                word = _WORD.match(joined, at)
-                if word is not None and (word[0] == each.word or _stem(word[0]) == each.stem):
-                    yield at, each.number
-            at = joined.find(each.beginning, at + len(each.beginning))
+        for at, word in texts.find_words(each.beginning):
+            if word == each.word or _stem(word) == each.stem:
+                yield at, each.number
     for number, pair in pairs:
-        at = joined.find(pair)
-        while at >= 0:
+        for at in texts.find(pair):
             yield at, number
-            at = joined.find(pair, at + 1)
 
 
 def _weigh(counts: Figures, told: Sequence[float | None]) -> Figures:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from vaults.db.sql import Reader
+from vaults.search.candidate_texts import CandidateText
 from vaults.search.candidates import NO_CANDIDATES
 from vaults.search.filters import SearchFilter
 from vaults.search.passage_facts import PassageFacts
@@ -27,18 +27,6 @@ def about(number: int, **more: Any) -> PassageFacts:
         "at": NOW, "near": None, "titled": False, "text_hash": str(number),
     }  # fmt: skip
     return PassageFacts(**values | more)
-
-
-@dataclass
-class WrittenTexts:
-    """What a reader of texts asks of a transaction; counts its statements."""
-
-    texts: Mapping[int, str]
-    statements: int = 0
-
-    def all(self, _sql: str) -> list[tuple[int, str, str]]:
-        self.statements += 1
-        return [(number, "", text) for number, text in self.texts.items()]
 
 
 def rank(question: str, facts: Sequence[PassageFacts], names: Sequence[str] = ()) -> SearchRanking:
@@ -65,8 +53,8 @@ def read(
         for number in range(1, len(texts) + 1)
     ]
     asked = SearchQuestion(question, "hybrid", SearchFilter("ann", NOW), 10)
-    tx = cast("Reader", WrittenTexts(dict(enumerate(texts, 1))))
-    return read_features(tx, rank(question, known, names), asked, evidence)
+    told = {number: CandidateText("", text, "", "", "") for number, text in enumerate(texts, 1)}
+    return read_features(replace(rank(question, known, names), texts=told), asked, evidence)
 
 
 def column(features: CandidateFeatures, group: str, name: str) -> list[float]:

@@ -6,22 +6,20 @@ vaults.search.ranking_weights, vaults.search.word_matches.
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Opening, asker
-from tests.vaults.search.candidates_by_hand import NOW, WrittenTexts, about, column, rank, read
+from tests.vaults.search.candidates_by_hand import NOW, about, column, rank, read
 from tests.work import examples
-from vaults.db.sql import Reader
 from vaults.errors import IndexUnavailable
 from vaults.index.passages import ADVERSARIAL, QUESTION
 from vaults.index.vector_index import VectorChange, VectorIndex
 from vaults.search import answer_signs, learned_lifts, ranking_weights
 from vaults.search.filters import SearchFilter
+from vaults.search.joined_texts import JoinedTexts
 from vaults.search.query import parse_query
 from vaults.search.question import SearchQuestion
 from vaults.search.ranking_features import HEAD, NAMES, RankingEvidence, read_features
@@ -34,13 +32,15 @@ SHIPPED = (ranking_weights.files("vaults.search") / ranking_weights.FILE).read_t
 
 
 def test_words_are_found_in_every_form_the_index_holds_as_the_same() -> None:
-    found = find_matches(["The runner is happy", "Happiness runs here", "trunk"], parse_query("running happy"), {})
+    found = find_matches(
+        JoinedTexts.of(["The runner is happy", "Happiness runs here", "trunk"]), parse_query("running happy"), {}
+    )
     assert found.counts.tolist() == [[0, 1], [1, 1], [0, 0]]
 
 
 def test_rare_words_weigh_more_and_words_left_out_nothing() -> None:
     query = parse_query("ann ferry lagoon")
-    found = find_matches(["ann ferry lagoon"], query, {"ferry": 0.5, "lagoon": 0.01}, ["ann"])
+    found = find_matches(JoinedTexts.of(["ann ferry lagoon"]), query, {"ferry": 0.5, "lagoon": 0.01}, ["ann"])
     assert found.counts.tolist() == [[1, 1]]
     assert found.weights[1] > found.weights[0]
     assert found.weights.sum() == pytest.approx(1)
@@ -48,13 +48,15 @@ def test_rare_words_weigh_more_and_words_left_out_nothing() -> None:
 
 def test_words_side_by_side_in_order_and_near_each_other_tell_more() -> None:
     far = "token " + "x " * 60 + "budget"
-    found = find_matches(["the token budget", "a budget of tokens", far], parse_query("token budget"), {})
+    found = find_matches(
+        JoinedTexts.of(["the token budget", "a budget of tokens", far]), parse_query("token budget"), {}
+    )
     assert found.pairs[0] > found.pairs[1] == found.pairs[2] == 0
     assert found.nearness[0] >= found.nearness[1] > found.nearness[2]
 
 
 def test_scripts_without_spaces_are_found_by_pairs() -> None:
-    found = find_matches(["漁船の予算", "予定表"], parse_query("予算はいくら"), {})
+    found = find_matches(JoinedTexts.of(["漁船の予算", "予定表"]), parse_query("予算はいくら"), {})
     assert (found.counts @ found.weights)[0] > (found.counts @ found.weights)[1]
 
 
@@ -79,7 +81,7 @@ def test_what_a_question_asks_for_is_told_by_its_words(question: str, kinds: tup
 def test_a_text_may_answer_with_what_is_asked_for() -> None:
     def offers(question: str, *texts: str) -> list[bool]:
         (kind, *_) = answer_signs.find_asked(question)
-        return answer_signs.find_offers(kind, texts, answer_signs.words_of(question))
+        return answer_signs.find_offers(kind, texts, JoinedTexts.of(texts), answer_signs.words_of(question))
 
     assert offers("When did she move?", "I moved last week", "I moved", "since 1998") == [True, False, True]
     assert offers("How many boats?", "There are twelve", "There are 12", "There are some") == [True, True, False]
@@ -152,12 +154,31 @@ def test_what_gives_orders_earns_nothing() -> None:
     assert all(lift[1] == 0 for lift in learned_lifts.lift_learned(features, known, EVEN, 1).values())
 
 
-def test_texts_are_read_by_one_statement_and_only_of_the_first_candidates() -> None:
+def test_what_holds_a_digit_is_told_apart_whatever_its_title_holds() -> None:
+    assert JoinedTexts.of(["one", "2", "", "a 3"], ["7", "", "8", ""]).hold_digits().tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_talk_is_as_near_as_its_best_three_candidates() -> None:
+    talks = ["a", "b", "a", "a", "a"]
+    best = column(read("ferry", ["ferry"] * 5, parent=talks), "talk", "best")
+    assert best[0] == best[2] == best[3] == best[4] > 3 * best[1] * 0.9
+    assert best[1] == pytest.approx((1 - 2 / 1000) / (1 - 1 / 1000) / 3)
+
+
+def test_a_talk_opens_where_nothing_stands_before() -> None:
+    near = [(0, 0, 2, 0), (0, 1, 0, 0), None]
+    assert column(read("ferry", ["ferry"] * 3, near=near), "talk", "opens") == [1, 0, 0]
+
+
+def test_only_texts_of_the_first_candidates_are_looked_into() -> None:
     facts = [about(number) for number in range(1, 3 * HEAD)]
-    tx = WrittenTexts(dict.fromkeys(range(1, 3 * HEAD), "ferry"))
     asked = SearchQuestion("ferry", "hybrid", SearchFilter("ann", NOW), 10)
-    found = read_features(cast("Reader", tx), rank("ferry", facts), asked, RankingEvidence({}))
-    assert (tx.statements, len(found.passages)) == (1, HEAD)
+    assert len(read_features(rank("ferry", facts), asked, RankingEvidence({})).passages) == HEAD
 
 
 def test_the_weights_that_come_along_say_what_they_were_fitted_on() -> None:

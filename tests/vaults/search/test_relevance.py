@@ -1,7 +1,7 @@
 """Relevance: from evidence to an absolute score, and what is never held against a hit.
 
 Covers vaults.search.relevance_evidence, vaults.search.relevance_scores, vaults.search.relevance_weights,
-vaults.search.question_words.
+vaults.search.question_words, vaults.search.fitted_weights.
 """
 
 from __future__ import annotations
@@ -176,3 +176,9 @@ def test_weights_changed_by_hand_are_refused(tmp_path: Path, change: tuple[str, 
     assert file.read_text(encoding="utf-8") != text
     with pytest.raises(IndexUnavailable, match=r"weights\.toml"):
         load_weights(file)
+
+
+def test_weights_that_are_not_there_are_the_installations_fault(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match=r"none\.toml cannot be read") as refused:
+        load_weights(tmp_path / "none.toml")
+    assert "calibration_fit" in (refused.value.hint or "")
