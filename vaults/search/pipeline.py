@@ -115,9 +115,10 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
 
 def _judge(tx: Reader, run: SearchRun, found: SearchRanking) -> SearchRanking:
     """How likely its first items are answers, absolutely."""
-    model, settings = run.engines.embedder.identity, run.engines.settings
-    scale = RelevanceScale(load_weights(), model.name if model else None, settings.likely)
+    engines, model = run.engines, run.engines.embedder.identity
     with run.timings.stage("rank"):
+        threshold = engines.threshold.of(tx, engines.settings.likely, run.asked.only.now)
+        scale = RelevanceScale(load_weights(), model.name if model else None, threshold.likely)
         return judge_relevance(tx, found, run.asked, scale)
 
 
