@@ -17,6 +17,7 @@ from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.search import interpretation, query_expansion, ranking
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuery, find_by_meaning
 from vaults.search.fusion import find_score_range
+from vaults.search.known_scripts import weigh_meaning
 from vaults.search.query import parse_query
 from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
 from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
@@ -263,7 +264,9 @@ def _fuse_and_lift(
             facts=words.facts | meanings.facts,
             words=words,
             meanings=meanings,
-            fused=ranking.fuse(words, meanings, run.mode, settings),
+            fused=ranking.fuse(
+                words, meanings, run.mode, weigh_meaning(settings, run.asked.text, model.name if model else None)
+            ),
             lifts={},
             order=[],
             items=[],
