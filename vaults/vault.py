@@ -52,6 +52,7 @@ from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.ranking_cache import RankingCache
+from vaults.search.relevance_threshold import ThresholdCache
 from vaults.search.search_run import SearchEngines
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import (
@@ -208,6 +209,7 @@ class Vault:
             cross=shared.cross,
             expander=shared.expander,
             observer=shared.observer,
+            threshold=ThresholdCache(),
             settings=shared.search,
             rerank=shared.rerank,
             expansion=shared.expansion,

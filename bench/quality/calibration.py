@@ -58,18 +58,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="kept", nargs="+", type=Path, help="judge rows that were kept, without asking")
     parser.add_argument("--out", type=Path, default=OUT / "quality", help="where the sets are stored")
     given = parser.parse_args(argv)
-    if given.kept:
-        rows = read_rows(given.kept)
-    else:
-        from server.settings import export_environment
-
-        export_environment()
-        found = {name: read(name, given.out) for name in given.only}
-        judged = {name: one for name, one in found.items() if one is not None}
-        rows = [row for name in judged for row in ask_set(judged, name, given.out)]
-    if given.rows:
-        write_rows(given.rows, rows)
+    rows = read_rows(given.kept) if given.kept else ask_sets(given.only, given.out, given.rows)
     return print_table(rows)
+
+
+def ask_sets(names: Sequence[str], out: Path, kept: Path | None = None) -> list[AskedVault]:
+    """The rows of the sets that can be had, kept in a file after each where one is named: asking takes minutes."""
+    from server.settings import export_environment
+
+    export_environment()
+    found = {name: read(name, out) for name in names}
+    judged = {name: one for name, one in found.items() if one is not None}
+    rows: list[AskedVault] = []
+    for name in judged:
+        rows += ask_set(judged, name, out)
+        if kept:
+            write_rows(kept, rows)
+    return rows
 
 
 def read(name: str, out: Path) -> JudgedSet | None:

@@ -1,6 +1,6 @@
-"""``python -m bench.quality.calibration_fit ROWS…``: fit the weights of relevance to rows that
-``bench.quality.calibration --rows`` wrote, say how they do on sets they were not fitted to, and write them down with
-``--write``."""
+"""``python -m bench.quality.calibration_fit``: ask the judged sets, or take rows that ``bench.quality.calibration
+--rows`` wrote, fit the weights of relevance to them, say how they do on sets they were not fitted to, and write them
+down with ``--write``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.quality import calibration
 from bench.quality.calibration_rows import OTHER_PERSON, OWN, AskedVault, area_under_curve, read_rows
+from bench.run import OUT
 from vaults.search.relevance import WINDOW
 from vaults.search.relevance_scores import RelevanceEvidence
 from vaults.search.relevance_weights import FEATURES, FILE, digest_of
@@ -46,10 +48,16 @@ BY_MEANING = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.quality.calibration_fit", description=__doc__)
-    parser.add_argument("rows", nargs="+", type=Path, help="files of rows")
+    parser.add_argument("rows", nargs="*", type=Path, help="files of rows; without any the sets are asked")
+    parser.add_argument("--only", nargs="+", choices=calibration.SETS, default=calibration.SETS, help="sets to ask")
+    parser.add_argument("--out", type=Path, default=OUT / "quality", help="where the sets are stored")
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     given = parser.parse_args(argv)
-    rows = [row for row in read_rows(given.rows) if row.hits and row.kind != OTHER_PERSON]
+    asked = read_rows(given.rows) if given.rows else calibration.ask_sets(given.only, given.out)
+    rows = [row for row in asked if row.hits and row.kind != OTHER_PERSON]
+    if not rows:
+        print("nothing to fit to: the sets are not there")
+        return 1
     fitted = {}
     for mode in ("hybrid", "keyword"):
         names = [name for name in FEATURES if mode == "hybrid" or name not in BY_MEANING]

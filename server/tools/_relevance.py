@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from server.rendering.plain_text import EvidenceItem, TextAnswer
+from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.retrieval.hybrid_search import NOTHING_LIKELY
+from vaults.search.relevance_threshold import DOUBTED
 
 MIN_SCORE = "drop hits of less relevance: 0.4 and more are likely to answer"
+
+
+def entry_of_search(summary: str, warnings: Sequence[str]) -> ActivityEntry:
+    """What the activity log keeps of a search: uncounted, as some hits may be private, but whether it was doubted, by
+    which the vault's threshold moves."""
+    return ActivityEntry("tool_call", None, DOUBTED if NOTHING_LIKELY in warnings else summary)
 
 
 def doubtful_first(head: str, items: Sequence[EvidenceItem], warnings: Sequence[str]) -> TextAnswer:

@@ -18,6 +18,7 @@ from server.tool_discovery import ranking, similarity
 from server.tool_discovery.ranking import ToolChoice
 from server.tool_spec import LOOKS, REMOVES, Action, Arguments, is_in_preset, tool
 from server.version import version
+from vaults import clock
 from vaults.domain.continuity import feedback
 from vaults.domain.continuity import live_status as pulses
 from vaults.domain.continuity.live_status import ClaimsSummary, RecentAction, SessionsSummary
@@ -31,9 +32,11 @@ from vaults.domain.maintenance.vault_status import (
     MemoryCounts,
     NotesStatus,
 )
+from vaults.domain.retrieval.explanations import read_vault_threshold
 from vaults.domain.text.fields import Text
 from vaults.errors import Forbidden, InvalidArgument, NotFound
 from vaults.registry import VaultEntry
+from vaults.search.relevance_threshold import RelevanceThreshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class CallerInfo:
 @dataclass(frozen=True, slots=True)
 class StatusResult:
     """Sections of the answer. ``health``: the share of the last 100 calls that went well, 0 to 1; absent before the
-    first. ``recent``: the last five minutes. ``eviction``: what limits of storage let go, where there are any."""
+    first. ``recent``: the last five minutes. ``relevance``: from where a hit is likely to answer here, and why.
+    ``eviction``: what limits of storage let go, where there are any."""
 
     vault: str
     version: str
@@ -68,6 +72,7 @@ class StatusResult:
     claims: ClaimsSummary
     recent: list[RecentAction]
     limits: Allowances
+    relevance: RelevanceThreshold
     eviction: EvictionOutlook | None = None
 
 
@@ -104,6 +109,7 @@ async def status(call: Call, args: Arguments) -> StatusResult:  # noqa: ARG001  
         claims=now.claims,
         recent=now.recent,
         limits=await allowance.store_quota(call).allowances(),
+        relevance=await read_vault_threshold(call.vault, clock.now()),
         eviction=await eviction_outlook.read_outlook(call.vault, None if caller.principal.is_owner else call.actor),
     )
 

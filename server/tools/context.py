@@ -18,12 +18,14 @@ from vaults.activity_log.entries import ActivityEntry
 from vaults.domain.actors import workspace_key
 from vaults.domain.memories.memory_model import Commit
 from vaults.domain.packs import builder, rendering
+from vaults.domain.packs.no_content import NOTHING_ANSWERS
 from vaults.domain.packs.pack import Pack, PackBudget, PackDecision, PackFormat
 from vaults.domain.packs.request import DEFAULT_TOKENS, PackRequest
 from vaults.domain.retrieval import explanations
 from vaults.domain.retrieval.explanations import ExplainedCandidate, QueryInterpretation
 from vaults.domain.retrieval.hybrid_search import SearchAnswer
 from vaults.domain.text.fields import Label, Text
+from vaults.search.relevance_threshold import DOUBTED, RelevanceThreshold
 from vaults.search.stage_timings import StageTimings
 
 BudgetTokens = Annotated[int, Field(ge=50, le=50_000, description="the pack's size at most")]
@@ -78,7 +80,9 @@ def _pack_text(pack: Pack) -> str:
     activity_entry=lambda args, pack: ActivityEntry(
         "tool_call",
         None,
-        f"took a {'context pack' if args.query else 'brief'} of {pack.budget.used} tokens",
+        DOUBTED
+        if NOTHING_ANSWERS in (pack.warnings or ())
+        else f"took a {'context pack' if args.query else 'brief'} of {pack.budget.used} tokens",
         saved=pack.budget.saved or 0,
     ),
 )
@@ -113,7 +117,7 @@ class PackExplanation:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything about one search, and about the pack of the same question. ``total`` counts candidates; ``returned``
-    are the ids the search gives back."""
+    are the ids the search gives back; ``threshold`` is from where relevance is likely in this vault."""
 
     candidates: list[ExplainedCandidate]
     total: int
@@ -122,6 +126,7 @@ class Explanation:
     timings_ms: dict[str, float]
     warnings: list[str] = field(default_factory=list)
     query: QueryInterpretation | None = None
+    threshold: RelevanceThreshold | None = None
     pack: PackExplanation | None = None
 
 
@@ -150,6 +155,7 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
         timings_ms=found.timings_ms,
         warnings=[*notes, *found.warnings],
         query=found.query,
+        threshold=found.threshold,
         pack=packed,
     )
 

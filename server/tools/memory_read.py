@@ -15,9 +15,8 @@ from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_
 from server.tool_spec import Arguments, MaxTokens, tool
 from server.tools._filters import MemoryFilterArguments, Mode
 from server.tools._memories import Id
-from server.tools._relevance import MIN_SCORE, doubtful_first
+from server.tools._relevance import MIN_SCORE, doubtful_first, entry_of_search
 from vaults import clock
-from vaults.activity_log.entries import ActivityEntry
 from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
 from vaults.domain.memories import lifecycle, listings
@@ -68,9 +67,7 @@ def _hit_item(hit: Hit, now: str) -> EvidenceItem:
     role=Role.READER,
     render=_recalled_text,
     hidden_args=("tiers", "applies_to", "include_archived", "min_score", "group_by", "vaults"),
-    activity_entry=lambda _args, _found: ActivityEntry(
-        "tool_call", None, "recalled memories"
-    ),  # uncounted: some may be private
+    activity_entry=lambda _args, found: entry_of_search("recalled memories", found.warnings),
 )
 async def recall(call: Call, args: RecallArguments) -> RecallResult:
     """Find what was remembered. Use it before you ask the user or decide, and when something seems familiar. Hits are

@@ -17,7 +17,7 @@ from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
 from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
-from server.tools._relevance import MIN_SCORE, doubtful_first
+from server.tools._relevance import MIN_SCORE, doubtful_first, entry_of_search
 from vaults import clock
 from vaults.context import note_whole_sizes
 from vaults.domain.actors import GLOBAL
@@ -237,6 +237,7 @@ def _connector(args: SearchArguments, found: SearchResult) -> dict[str, Any] | N
 
 @tool(
     role=Role.READER,
+    activity_entry=lambda _args, found: entry_of_search("search", found.warnings),
     render=_searched_text,
     connector=_connector,
     hidden_args=(

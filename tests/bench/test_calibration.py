@@ -58,3 +58,21 @@ def test_fitted_weights_tell_what_they_were_fitted_to_and_are_read_back(tmp_path
     file.write_text(calibration_fit.to_toml({"hybrid": fitted, "keyword": fitted}, ["locomo"], 80), encoding="utf-8")
     assert load_weights(file).hybrid.probability(CLEAR) == pytest.approx(scores["own"], abs=0.05)
     assert "locomo" in tomllib.loads(file.read_text(encoding="utf-8"))["fitted"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_command_fits_to_rows_kept_or_asked_for_and_writes_them_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+) -> None:
+    known = [*rows(), *(replace(row, judged="hotpotqa") for row in rows())]
+    monkeypatch.setattr(calibration_fit, "FILE", tmp_path / "weights.toml")
+    monkeypatch.setattr(calibration, "ask_sets", lambda *_: known)
+    write_rows(tmp_path / "rows.jsonl", known)
+    assert calibration_fit.main([*([str(tmp_path / "rows.jsonl")] if kept else []), "--write"]) == 0
+    written = load_weights(tmp_path / "weights.toml")
+    assert written.hybrid.probability(CLEAR) > 0.8 > 0.2 > written.hybrid.probability(NONE)
+
+
+def test_nothing_is_fitted_where_no_set_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "ask_sets", lambda *_: [])
+    assert calibration_fit.main(["--write"]) == 1

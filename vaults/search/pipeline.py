@@ -17,6 +17,7 @@ from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.search import interpretation, query_expansion, ranking
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuery, find_by_meaning
 from vaults.search.fusion import find_score_range
+from vaults.search.known_scripts import weigh_meaning
 from vaults.search.query import parse_query
 from vaults.search.query_expansion import ExpansionScope, QueryRephraser, QueryVariants
 from vaults.search.question import LikedItem, SearchMode, SearchQuestion, SearchRanking
@@ -115,9 +116,10 @@ async def _rank_and_pick(run: SearchRun, pick: RankingReader[T]) -> tuple[Search
 
 def _judge(tx: Reader, run: SearchRun, found: SearchRanking) -> SearchRanking:
     """How likely its first items are answers, absolutely."""
-    model, settings = run.engines.embedder.identity, run.engines.settings
-    scale = RelevanceScale(load_weights(), model.name if model else None, settings.likely)
+    engines, model = run.engines, run.engines.embedder.identity
     with run.timings.stage("rank"):
+        threshold = engines.threshold.of(tx, engines.settings.likely, run.asked.only.now)
+        scale = RelevanceScale(load_weights(), model.name if model else None, threshold.likely)
         return judge_relevance(tx, found, run.asked, scale)
 
 
@@ -262,7 +264,9 @@ def _fuse_and_lift(
             facts=words.facts | meanings.facts,
             words=words,
             meanings=meanings,
-            fused=ranking.fuse(words, meanings, run.mode, settings),
+            fused=ranking.fuse(
+                words, meanings, run.mode, weigh_meaning(settings, run.asked.text, model.name if model else None)
+            ),
             lifts={},
             order=[],
             items=[],

@@ -16,6 +16,7 @@ from vaults.search.query import Query
 from vaults.search.query_expansion import NO_VARIANTS, QueryVariants
 from vaults.search.question import InterpretedQuestion, SearchMode, SearchQuestion
 from vaults.search.ranking_cache import RankingCache
+from vaults.search.relevance_threshold import ThresholdCache
 from vaults.search.stage_timings import StageTimings
 from vaults.search.vocabulary import Vocabulary
 from vaults.settings import ExpansionSettings, RerankSettings, SearchSettings
@@ -42,6 +43,7 @@ class SearchEngines:
     cross: CrossEncoderService
     expander: QueryExpander
     observer: Observer
+    threshold: ThresholdCache
     settings: SearchSettings
     rerank: RerankSettings
     expansion: ExpansionSettings

@@ -15,6 +15,7 @@ from vaults.search.item_groups import find_place
 from vaults.search.passage_facts import ItemKey
 from vaults.search.question import SearchMode, SearchRanking
 from vaults.search.relevance_scores import RelevanceEvidence
+from vaults.search.relevance_threshold import RelevanceThreshold
 from vaults.search.stage_timings import StageTimings
 from vaults.vault import Vault
 
@@ -79,6 +80,7 @@ class SearchExplanation:
     total: int
     returned: list[str]
     weights: dict[str, float]
+    threshold: RelevanceThreshold
     timings_ms: dict[str, float]
     warnings: list[str] = field(default_factory=list)
 
@@ -108,6 +110,7 @@ async def explain(vault: Vault, request: SearchRequest, most: int, fitting: Coun
         return _RankedRows(ranking, rows, ranks, passages.numbers_in_item(tx, rows))
 
     found = await hybrid_search.rank_and_pick(vault, request, pick, timings)
+    threshold = await read_vault_threshold(vault, request.only.now)
     answer = await hybrid_search.search_vault(vault, request)
     kept = answer.shown[: await fitting(answer)]
     ids = [each.hit.id for each in kept]
@@ -119,9 +122,16 @@ async def explain(vault: Vault, request: SearchRequest, most: int, fitting: Coun
         total=len(found.ranking.order),
         returned=ids,
         weights={name: value for name, value in settings.model_dump().items() if isinstance(value, float)},
+        threshold=threshold,
         timings_ms={name: round(seconds * 1000, 2) for name, seconds in timings.seconds.items()},
         warnings=[*answer.doubts, *answer.warnings],
     )
+
+
+async def read_vault_threshold(vault: Vault, now: str) -> RelevanceThreshold:
+    """From where a hit of the vault is likely to answer, as its searches take it, and why."""
+    engines = vault.engines
+    return await vault.db.read(lambda tx: engines.threshold.of(tx, engines.settings.likely, now))
 
 
 def _read_rows(tx: Reader, vault: str, ranking: SearchRanking, most: int, only: SearchFilter) -> dict[int, RankedHit]:
