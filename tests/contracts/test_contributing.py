@@ -18,7 +18,10 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 PACKAGES = ("server", "ops", "auth", "vaults", "bench")
-SUPPORT = ("code_bases.py", "conftest.py", "blanks.py", "tool_list.py", "fakes.py", "people.py", "noted.py", "work.py")
+SUPPORT = (
+    "code_bases.py", "conftest.py", "blanks.py", "tool_list.py", "fakes.py", "file_reading.py", "people.py", "noted.py",
+    "work.py",
+)  # fmt: skip
 """Files of ``tests`` that tests of recipes may use."""
 
 MIGRATIONS = "vaults/db/migrations/vault"
