@@ -39,7 +39,7 @@ MORE: dict[str, tuple[dict[str, Any], ...]] = {
         {"query": "lamp", "limit": 3},
         {"similar_to": "{own}"},
     ),
-    "explain": tuple({"query": query} for query in QUERIES[::3]),  # the search of others, told at length
+    "explain": tuple({"query": query} for query in QUERIES),
     "context": ({}, {"query": "harbour tide"}, {"thread": "hidden-thread"}, {"format": "json"}),
     "memory_list": (
         {"limit": 100}, {"tags": ["port"]}, {"thread": "quay"}, {"order": "parent"},
