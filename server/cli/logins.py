@@ -22,7 +22,7 @@ def login(
     vault: Annotated[str | None, typer.Option(help="the vault it is for; default: chosen in the browser")] = None,
     token_file: Annotated[Path | None, typer.Option(help="write the token there, for this user alone to read")] = None,
 ) -> None:
-    """Get a token by signing in with a browser, on this machine or another. It is printed, or written to a file."""
+    """Get a token by signing in with a browser. On this machine or another; it is printed, or written to a file."""
     import socket
 
     from server.cli.output import say, say_on_stderr
