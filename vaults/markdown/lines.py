@@ -69,12 +69,13 @@ class LineCounter:
     ``lines`` is a note with a ``\n`` in front, its line endings ``\n``; offsets are the note's.
     """
 
-    __slots__ = ("_at", "_line", "_lines")
+    __slots__ = ("_at", "_line", "_lines", "_searched", "_start")
 
     def __init__(self, lines: str) -> None:
         self._lines = lines
         self._at = 0
         self._line = 0
+        self._start = self._searched = 0
 
     def line(self, offset: int) -> int:
         """The line of ``offset``, from 1. Offsets must not decrease."""
@@ -84,4 +85,7 @@ class LineCounter:
 
     def line_start(self) -> int:
         """Where the line asked about last starts."""
-        return max(0, self._lines.rfind("\n", 0, self._at))
+        # Back to where it was looked for before, no further: a line may be a megabyte, and be asked about at each link.
+        found = self._lines.rfind("\n", self._searched, self._at)
+        self._start, self._searched = (found if found >= 0 else self._start), self._at
+        return self._start
