@@ -103,7 +103,7 @@ _MEMORIES = (
         title="LoCoMo turns, stored as transcripts",
         store="transcripts",
         folder="locomo",
-        goals=(Goal("R@5", 0.74), Goal("R@10", 0.82), Goal("MRR", 0.64)),
+        goals=(Goal("R@5", 0.77), Goal("R@10", 0.84), Goal("MRR", 0.67)),
         as_transcripts="people",
     ),
     JudgedTask(
@@ -111,7 +111,7 @@ _MEMORIES = (
         title="LoCoMo turns, harvested as a person's talks with an agent",
         store="harvested",
         folder="locomo",
-        goals=(Goal("R@5", 0.70), Goal("R@10", 0.79), Goal("MRR", 0.58)),
+        goals=(Goal("R@5", 0.72), Goal("R@10", 0.81), Goal("MRR", 0.60)),
         as_transcripts="agent",
     ),
     JudgedTask(
