@@ -11,7 +11,7 @@ import pytest
 
 from auth.errors import TokenInvalid
 from auth.grants import remove_grant, set_grant
-from auth.oauth import client_logins
+from auth.oauth import client_logins, codes
 from auth.people import accounts
 from auth.principal import LOCAL
 from auth.roles import Role
@@ -99,6 +99,22 @@ async def test_of_two_that_bring_a_refresh_token_at_once_neither_keeps_a_token(d
     assert len(given) <= 1
     assert [await is_good(desk, token) for token in given] in ([], [False])
     assert not await is_good(desk, tokens["access_token"])
+
+
+async def test_what_two_requests_found_unused_is_used_up_by_one_of_them(desk: Desk) -> None:
+    client, tokens = await let_in(desk)
+    control, now, refresh = desk.parts.control, desk.clock[0], tokens["refresh_token"]
+    stored = await control.read(lambda tx: client_logins.find_refresh_token(tx, refresh))
+    assert stored is not None
+    rotated = [await control.write(lambda tx: client_logins.rotate(tx, refresh, stored.login, now)) for _ in range(2)]
+    assert rotated[0] is not None
+    assert rotated[1] is None
+    browser = desk.browser()
+    await browser.sign_in()
+    code = await desk.allow(browser, client)
+    found = await control.read(lambda tx: codes.find(tx, code, client))
+    assert found is not None
+    assert [await control.write(lambda tx: codes.use(tx, found, now)) for _ in range(2)] == [True, False]
 
 
 async def test_a_refresh_token_is_for_its_client_and_its_vault(desk: Desk) -> None:
