@@ -82,24 +82,18 @@ class SignInRoutes:
         """The page a link leads to. Looking uses nothing up: mail programs look at links, too."""
         visit = await self._visits.open(request)
         link = request.query_params.get("link", "")
-        wait = self._parts.attempts.wait(LINK, address_of(request))
-        if wait:
-            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
-        person = await self._invited(link)
-        if person is None:
-            return self._pages.message("This link is not good any more", USED_UP, status=404)
+        person = await self._invited(request, link)
+        if isinstance(person, Response):
+            return person
         return self._invite_page(visit, person, link)
 
     async def take_invite(self, request: Request) -> Response:
         """Set the password, and use the link up."""
         visit, form = await self._visits.open(request), await request.form()
         link, password = text_of(form, "link"), text_of(form, "password")
-        wait = self._parts.attempts.wait(LINK, address_of(request))
-        if wait:
-            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
-        person = await self._invited(link)
-        if person is None:
-            return self._pages.message("This link is not good any more", USED_UP, status=404)
+        person = await self._invited(request, link)
+        if isinstance(person, Response):
+            return person
         error = STALE if not self._visits.is_ours(visit, form) else objection(password, text_of(form, "again"), person)
         if error is not None:
             return self._invite_page(visit, person, link, error=error, status=422)
@@ -112,12 +106,20 @@ class SignInRoutes:
             return True
 
         if not await self._parts.control.write(write):
-            return self._pages.message("This link is not good any more", USED_UP, status=404)
+            return self._used_up()
         return await self._enter(request, visit, person, "/oauth/account", "set_password")
 
-    async def _invited(self, link: str) -> str | None:
+    async def _invited(self, request: Request, link: str) -> str | Response:
+        """Whom a link is for; else the page that says why nobody gets further. Each look counts as an attempt."""
+        wait = self._parts.attempts.wait(LINK, address_of(request))
+        if wait:
+            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
         now = self._parts.now()
-        return await self._parts.control.read(lambda tx: invites.invited(tx, link, now))
+        person = await self._parts.control.read(lambda tx: invites.invited(tx, link, now))
+        return self._used_up() if person is None else person
+
+    def _used_up(self) -> Response:
+        return self._pages.message("This link is not good any more", USED_UP, status=404)
 
     async def _enter(self, request: Request, visit: Visit, person: str, after: str, action: str) -> Response:
         await self._parts.record(request, person, "user", action)
