@@ -66,6 +66,7 @@ class Forwarder:
         self._grown: set[str] = set()
         self._told = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._marking: asyncio.Task[None] | None = None
 
     def tell(self, chain: str) -> None:
         """There is more of a chain."""
@@ -122,7 +123,9 @@ class Forwarder:
         if not entries:
             return False
         await self._receiver.send(name, entries)
-        await chain.write(partial(chain_rows.mark_forwarded, receiver=receiver, seq=entries[-1].seq))
+        mark = partial(chain_rows.mark_forwarded, receiver=receiver, seq=entries[-1].seq)
+        self._marking = asyncio.create_task(chain.write(mark))
+        await asyncio.shield(self._marking)
         return True
 
     async def close(self) -> None:
@@ -130,6 +133,9 @@ class Forwarder:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._marking is not None:
+            # What the receiver took is stored before another process may send: it would send it again.
+            await asyncio.gather(self._marking, return_exceptions=True)
         await self._receiver.close()
         self._lease.release()
 
