@@ -26,7 +26,7 @@ QUICKLY   = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
 .PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load conformance
-.PHONY: image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
+.PHONY: races image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ models: $(VENV)/.models ## add to the server what serves other models: PyTorch, 
 
 test: $(VENV)/.installed ## the whole suite but e2e, crash, load and conformance
 	@$(QUICKLY) $(BIN)/python -m pytest $(MOST)
+
+races: $(VENV)/.installed ## make test where threads are late by chance, as on a busy machine: SEED=2 for another chance
+	@$(QUICKLY) $(BIN)/python -m pytest -p tests.late_threads --lateness $(or $(SEED),1) $(MOST)
 
 coverage: $(VENV)/.installed ## make test, counting branches; fails below the floor in pyproject.toml
 	@PROPERTY_EXAMPLES=1 $(QUICKLY) $(BIN)/python -m pytest $(MOST) --cov --cov-report=term
