@@ -155,6 +155,8 @@ async def test_a_call_whose_caller_hung_up_is_recorded(
 
 
 ANA_OWNER = Caller(owner("cli"), "main", Role.ADMIN, "cli")
+LIMIT_S = 1234.5
+"""Seconds that no call takes, and that no other time limit is."""
 
 
 async def test_a_failure_inside_is_recorded_as_one(services: Services, ask: Asking, monkeypatch: Any) -> None:
@@ -247,12 +249,22 @@ async def test_what_a_call_changed_after_its_caller_hung_up_is_recorded(
 async def test_what_a_call_changed_after_its_time_ran_out_is_recorded(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        opening({"server.call_timeout_s": 0.5}) as services,
-        services.pool.lease(services.registry_cache.entry("main")),
-    ):  # the vault is open: its time runs out while it writes
+    limits, timeout = list[asyncio.Timeout](), asyncio.timeout
+
+    def noted(delay: float | None) -> asyncio.Timeout:
+        made = timeout(delay)
+        if delay == LIMIT_S:
+            limits.append(made)
+        return made
+
+    async with opening({"server.call_timeout_s": LIMIT_S}) as services:
         held = HeldWrites(monkeypatch)
-        outcome = await dispatch(services, ANA_OWNER, "remember", {"content": "x"})
+        monkeypatch.setattr("server.dispatch.asyncio.timeout", noted)
+        calling = asyncio.create_task(dispatch(services, ANA_OWNER, "remember", {"content": "x"}))
+        await held.begun.wait()
+        (limit,) = limits
+        limit.reschedule(asyncio.get_running_loop().time())  # its time runs out while it writes, and not before
+        outcome = await calling
         held.let_go.set()
     monkeypatch.undo()
     assert outcome.code == "timeout"

@@ -21,6 +21,7 @@ async def test_what_expired_and_what_was_superseded_is_recorded(services: Servic
     new = (await ask("memory_supersede", id=old, content="new")).content["id"]
     long_ago = "2000-01-01T00:00:00.000Z"
     async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+        await vault.background.wait()  # else the sweep of the vault's first moments says afterwards that all is swept
         await vault.db.write(
             lambda tx: (
                 tx.run("UPDATE memories SET expires_at = ? WHERE id = ?", (long_ago, expired)),

@@ -163,7 +163,7 @@ async def test_a_first_index_is_never_taken_for_an_empty_vault(opening: Opening)
         for name in names:
             await services.access_cache.write(lambda tx, name=name: set_grant(tx, "alice", LOCAL, name, Role.WRITER))  # type: ignore[misc]
         put(folder(services.data, "big"), {f"n{n}.md": f"note {n}\n" for n in range(150)} | {"z.md": "the needle\n"})
-    async with opening(vaults=()) as services, asyncio.timeout(30):
+    async with opening(vaults=()) as services, asyncio.timeout(PATIENCE_S):
         ask = _as(services, "alice", "main")
         while True:
             answer = (await ask("search", query="needle", vaults=["*"])).content

@@ -228,7 +228,7 @@ child.wait()
         stderr=subprocess.PIPE,
     )
     with process.stdin, process.stdout, process.stderr:
-        server = int(process.stderr.readline())
+        server = next(int(line) for line in process.stderr if line.strip().isdigit())  # who is first to write is open
         process.stdin.write(lines(INITIALIZE))
         process.stdin.flush()
         read_answer(process, "i")

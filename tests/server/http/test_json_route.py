@@ -241,6 +241,7 @@ async def test_a_view_of_another_system_has_its_tools(site: Site) -> None:
 
 
 async def test_a_caller_who_hangs_up_during_the_request_leaves_nothing_behind(site: Site) -> None:
+    odd_tools.forget()
     token = site.tokens["writer"]
     head = f"POST /v/main/tools/write_slowly HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
     _, writer = await asyncio.open_connection("127.0.0.1", int(site.url.rpartition(":")[2]))
@@ -253,6 +254,7 @@ async def test_a_caller_who_hangs_up_during_the_request_leaves_nothing_behind(si
 
 
 async def test_a_call_whose_caller_hangs_up_is_done_once_and_to_its_end(site: Site) -> None:
+    odd_tools.forget()
     token, body = site.tokens["writer"], b'{"word": "gone"}'
     head = f"POST /v/main/tools/write_slowly HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
     _, writer = await asyncio.open_connection("127.0.0.1", int(site.url.rpartition(":")[2]))

@@ -327,8 +327,7 @@ async def test_a_caller_that_hangs_up_leaves_a_write_whole_or_absent(site):
         {"name": "write_slowly", "arguments": {"word": "hang"}, "_meta": {"progressToken": 1}},
     )
     async with raw(site, "owner", "busy") as owner:
-        for event in (odd_tools.started, odd_tools.go_on, odd_tools.ended):
-            event.clear()
+        odd_tools.forget()
         async with owner.http.stream(
             "POST",
             owner.path,
@@ -341,7 +340,7 @@ async def test_a_caller_that_hangs_up_leaves_a_write_whole_or_absent(site):
             },
         ) as answer:
             await anext(answer.aiter_lines())
-            await odd_tools.started.wait()
+            await asyncio.wait_for(odd_tools.started.wait(), PATIENCE_S)
         await asyncio.wait_for(odd_tools.ended.wait(), PATIENCE_S)  # cancelled before it wrote
         again = {"word": "stay"}
         odd_tools.go_on.set()

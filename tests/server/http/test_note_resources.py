@@ -28,22 +28,28 @@ URIS = {
 ABSENT = (-32602, "Resource not found")
 
 
+async def prepare(ground):
+    put(folder(ground.loaded.data), NOTES)  # before a vault is open: all of them are seen at its first look
+    return {"stranger": await ground.token("stranger", Role.READER, "other")}
+
+
 @pytest.fixture
 async def site(tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "_NOTE_BYTES", 20_000)  # every test here has the note that is longer
     data = tmp_path / "data"
-    async with served(data, vaults=("main", "other")) as running:
+    async with served(data, vaults=("main", "other"), prepare=prepare) as running:
         running.notes = folder(data)
-        put(running.notes, NOTES)
-        running.tokens["stranger"] = await running.ground.token("stranger", Role.READER, "other")
         yield running
 
 
 async def _settled(caller, number):
-    """Wait until the index has so many notes."""
+    """Wait until the index has so many notes and the first look is over: what it found is told to nobody who begins to
+    listen now. The rows are there a moment earlier."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            if (await caller.call("find_notes"))["structuredContent"]["total"] == number:
+            found = (await caller.call("find_notes"))["structuredContent"]["total"]
+            state = (await caller.call("status"))["structuredContent"]["notes"]["state"]
+            if (found, state) == (number, "ready"):
                 return
             await asyncio.sleep(0.01)
 

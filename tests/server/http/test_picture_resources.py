@@ -22,13 +22,16 @@ NOTES = {
 AROUND = "note://projects/plan.md/graph"
 
 
+async def prepare(ground):
+    put(folder(ground.loaded.data), NOTES)  # before a vault is open: all of them are seen at its first look
+    return {"stranger": await ground.token("stranger", Role.READER, "other")}
+
+
 @pytest.fixture
 async def site(tmp_path):
     data = tmp_path / "data"
-    async with served(data, vaults=("main", "other")) as running:
+    async with served(data, vaults=("main", "other"), prepare=prepare) as running:
         running.notes = folder(data)
-        put(running.notes, NOTES)
-        running.tokens["stranger"] = await running.ground.token("stranger", Role.READER, "other")
         yield running
 
 

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from server.hooks import HookRun, parse_input
 from tests.server.http.serving import ERAS, Site, served
+from tests.work import PATIENCE_S
 from vaults.domain.retrieval.hybrid_search import NOTHING_LIKELY
 from vaults.search.relevance_scores import BESIDE_SHARE
 from vaults.settings import SearchSettings
@@ -79,11 +80,14 @@ DOUBT = NOTHING_LIKELY.lower()
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
     folder = tmp_path_factory.mktemp("relevance")
-    async with served(folder, vaults=("main", FIVE), **{"embedding.engine": "auto"}) as running:
+    # Every vector is there when the first question comes, however long the model takes to load.
+    flags = {"embedding.engine": "auto", "embedding.write_wait_s": PATIENCE_S}
+    async with served(folder, vaults=("main", FIVE), **flags) as running:
         for vault, texts in (("main", MEMORIES), (FIVE, MEMORIES[:5])):
             async with running.client("owner", vault) as client:
-                await asyncio.gather(*(client.call_tool("remember", {"content": text}) for text in texts))
-                await client.call_tool("remember", {"content": PINNED, "type": "preference"})
+                stored = await asyncio.gather(*(client.call_tool("remember", {"content": text}) for text in texts))
+                stored.append(await client.call_tool("remember", {"content": PINNED, "type": "preference"}))
+                assert {each.structured_content["embedding"] for each in stored} == {"ready"}
         yield running
 
 
