@@ -29,7 +29,9 @@ from server.tools import discover
 from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
 from tests.file_reading import WorkerHere
-from tests.work import examples
+from tests.work import PATIENCE_S, examples
+from vaults import pool
+from vaults.activity_log import log_writer
 from vaults.embed.backend import Embedder
 from vaults.parsing import parser_pool
 from vaults.parsing.worker_process import WorkerProcess
@@ -68,6 +70,9 @@ property_settings.load_profile("any machine")
 def pytest_configure() -> None:
     """Only where tests run: programs that tests start, and that import this, read files as a server does."""
     parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
+    # However slow the machine is, an answer holds the newest events, and a vault that is being closed makes room.
+    log_writer.READ_S = PATIENCE_S
+    pool.ROOM_WAIT_S = PATIENCE_S
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -34,7 +34,9 @@ class LastingTask:
 
 class BackgroundWork:
     """``run_due`` does all that is due and ends; those of ``run_while_open`` last, each in a task of its own. They run
-    only in the process that holds the lease; the follow-up of a call runs in any."""
+    only in the process that holds the lease; the follow-up of a call runs in any. Nothing begins once ``stop`` was
+    called: a call, or a round of the pool, may still have the vault in hand, and would take the lease again for one
+    that is closed."""
 
     def __init__(
         self, lease: Lease, run_due: BoundTask, defects: BackgroundDefects, run_while_open: Sequence[LastingTask] = ()
@@ -44,6 +46,7 @@ class BackgroundWork:
         self.defects = defects
         self._run_while_open = tuple(run_while_open)
         self._is_due = False
+        self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self.due_work: asyncio.Task[None] | None = None
         self.lasting_tasks: dict[int, asyncio.Task[object]] = {}
@@ -61,16 +64,18 @@ class BackgroundWork:
 
     def is_ours(self) -> bool:
         """Whether this process has or gets the lease."""
-        return self._lease.try_acquire()
+        return not self._is_stopped and self._lease.try_acquire()
 
     def start(self) -> None:
         """Do what is due, if this process has or gets the lease."""
         self._is_due = True
-        if not self.is_busy and self._lease.try_acquire():
+        if not self._is_stopped and not self.is_busy and self._lease.try_acquire():
             self.due_work = begin_apart(self._run_until_done(), "vault-due-work")
 
     def start_later(self, seconds: float) -> None:
         """Call ``start`` after ``seconds``; a later call replaces an earlier one."""
+        if self._is_stopped:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.start)
@@ -81,12 +86,12 @@ class BackgroundWork:
         for number, task in enumerate(self._run_while_open):
             known = self.lasting_tasks.get(number)
             idle = known is None or (known.done() and (_has_failed(known) or task.is_wanted()))
-            if idle and self._lease.try_acquire():
+            if idle and not self._is_stopped and self._lease.try_acquire():
                 self.lasting_tasks[number] = begin_apart(self._run_lasting(task), "vault-lasting-task")
 
     def run_follow_up(self, work: BoundTask) -> None:
         """Finish something soon after a call; dropped while other such work runs."""
-        if not _is_running(self.follow_up):
+        if not self._is_stopped and not _is_running(self.follow_up):
             self.follow_up = begin_apart(self._run_follow_up(work), "vault-follow-up")
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -95,7 +100,8 @@ class BackgroundWork:
             await asyncio.wait({self.due_work}, timeout=seconds)
 
     async def stop(self) -> None:
-        """Cancel everything, and wait until it has ended."""
+        """Cancel everything, for good, and wait until it has ended."""
+        self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers

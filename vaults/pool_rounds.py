@@ -84,13 +84,13 @@ class PoolRounds:
         cutoff = time.monotonic() - self._storage.idle_close_s
         for vault_id in self._pool.idle():
             slot = self._pool.slots.get(vault_id)
-            if slot is None:  # closed meanwhile
+            if slot is None or slot.leases:  # closed meanwhile, or in use again
                 continue
             if slot.used < cutoff and not slot.opening.result().background.is_busy:
                 await self._pool.evict(vault_id)
             elif slot.used < time.monotonic() - REST_S and not slot.is_resting:
                 await self.note_change(slot)
-                if slot.leases:  # by now
+                if slot.leases or self._pool.slots.get(vault_id) is not slot:  # by now
                     continue
                 slot.is_resting = rested = True
                 await slot.opening.result().rest()
@@ -187,7 +187,9 @@ class PoolRounds:
             used = sum(s.opening.result().vector_bytes for s in self._pool.slots.values() if is_open(s))
             if used <= budget:
                 return
-            if (slot := self._pool.slots.get(vault_id)) is None:  # closed meanwhile
+            if (slot := self._pool.slots.get(vault_id)) is None or not is_open(
+                slot
+            ):  # closed meanwhile, or opened anew
                 continue
             vault = slot.opening.result()
             await vault.settle()

@@ -328,7 +328,7 @@ class Vault:
         self.vocabulary.clear()
         self.graph_cache.clear()
         await self.db.rest()
-        if not self.background.has_lasting_task:
+        if not (self.background.is_busy or self.background.has_lasting_task):  # a call may have begun work meanwhile
             self.lease.release()
 
     @property

@@ -81,6 +81,23 @@ async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> N
     other.release()
 
 
+async def test_nothing_begins_and_no_lease_is_taken_once_it_was_stopped(tmp_path: Path) -> None:
+    """A call that still has a closed vault in hand asks for it, and so may a round of the pool."""
+    lease, work = Lease(tmp_path / ".lease"), Work()
+    work.go.set()
+    background = BackgroundWork(lease, work.run, noting(), [LastingTask("follow_notes", work.run, lambda: True)])
+    await background.stop()
+    background.start()
+    background.start_later(0)
+    background.resume_lasting_tasks()
+    background.run_follow_up(work.run)
+    assert not background.is_ours()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not work.runs
+    assert not lease.held
+
+
 async def test_a_lasting_task_that_failed_begins_again_and_one_that_returned_does_not(tmp_path: Path) -> None:
     outcomes: list[Exception | None] = [VaultUnavailable("not now"), None]
 

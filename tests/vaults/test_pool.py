@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import shutil
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from server.call import Caller
 from server.services import Services
 from server.shared_resources import SEARCH_THREADS
 from tests.conftest import Asking, Opening, asker
+from tests.noted import settled
 from tests.work import PATIENCE_S
 from vaults import pool as pools
 from vaults import pool_inspections, pool_rounds, registry
@@ -259,6 +262,7 @@ async def test_a_vault_that_was_shut_out_and_is_gone_is_nobody_s_trouble_any_mor
 async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     from vaults.index import projection
 
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)  # it would compute the vectors anew
     monkeypatch.setattr(projection, "SNAPSHOT_FROM", 1)
     async with opening() as services:
         for n in range(10):
@@ -271,6 +275,7 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
             tx.run("UPDATE vector_clock SET last = 5")
 
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            await _idle(vault)
             await vault.db.write(older)
         hits = (await _in(services, "main")("recall", query="word9", mode="semantic")).content["hits"]
         assert len(hits) == 5
@@ -279,6 +284,7 @@ async def test_an_index_ahead_of_its_rows_starts_anew(opening: Opening, monkeypa
 
 async def _idle(vault: Vault) -> None:
     """What it owes when it is opened is done."""
+    assert await vault.notes.wait_for_index(PATIENCE_S)
     if vault.background.due_work is not None:
         await asyncio.wait_for(vault.background.due_work, PATIENCE_S)
 
@@ -286,7 +292,6 @@ async def _idle(vault: Vault) -> None:
 async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(opening: Opening) -> None:
     async with opening({"notes.watch": "off"}) as services:
         async with services.pool.lease(services.registry_cache.entry("main")) as vault:
-            assert await vault.notes.wait_for_index(PATIENCE_S)
             await _idle(vault)
         async with asyncio.timeout(PATIENCE_S):
             while vault.lease.held:  # the sweep after a start may have woken it once more
@@ -294,19 +299,117 @@ async def test_a_resting_vault_that_follows_no_files_gives_its_lease_back(openin
                 await asyncio.sleep(0.01)
 
 
-async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(services: Services) -> None:
-    await _in(services, "main")("remember", content="asleep and awake")
-    await _in(services, "main")("recall", query="asleep")
-    async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+def _open_here(folder: Path) -> set[str]:
+    """Which files of a folder this process has open."""
+    targets = (_target_of(each) for each in Path("/proc/self/fd").iterdir())
+    return {target for target in targets if target.startswith(f"{folder}/")}
+
+
+def _target_of(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:  # closed by another thread, or the one that lists them
+        return ""
+
+
+async def test_a_resting_vault_holds_no_connection_and_wakes_at_once(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)  # it would wake the vault
+    async with opening() as services:
+        await _in(services, "main")("remember", content="asleep and awake")
+        await _in(services, "main")("recall", query="asleep")
+        await settled(services)
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            await _idle(vault)
+        assert str(vault.db.path) in _open_here(vault.folder)
+        await vault.rest()
+        assert _open_here(vault.folder) == {f"{vault.folder}/{name}" for name in (".gate", ".lease")}
+        assert vault.lease.held, "it still follows the files"
+        assert vault.projection.size == 1, "the vectors stay"
+        assert (await _in(services, "main")("recall", query="asleep")).content["hits"]
+        assert (await _in(services, "main")("remember", content="written after")).ok
+
+
+async def test_a_vault_at_rest_keeps_its_lease_for_work_that_begins_meanwhile(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening({"notes.watch": "off"}) as services:
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            await _idle(vault)
+        go_on, rest = asyncio.Event(), vault.db.rest
+
+        async def begin_work() -> None:
+            await rest()
+            vault.start_background_work()
+
+        monkeypatch.setattr(vault.db, "rest", begin_work)
+        monkeypatch.setattr(vault.background, "_run_due", go_on.wait)
+        await vault.rest()
+        assert vault.background.is_busy
+        assert vault.lease.held, "another process would do the same work"
+        go_on.set()
         await _idle(vault)
-    threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
-    await vault.rest()
-    assert threading.active_count() < threads
-    assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
-    assert vault.lease.held, "it still follows the files"
-    assert vault.projection.size == 1, "the vectors stay"
-    assert (await _in(services, "main")("recall", query="asleep")).content["hits"]
-    assert (await _in(services, "main")("remember", content="written after")).ok
+
+
+async def test_a_round_closes_no_vault_that_was_taken_into_use_while_it_closed_another(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", PATIENCE_S)
+    async with opening(vaults=("a", "b")) as services, AsyncExitStack() as in_use:
+        pool, entries = services.pool, {each.vault_id: each for each in services.registry_cache.entries()}
+        for entry in entries.values():
+            async with pool.lease(entry) as vault:
+                await _idle(vault)
+            pool.slots[entry.vault_id].used = -math.inf
+        evict, evicted = pool.evict, []
+
+        async def evict_while_another_is_called(vault_id: str) -> None:
+            evicted.append(vault_id)
+            await evict(vault_id)
+            (other,) = entries.keys() - {vault_id}
+            await in_use.enter_async_context(pool.lease(entries[other]))
+
+        monkeypatch.setattr(pool, "evict", evict_while_another_is_called)
+        await pool.rounds.run_round()
+        assert len(evicted) == 1
+        assert pool.open_count == 1
+
+
+async def test_a_round_lets_a_vault_be_that_is_opened_anew_while_another_gives_up_its_vectors(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", PATIENCE_S)
+    async with opening(vaults=("a", "b")) as services:
+        pool, entries = services.pool, services.registry_cache.entries()
+        for entry in entries:
+            async with pool.lease(entry) as vault:
+                await _idle(vault)
+        opened_anew: list[asyncio.Task[None]] = []
+        go_on, open_vault = asyncio.Event(), Vault.open
+
+        async def open_late(vault: Vault) -> None:
+            await go_on.wait()
+            await open_vault(vault)
+
+        async def use(name: str) -> None:
+            async with pool.lease(services.registry_cache.entry(name)):
+                pass
+
+        async def settle(vault: Vault) -> None:
+            if not opened_anew:
+                (other,) = {each.name for each in entries} - {vault.name}
+                opened_anew.append(asyncio.create_task(use(other)))
+                await pool.close_vault(other)
+
+        monkeypatch.setattr(Vault, "open", open_late)
+        monkeypatch.setattr(Vault, "settle", settle)
+        monkeypatch.setattr(Vault, "vector_bytes", property(lambda _: 10**12))
+        try:
+            await pool.rounds._keep_budget()
+        finally:
+            go_on.set()
+            await opened_anew[0]
 
 
 async def test_whoever_finds_no_place_waits_for_one_in_order_of_arrival(opening: Opening) -> None:

@@ -78,6 +78,7 @@ def _to_source_ended(failure: OSError) -> SourceEnded:
 async def _report(watched: _WatchedFolders, pending: PendingChanges) -> SourceEnded | None:
     """Read what there is once and hand it on."""
     appeared: dict[str, None] = {}
+    touched: dict[str, bool] = {}  # and whether it is, or was, a folder
     for mask, descriptor, name in _parse_events(os.read(watched.descriptor, _READ_BYTES)):
         if mask & _OVERFLOW:
             return SourceEnded("again", "the kernel dropped events")
@@ -88,13 +89,14 @@ async def _report(watched: _WatchedFolders, pending: PendingChanges) -> SourceEn
             continue
         if mask & _ISDIR:
             _follow_folder(watched, path, mask, appeared)
-        pending.touch(path, folder=bool(mask & _ISDIR))
+        touched[path] = touched.get(path, False) or bool(mask & _ISDIR)
     if appeared:
         # Look at a new folder only once it is watched: what came before is found by looking, what comes later is
-        # reported. Events wait in the kernel meanwhile.
+        # reported. Events wait in the kernel meanwhile. Told before that as well, it would be looked at twice on a
+        # machine that is slow to start a thread.
         await run_in_thread(watched.add_each, list(appeared))
-        for path in appeared:
-            pending.touch(path, folder=True)
+    for path, folder in touched.items():
+        pending.touch(path, folder=folder)
     return None
 
 

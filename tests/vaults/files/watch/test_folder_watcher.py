@@ -17,6 +17,7 @@ import pytest
 
 from tests.work import PATIENCE_S
 from vaults.files.atomic import write_atomic
+from vaults.files.watch import inotify
 from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
 from vaults.files.watch.pending_changes import PendingChanges
 from vaults.files.watch.sources import WatchedNames
@@ -42,6 +43,12 @@ class Consumer:
                 note.write_text("still there")
                 if not (changed := await self.next()).rescan:
                     return changed
+
+    async def gathered(self, holds: Callable[[PendingChanges], bool]) -> None:
+        """Wait until the watcher has read so much, while nobody asks it for an item."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds(self.watcher._pending):  # noqa: ASYNC110  nobody tells
+                await asyncio.sleep(0.01)
 
     async def until(self, *paths: str) -> set[str]:
         told: set[str] = set()
@@ -202,6 +209,24 @@ async def test_a_new_folder_is_told_as_one_and_watched_to_its_depth(root: Path) 
         assert await consumer.next() == paths("a/b/c/note.md")
 
 
+async def test_a_new_folder_is_told_once_it_is_watched_however_long_that_takes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told before as well, it would be looked at twice."""
+
+    async def late(add: Callable[..., None], *folders: object) -> None:
+        await asyncio.sleep(0.2)  # longer than the window below
+        add(*folders)
+
+    async with watching(root, debounce_s=0.02) as consumer:
+        monkeypatch.setattr(inotify, "run_in_thread", late)
+        (root / "old.md").write_text("x")
+        (root / "a").mkdir()
+        assert await consumer.next() == paths("a", "old.md")
+        (root / "a/note.md").write_text("x")
+        assert await consumer.next() == paths("a/note.md")
+
+
 async def test_a_moved_folder_is_told_under_both_names_and_watched_under_the_new_one(
     root: Path, tmp_path: Path
 ) -> None:
@@ -256,7 +281,8 @@ async def test_a_slow_consumer_gets_one_item_with_all_of_it(root: Path) -> None:
     async with watching(root, debounce_s=0.02) as consumer:
         for number in range(20):
             (root / f"{number}.md").write_text("x")
-            await asyncio.sleep(0.01)  # nobody asks meanwhile
+            await asyncio.sleep(0.01)
+        await consumer.gathered(lambda pending: "19.md" in pending._paths)
         assert (await consumer.next()).paths == {f"{number}.md" for number in range(20)}
 
 
@@ -264,6 +290,7 @@ async def test_a_storm_of_files_becomes_one_look_at_everything(root: Path) -> No
     async with watching(root) as consumer:
         for number in range(5_000):
             (root / f"{number}.md").touch()
+        await consumer.gathered(lambda pending: pending._rescan)
         assert await consumer.next() == EVERYTHING
         assert "note.md" in (await consumer.named(root / "note.md")).paths
 
