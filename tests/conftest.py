@@ -29,7 +29,7 @@ from server.tools import discover
 from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
 from tests.file_reading import WorkerHere
-from tests.work import examples
+from tests.work import PATIENCE_S, examples
 from vaults.embed.backend import Embedder
 from vaults.parsing import parser_pool
 from vaults.parsing.worker_process import WorkerProcess
@@ -65,9 +65,25 @@ property_settings.register_profile(
 property_settings.load_profile("any machine")
 
 
+WAITS = (
+    "server.tool_discovery.similarity.WAIT_S",
+    "server.tools.collections.WAIT_S",
+    "vaults.activity_log.log_writer.READ_S",
+    "vaults.domain.code.symbol_search.PARTS_SECONDS",
+    "vaults.domain.notes.edit.similar_notes.WAIT_S",
+    "vaults.domain.notes.read.note_listing.SYNC_WAIT_S",
+    "vaults.graph.co_access.FLUSH_WAIT_S",
+)
+"""How long an answer waits for what is still under way before it goes without. In a test as long as it takes: what is
+in the answer must not be up to the machine. Tests of an answer that goes without set these themselves."""
+
+
 def pytest_configure() -> None:
-    """Only where tests run: programs that tests start, and that import this, read files as a server does."""
+    """Only where tests run: programs that tests start, and that import this, read files and wait as a server does."""
     parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
+    patient = pytest.MonkeyPatch()  # never undone
+    for wait in WAITS:
+        patient.setattr(wait, PATIENCE_S)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

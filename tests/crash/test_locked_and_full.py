@@ -22,6 +22,7 @@ from tests.crash.child import strace
 from tests.crash.mounts import mounting, run_on_small_disk
 from tests.crash.piped import Piped
 from tests.noted import until
+from vaults.activity_log import log_writer
 from vaults.db.engine import sqlite
 from vaults.vault import Vault
 
@@ -64,7 +65,10 @@ async def _ann(services: Services) -> Asking:
     return ask
 
 
-async def test_whoever_reads_is_served_soon_while_another_process_holds_the_vault(opening: Opening) -> None:
+async def test_whoever_reads_is_served_soon_while_another_process_holds_the_vault(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "READ_S", 0.5)
     async with opening({"storage.busy_timeout_ms": BUSY_MS}) as services:
         ask, vault = await _ann(services), await vault_of(services)
         with held(vault.db.path):
