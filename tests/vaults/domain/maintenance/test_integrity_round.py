@@ -27,8 +27,10 @@ from vaults.vault import Vault
 
 @pytest.fixture(autouse=True)
 def undivided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round is one part, however slow the machine is: the next part would be begun in the background as well."""
+    """A round is one part, however slow the machine is: the next part would be begun in the background as well. There,
+    no round that is due is begun either."""
     monkeypatch.setattr(integrity_round, "SPAN_S", PATIENCE_S)
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", ())
 
 
 @pytest.fixture(scope="module")
