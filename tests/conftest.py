@@ -30,8 +30,6 @@ from tests.blanks import lay_out_audit, lay_out_used
 from tests.fakes import HashEmbedder
 from tests.file_reading import WorkerHere
 from tests.work import PATIENCE_S, examples
-from vaults import pool
-from vaults.activity_log import log_writer
 from vaults.embed.backend import Embedder
 from vaults.parsing import parser_pool
 from vaults.parsing.worker_process import WorkerProcess
@@ -67,12 +65,27 @@ property_settings.register_profile(
 property_settings.load_profile("any machine")
 
 
+WAITS = (
+    "server.tool_discovery.similarity.WAIT_S",
+    "server.tools.collections.WAIT_S",
+    "vaults.activity_log.log_writer.READ_S",
+    "vaults.domain.code.symbol_search.PARTS_SECONDS",
+    "vaults.domain.notes.edit.similar_notes.WAIT_S",
+    "vaults.domain.notes.read.note_listing.SYNC_WAIT_S",
+    "vaults.graph.co_access.FLUSH_WAIT_S",
+    "vaults.pool.ROOM_WAIT_S",
+)
+"""How long an answer waits for what is still under way before it goes without. In a test as long as it takes: what is in
+the answer, and whether a vault that is being closed makes room, must not be up to the machine. Tests of an answer that
+goes without set these themselves."""
+
+
 def pytest_configure() -> None:
-    """Only where tests run: programs that tests start, and that import this, read files as a server does."""
+    """Only where tests run: programs that tests start, and that import this, read files and wait as a server does."""
     parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
-    # However slow the machine is, an answer holds the newest events, and a vault that is being closed makes room.
-    log_writer.READ_S = PATIENCE_S
-    pool.ROOM_WAIT_S = PATIENCE_S
+    patient = pytest.MonkeyPatch()  # never undone
+    for wait in WAITS:
+        patient.setattr(wait, PATIENCE_S)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from ops.backup import back_up
 from ops.backup.archive_reader import open_archive
 from ops.backup.pace import Pace
 from ops.backup.staging import StagedBackup
-from server.call import Caller
+from server.call import Call, Caller
 from server.tools import backup as tool
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder
@@ -52,13 +52,20 @@ async def test_files_that_are_not_in_it_are_named(ask: Asking, tmp_path: Path) -
 async def test_one_that_takes_longer_than_a_call_goes_on_and_is_listed(
     opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    really, go_on = back_up.stage, threading.Event()
+    really, under_way_since = back_up.stage, tool._under_way_since
+    begun, go_on = threading.Event(), threading.Event()
 
     def stage(*rest: Any) -> StagedBackup:
+        begun.set()
         go_on.wait()
         return really(*rest)
 
+    async def once_begun(call: Call) -> str | None:
+        await asyncio.to_thread(begun.wait)  # before, no file says since when
+        return await under_way_since(call)
+
     monkeypatch.setattr(back_up, "stage", stage)
+    monkeypatch.setattr(tool, "_under_way_since", once_begun)
     monkeypatch.setattr(tool, "CALL_SHARE", 0.001)
     async with opening() as services, AsyncExitStack() as held:
         held.callback(go_on.set)

@@ -269,7 +269,10 @@ async def test_no_page_is_read_where_no_host_is_listed(ask: Asking) -> None:
     assert "ingest.hosts" in found["rejected"][0]["message"]
 
 
-async def test_pages_are_read_again_when_they_are_due(opening: Opening, site: Site) -> None:
+async def test_pages_are_read_again_when_they_are_due(
+    opening: Opening, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.background_jobs.BACKGROUND_JOBS", ())  # by the test alone
     site.pages["/tides"] = (200, {"content-type": "text/html"}, PAGE)
     async with opening({"ingest.hosts": ["127.0.0.1:*"], "ingest.reread": "1d"}) as services:
         ask = asker(services)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from vaults import clock
 from vaults.db.sql import Writer
 from vaults.graph import daily_counts, graph_clock
 
-TODAY = datetime.now(UTC).date()
 _PUMPS = "Turbo pumps of the large kind drive cold water through long pipes under high pressure."
 NOTES = {
     "hub.md": f"---\naliases: [Centre]\n---\n# Hub\n\n{_PUMPS}\n\n- [ ] check 📅 2020-01-01\n- [x] done\n",
@@ -30,6 +29,10 @@ NOTES = {
     "alone.md": f"{_PUMPS}\n\n[[Nowhere]]\n",
     "daily/2026-03-02.md": "Met.\n",
 }
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 async def _laid(services: Services) -> Path:
@@ -193,7 +196,7 @@ async def test_growth_counts_what_came_and_no_memory_of_others(services: Service
     theirs, mine = await _insight(bob, "growth", by="day", periods=3), await _insight(ann, "growth", by="week")
     last = theirs["growth"][-1]
     assert [each["period"] for each in theirs["growth"]] == [
-        (TODAY - timedelta(days=back)).isoformat() for back in (2, 1, 0)
+        (_today() - timedelta(days=back)).isoformat() for back in (2, 1, 0)
     ]
     assert (last["notes"], last["memories"], last["edits"], last["links_added"]) == (len(NOTES), 1, 1, 1)
     assert mine["change"]["memories"] == 2
@@ -205,9 +208,9 @@ async def test_each_day_is_written_down_once_and_anew_when_the_graph_changed(ser
     await _laid(services)
     await until(services, lambda tx: not daily_counts.is_due(tx))
     ((day, counts),) = await rows(services, "SELECT day, counts FROM graph_days")
-    assert day == TODAY.isoformat()
+    assert day == _today().isoformat()
     assert set(json.loads(counts)) == {"notes", "links", "broken", "linked", "tasks"}
-    yesterday = (TODAY - timedelta(days=1)).isoformat()
+    yesterday = (_today() - timedelta(days=1)).isoformat()
     await rewrite(services, "UPDATE graph_days SET day = ?, counts = ?", yesterday, '{"notes": 3, "links": 2}')
     found = await _insight(bob, "growth", by="day", periods=2)
     assert found["growth"][0]["totals"]["notes"] == 3

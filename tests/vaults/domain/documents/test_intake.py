@@ -111,9 +111,9 @@ async def test_a_file_that_comes_again_is_unchanged_and_a_changed_one_is_updated
 
 async def test_an_inserted_page_leaves_the_vectors_of_the_others(vault: Vault) -> None:
     await store(vault, parsed(), source())
-    vault.embedder.loads_for_backfill = True
     vault.start_background_work()
     await vault.background.wait()
+    vault.embedder.loads_for_backfill = False  # from here on, what is missing is counted and not made
     longer = parsed(ParsedPart("The tender closes in May.", "Tender", "page 1"), *PAGES)
     prepared = await store(vault, longer, source(source_hash="b2"))
     missing = await vault.db.read(lambda tx: tx.value("SELECT COUNT(*) FROM embedding_queue"))

@@ -23,6 +23,7 @@ from tests.fakes import HashEmbedder
 from tests.model_changes import OTHER, TEXTS, Gate, at, change, changed, found, held, model_of, remembered
 from tests.work import PATIENCE_S
 from vaults import pool_rounds, registry
+from vaults.activity_log import log_writer
 from vaults.db.sql import Params, Reader, Writer
 from vaults.domain.maintenance import model_change
 from vaults.domain.maintenance.verification import verify
@@ -36,6 +37,12 @@ from vaults.vault import Vault
 @pytest.fixture(autouse=True)
 def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_change, "BATCH", 2)
+
+
+@pytest.fixture(autouse=True)
+def no_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No round of the pool opens a vault, or goes on with a change, but the one a test asks for."""
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 3600.0)
 
 
 @pytest.fixture
@@ -85,10 +92,11 @@ async def test_a_change_goes_on_where_a_kill_left_it(opening: Opening, server: E
         await gate.reached.wait()
         shutil.copytree(tmp_path / "alive", killed)  # all that a kill would leave
         gate.opened.set()
-    server.reply, server.seen = None, []
+    gate, server.seen = Gate(server, batches=0), []
     async with opening(at(server), data=killed) as services, asyncio.timeout(PATIENCE_S):
         ask = asker(services)
         assert (await model_of(ask))["change"]["done"] == 2
+        gate.opened.set()
         async with held(services) as vault:  # opened: it goes on by itself
             await vault.background.wait()
         assert (await model_of(ask))["model"] == "other"
@@ -233,9 +241,14 @@ async def test_a_model_that_breaks_on_the_way_leaves_the_old_one_and_costs_no_te
 
 
 async def test_a_question_looks_once_which_model_serves(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "FLUSH_S", 3600.0)  # what is written behind the answers asks the vault as well
     ask, asked = asker(services), list[object]()
     await remembered(ask)
     await found(ask, TEXTS[0])
+    async with held(services) as vault:
+        assert await vault.notes.wait_for_index(PATIENCE_S)
+        vault.start_background_work()
+        await vault.background.wait()
     value = Reader.value
 
     def spied(tx: Reader, sql: str, params: Params = ()) -> Any:

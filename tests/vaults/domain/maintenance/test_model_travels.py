@@ -28,6 +28,7 @@ from tests.model_changes import OTHER, TEXTS, Gate, at, change, changed, found, 
 from tests.ops.backup.restoring import as_owner_of, back_up, installation
 from tests.ops.salvage.salvages import subject_of
 from tests.work import PATIENCE_S
+from vaults import pool_rounds
 from vaults.db.connection import open_raw
 from vaults.db.sql import Reader
 from vaults.domain.maintenance import model_change, reindexing
@@ -39,6 +40,12 @@ from vaults.settings import StorageSettings
 @pytest.fixture(autouse=True)
 def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_change, "BATCH", 2)
+
+
+@pytest.fixture(autouse=True)
+def no_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No round of the pool goes on with a change before the test does."""
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 3600.0)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from server.services import Services
 from tests.conftest import Opening, asker
 from tests.work import PATIENCE_S
+from vaults import pool_rounds
 from vaults.domain.notes.index import note_rows, reconciliation
 from vaults.domain.notes.sync import sync_loop
 from vaults.files.watch.folder_watcher import WatchTimes
@@ -25,7 +26,9 @@ FLAGS = {"embedding.engine": "off"}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks for the folder often, and does not wait long after a failure."""
+    """Looks for the folder often, and does not wait long after a failure. What ended is begun again by the test alone,
+    and by no round of the pool."""
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 3600.0)
     monkeypatch.setattr(sync_loop, "WatchTimes", functools.partial(WatchTimes, check_s=0.05, debounce_s=0.02))
     monkeypatch.setattr(sync_loop, "RETRY_S", 0.02)
     monkeypatch.setattr(sync_loop, "AGAIN_S", 0.02)
