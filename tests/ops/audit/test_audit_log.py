@@ -197,7 +197,8 @@ async def test_old_entries_go_up_to_a_signature_and_the_rest_is_still_checked(tm
         await log.sign()
         await log.append(VAULT, entry(5, at="2020-01-02T00:00:00.000Z"))  # old too, and not signed yet
         await log.append(VAULT, entry(6))
-        await log.settle(VAULT, 60)
+        while await log.chain(VAULT).write(chain_rows.index_more):  # not ``settle``: it has the upkeep sign and prune
+            pass
         assert await log.prune() == 4
         await log.sign()
         (report,) = [each for each in await verify(log) if each.chain == VAULT]
