@@ -111,9 +111,11 @@ async def test_it_serves_a_folder_and_finds_by_meaning(command: Path, notes: Pat
     async with Client(served) as client:
         ask = asking(client)
         until = time.monotonic() + PATIENCE_S
-        while not (found := (await ask("search", query="When did the schema upgrade break?", mode="semantic"))["hits"]):
-            assert time.monotonic() < until, "nothing is found by meaning"
-        assert found[0]["id"].startswith("friday"), found
+        first = ""
+        while not first.startswith("friday"):  # the other note may be the first to have a vector
+            found = (await ask("search", query="When did the schema upgrade break?", mode="semantic"))["hits"]
+            first = found[0]["id"] if found else ""
+            assert time.monotonic() < until, found
         # Read in a process of its own, which is to find the packages.
         page = base64.b64encode(b"<html><body><h1>Harbour</h1><p>Ships enter at high water.</p></body></html>").decode()
         told = await ask("ingest", data=page, name="harbour.html")
