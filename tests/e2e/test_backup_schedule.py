@@ -18,7 +18,7 @@ from ops.backup.snapshots import list_snapshots, open_snapshot
 from tests.kept_ports import kept_port
 from tests.ops.backup.staged import contents
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 VAULTS = ("main", "other")
 
@@ -54,12 +54,12 @@ def serving(strongroom: Strongroom, environment: dict[str, str], *options: str) 
             yield metrics
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE_S) == 0, (strongroom.data.parent / "log").read_text()
+            assert process.wait(PROGRAM_PATIENCE_S) == 0, (strongroom.data.parent / "log").read_text()
 
 
 def figures(port: int) -> dict[str, float]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PROGRAM_PATIENCE_S) as answer:
             lines = answer.read().decode().splitlines()
     except OSError:
         return {}
@@ -67,7 +67,7 @@ def figures(port: int) -> dict[str, float]:
 
 
 def wait_for(port: int, name: str, least: float) -> dict[str, float]:
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while True:
         found = figures(port)
         if found.get(name, 0) >= least:

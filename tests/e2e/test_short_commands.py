@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 COMMANDS = (
@@ -78,12 +78,12 @@ def test_an_interrupt_in_the_middle_ends_a_command_with_130(owing: Strongroom) -
             # A test run in the background of a shell ignores interrupts, and would hand that on.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + PROGRAM_PATIENCE_S
         while not has_open(running, wal) and running.poll() is None:
             assert time.monotonic() < deadline, words
             os.sched_yield()
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=PROGRAM_PATIENCE_S)
         # 0: it was done already.
         assert running.returncode in (0, 130), (words, running.returncode, err)
         assert b"Traceback" not in err

@@ -22,7 +22,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.e2e.test_working_day import asking
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from tests.working_day import WorkingDay
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +110,7 @@ async def test_it_serves_a_folder_and_finds_by_meaning(command: Path, notes: Pat
     served = StdioServerParameters(command=str(command), args=argv, env=environment, cwd=str(notes))
     async with Client(served) as client:
         ask = asking(client)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + PROGRAM_PATIENCE_S
         first = ""
         while not first.startswith("friday"):  # the other note may be the first to have a vector
             found = (await ask("search", query="When did the schema upgrade break?", mode="semantic"))["hits"]
@@ -134,7 +134,7 @@ def test_what_a_hook_hands_over_is_kept(command: Path, environment: dict[str, st
     day.add("user", SAID)
     said = {"session_id": "5f0c2a4e", "cwd": str(day.home), "hook_event_name": "Stop", "transcript_path": str(day.path)}
     run("hook", "stop", stdin=json.dumps(said))
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while json.loads(run("call", "transcripts", "{}", "--vault", "main"))["total"] == 0:
         assert time.monotonic() < until, "what was handed over is not kept"
 
