@@ -18,6 +18,9 @@ T = TypeVar("T")
 PATIENCE_S = 60.0
 """Seconds that nothing a test waits for takes: a safety net, so that what never comes ends the test."""
 
+PROGRAM_PATIENCE_S = 180.0
+"""The same where programs are started: with ten others to a core, one that serves has taken 40 seconds to begin."""
+
 TIMES = 8
 """How many times as much is done: linear work takes as many times as long, quadratic ``TIMES`` times that."""
 

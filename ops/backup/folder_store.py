@@ -182,7 +182,11 @@ class FolderStore:
             if entry.is_dir(follow_symlinks=False):
                 yield from self._walk(folder / entry.name, key)
             elif entry.is_file(follow_symlinks=False):
-                yield _describe(key, entry.stat(follow_symlinks=False))
+                try:
+                    state = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # who may delete here has just done so
+                    continue
+                yield _describe(key, state)
 
     def _sweep(self, folder: Path) -> None:
         for place, folders, names in os.walk(folder):

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import enveloped
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.db.engine import sqlite
 
 
@@ -44,19 +44,19 @@ class Piped:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        self.process.communicate(timeout=PATIENCE_S)
+        self.process.communicate(timeout=PROGRAM_PATIENCE_S)
         return self.process.returncode
 
     def hang_up(self) -> None:
         """Close its input, which ends it."""
-        self.process.communicate(timeout=PATIENCE_S)
+        self.process.communicate(timeout=PROGRAM_PATIENCE_S)
 
     def logged(self, count: int) -> None:
         """Wait until so many calls are in the log."""
         (database,) = self._folder.rglob("vault.db")
-        raw = sqlite.connect(database, timeout=PATIENCE_S)
+        raw = sqlite.connect(database, timeout=PROGRAM_PATIENCE_S)
         began = time.monotonic()
         while raw.execute("SELECT COUNT(*) FROM events").fetchone()[0] < count:
-            assert time.monotonic() - began < PATIENCE_S
+            assert time.monotonic() - began < PROGRAM_PATIENCE_S
             threading.Event().wait(0.02)
         raw.close()

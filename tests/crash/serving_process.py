@@ -15,7 +15,7 @@ import httpx2
 
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import BOTH, MODERN, enveloped
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.db.engine import sqlite
 
 
@@ -43,11 +43,11 @@ class Serving:
     def http(self) -> httpx2.AsyncClient:
         """Each its own connection, so that any worker may have it."""
         headers = {"authorization": f"Bearer {self.token}", "accept": BOTH, "mcp-protocol-version": MODERN}
-        return httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S)
+        return httpx2.AsyncClient(headers=headers, timeout=PROGRAM_PATIENCE_S)
 
     async def ready(self) -> None:
         """Until the first call is answered."""
-        async with self.http() as http, asyncio.timeout(PATIENCE_S):
+        async with self.http() as http, asyncio.timeout(PROGRAM_PATIENCE_S):
             answered = False
             while not answered:
                 with suppress(httpx2.TransportError):
@@ -69,7 +69,7 @@ class Serving:
         return result
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        raw = sqlite.connect(self.data / "vaults" / "main" / "vault.db", timeout=PATIENCE_S)
+        raw = sqlite.connect(self.data / "vaults" / "main" / "vault.db", timeout=PROGRAM_PATIENCE_S)
         try:
             return list(raw.execute(statement))
         finally:
@@ -86,6 +86,6 @@ async def serving(data: Path, workers: int = 1, **environment: str) -> AsyncIter
     finally:
         server.process.terminate()
         try:
-            await asyncio.to_thread(server.process.communicate, timeout=PATIENCE_S)
+            await asyncio.to_thread(server.process.communicate, timeout=PROGRAM_PATIENCE_S)
         finally:
             server.process.kill()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.piped import PATIENCE_S, Piped
+from tests.crash.piped import PROGRAM_PATIENCE_S, Piped
 from tests.crash.serving_process import serving
 
 STALE_S = 4.0
@@ -37,7 +37,7 @@ def two(folder: Path) -> Iterator[tuple[Piped, Piped]]:
 def _until(holds: Callable[[], bool]) -> None:
     began = time.monotonic()
     while not holds():
-        assert time.monotonic() - began < PATIENCE_S
+        assert time.monotonic() - began < PROGRAM_PATIENCE_S
 
 
 def test_claims_of_a_living_process_stay_and_of_a_killed_one_go_in_time(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ async def test_a_server_told_to_stop_in_the_midst_of_saves_keeps_all_it_acknowle
                         enough.set()
 
         storm = [asyncio.create_task(work(f"agent{n}")) for n in range(6)]
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(PROGRAM_PATIENCE_S):
             await enough.wait()
         server.process.send_signal(signal.SIGTERM)
-        code = await asyncio.to_thread(server.process.wait, PATIENCE_S)
+        code = await asyncio.to_thread(server.process.wait, PROGRAM_PATIENCE_S)
         await asyncio.gather(*storm, return_exceptions=True)
     assert code == 0
     assert memories <= {row[0] for row in server.rows("SELECT id FROM memories")}

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 async def work(url: str, token: str, name: str) -> None:
     headers = {"authorization": f"Bearer {token}", "x-strongroom-client": name}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=headers, timeout=180) as http,
         Client(streamable_http_client(f"{url}?tools=full", http_client=http)) as client,
     ):
         loop = asyncio.get_running_loop()

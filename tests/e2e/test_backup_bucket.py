@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from ops.backup.snapshot_writer import write_snapshot
 from ops.backup.snapshots import folder_key, list_snapshots, open_snapshot, stored_chunks
 from tests.ops.backup.staged import VAULT_ID, contents, staged
 from tests.server.cli.command import Strongroom
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.errors import AlreadyExists, NotFound, VaultUnavailable
 
 ENVIRONMENT = Path(sys.prefix)
@@ -54,10 +56,21 @@ def serving(port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
         process.communicate()
 
 
-@pytest.fixture
-def port() -> Iterator[int]:
+@pytest.fixture(scope="module")
+def shared_port() -> Iterator[int]:
+    """One server for those tests that leave it as it is: to start it takes longer than most of them."""
     with serving() as (_, port):
         yield port
+
+
+@pytest.fixture
+def port(shared_port: int) -> int:
+    """Of a server with one empty bucket."""
+    for method, path in (("POST", "moto-api/reset"), ("PUT", "backups")):
+        asked = urllib.request.Request(f"http://127.0.0.1:{shared_port}/{path}", method=method)
+        with urllib.request.urlopen(asked, timeout=PROGRAM_PATIENCE_S) as answer:
+            assert answer.status == 200
+    return shared_port
 
 
 def bucket(port: int, prefix: str = "in/here", name: str = "backups") -> S3Store:

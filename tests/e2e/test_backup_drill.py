@@ -29,7 +29,7 @@ from ops.backup.pace import Pace
 from ops.backup.staging import StagedBackup
 from tests.server.cli.command import ENVIRONMENT, Strongroom
 from tests.server.http.serving import BOTH, MODERN, enveloped, ground, settings_of
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.db.engine import sqlite
 from vaults.db.migration import load_migrations
 from vaults.db.sql import Reader
@@ -61,7 +61,7 @@ class Acknowledged:
     async def wait_for(self, more: int) -> None:
         """Until so many more writes were answered."""
         enough = len(self) + more
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(PROGRAM_PATIENCE_S):
             while len(self) < enough:
                 self.answered.clear()
                 await self.answered.wait()
@@ -87,7 +87,7 @@ class Server:
             said += line
         self.url = found.group(1)
         headers = {"authorization": f"Bearer {token}", "accept": BOTH, "mcp-protocol-version": MODERN}
-        self.http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S)
+        self.http = httpx2.AsyncClient(headers=headers, timeout=PROGRAM_PATIENCE_S)
 
     async def call(self, vault: str, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = await self.answer(vault, tool, **arguments)
@@ -114,7 +114,7 @@ async def serving(data: Path, token: str) -> AsyncIterator[Server]:
         await server.http.aclose()
         server.process.terminate()
         try:
-            await asyncio.to_thread(server.process.communicate, timeout=PATIENCE_S)
+            await asyncio.to_thread(server.process.communicate, timeout=PROGRAM_PATIENCE_S)
         finally:
             server.process.kill()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -16,17 +15,12 @@ import pytest
 
 from ops.backup.folder_store import FolderStore
 from ops.backup.snapshots import list_snapshots, open_snapshot
+from tests.kept_ports import kept_port
 from tests.ops.backup.staged import contents
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 VAULTS = ("main", "other")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
@@ -42,30 +36,30 @@ def strongroom(tmp_path: Path) -> Strongroom:
 @contextmanager
 def serving(strongroom: Strongroom, environment: dict[str, str], *options: str) -> Iterator[int]:
     """A running server; its metrics port."""
-    metrics = _free_port()
-    with (strongroom.data.parent / "log").open("ab") as log:
-        process = strongroom.start(
-            "serve",
-            *options,
-            environment={
-                **environment,
-                "STRONGROOM_SERVER__PORT": "0",
-                "STRONGROOM_OPS__METRICS_PORT": str(metrics),
-                "STRONGROOM_OPS__LOG_FORMAT": "json",
-            },
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        yield metrics
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0, (strongroom.data.parent / "log").read_text()
+    with kept_port() as metrics:
+        with (strongroom.data.parent / "log").open("ab") as log:
+            process = strongroom.start(
+                "serve",
+                *options,
+                environment={
+                    **environment,
+                    "STRONGROOM_SERVER__PORT": "0",
+                    "STRONGROOM_OPS__METRICS_PORT": str(metrics),
+                    "STRONGROOM_OPS__LOG_FORMAT": "json",
+                },
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            yield metrics
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PROGRAM_PATIENCE_S) == 0, (strongroom.data.parent / "log").read_text()
 
 
 def figures(port: int) -> dict[str, float]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PROGRAM_PATIENCE_S) as answer:
             lines = answer.read().decode().splitlines()
     except OSError:
         return {}
@@ -73,7 +67,7 @@ def figures(port: int) -> dict[str, float]:
 
 
 def wait_for(port: int, name: str, least: float) -> dict[str, float]:
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while True:
         found = figures(port)
         if found.get(name, 0) >= least:

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "conformance" / "fixture_server.py"
@@ -40,13 +40,13 @@ def server(tmp_path):
     yield said["url"].partition("/v/")[0], said["token"]
     process.send_signal(signal.SIGTERM)
     with process.stdout:
-        assert process.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()
+        assert process.wait(PROGRAM_PATIENCE_S) == 0, (tmp_path / "log").read_text()
 
 
 async def connected(stack, server, vault, mode):
     url, token = server
     http = await stack.enter_async_context(
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S)
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=PROGRAM_PATIENCE_S)
     )
     transport = streamable_http_client(f"{url}/v/{vault}/mcp", http_client=http)
     return await stack.enter_async_context(Client(transport, mode=mode, cache=None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tomllib
@@ -14,6 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from server.setup.clients.known_clients import CLIENTS, UserFolders
 from tests.server.cli.command import ENVIRONMENT, Strongroom
+from tests.work import PROGRAM_PATIENCE_S
 
 
 def entry(client: str, home: Path) -> Any:
@@ -36,6 +38,9 @@ async def test_a_client_starts_the_server_on_the_folder(client: str, tmp_path: P
     command, *args = written["command"] if client == "opencode" else (written["command"], *written["args"])
     environment = {**ENVIRONMENT, "HOME": str(home), "STRONGROOM_TOKEN": "one for another server"}
     started = StdioServerParameters(command=command, args=args, env={**os.environ, **environment}, cwd=str(tmp_path))
-    async with Client(started) as session:
-        found = await session.call_tool("search", {"query": "deploys noon", "mode": "keyword"})
-    assert "deploys.md" in str(found.structured_content)
+    async with Client(started) as session, asyncio.timeout(PROGRAM_PATIENCE_S):
+        found = ""
+        while "deploys.md" not in found:  # a search waits only a moment for files that nobody has read yet
+            answer = await session.call_tool("search", {"query": "deploys noon", "mode": "keyword"})
+            assert not answer.is_error, answer
+            found = str(answer.structured_content)

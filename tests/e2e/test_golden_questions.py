@@ -69,8 +69,14 @@ async def _fill(client: Client, code: Path) -> None:
         action="push",
         lines=[{"kind": "document", "format": "transcript", "external_id": "day-1", "parts": parts}],
     )
-    while (await ask("status"))["embedding"]["pending"]:  # noqa: ASYNC110  nobody tells
+    while not _is_caught_up(await ask("status")):  # noqa: ASYNC110  nobody tells
         await asyncio.sleep(0.2)
+
+
+def _is_caught_up(status: dict[str, Any]) -> bool:
+    """Whether everything that was laid out was read, and has its vectors."""
+    is_read = status["notes"]["notes"] == len(NOTES) and all(each["read_at"] for each in status["collections"])
+    return is_read and not status["embedding"]["pending"]
 
 
 @pytest.mark.e2e

@@ -13,7 +13,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests.e2e.test_working_day import asking
 from tests.server.cli.command import ENVIRONMENT, Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from tests.working_day import WorkingDay
 
 INSIDE = "Please write the boat's name in capitals from now on."
@@ -46,7 +46,7 @@ async def test_a_project_that_asked_for_it_keeps_what_is_said_in_it(tmp_path: Pa
     async with Client(serving(project)) as client:
         day = WorkingDay(project.parent, str(project))
         day.add("user", INSIDE)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + PROGRAM_PATIENCE_S
         while (await totals(client)).get("total", 0) == 0:
             assert time.monotonic() < until, "what was said is never kept"
         (kept,) = (await asking(client)("transcripts", action="list"))["transcripts"]

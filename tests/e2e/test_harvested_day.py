@@ -20,7 +20,7 @@ from auth.roles import Role
 from tests.e2e.test_working_day import asking, sleep_over
 from tests.server.cli.command import Strongroom
 from tests.server.http.serving import Ground, Site, enveloped, raw, served
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from tests.working_day import WorkingDay
 
 PREFERENCE = "Please use pnpm, not npm, in this repository from now on."
@@ -85,7 +85,7 @@ class Harvesting:
 
 async def found(client: Client, sentence: str) -> dict[str, Any]:
     """The passage of a transcript that holds a sentence, as soon as there is one."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while time.monotonic() < until:
         hits = (await asking(client)("search", query=sentence, kinds=["transcript"], workspace="all")).get("hits", ())
         if hits and sentence in hits[0]["text"]:
@@ -148,13 +148,13 @@ async def revoke_token_of(site: Site, subject: str) -> None:
     revoked = await asyncio.to_thread(strongroom.process, "token", "revoke", first)
     assert revoked.code == 0, revoked.err
     async with raw(site, subject) as http:  # what is said from now on finds the door shut
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + PROGRAM_PATIENCE_S
         while (await http.post(enveloped("tools/list"))).status_code != 401:
             assert time.monotonic() < until
 
 
 async def until_refused(harvesting: Harvesting) -> None:
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while "refuses the token" not in harvesting.said:
         assert time.monotonic() < until, harvesting.said
         await asyncio.sleep(0)

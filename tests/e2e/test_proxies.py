@@ -7,7 +7,6 @@ import asyncio
 import os
 import re
 import shutil
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ import httpx2
 import pytest
 import yaml
 
+from tests.kept_ports import kept_port
 from tests.server.http.certified import write_pair
 from tests.server.http.serving import Raw, Site, served
 from tests.server.http.test_mcp_streams import listen
@@ -38,12 +38,6 @@ uwsgi_temp_path {folder}/uwsgi;
 scgi_temp_path {folder}/scgi;
 {site}}}
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def nginx(folder: Path, port: int, upstream: str) -> tuple[str, ...]:
@@ -74,31 +68,35 @@ async def proxied(name: str, folder: Path) -> AsyncIterator[tuple[Site, Raw]]:
         pytest.skip(f"needs {name}")
     folder.mkdir()
     write_pair(folder, dns=["localhost"])
-    port = free_port()
-    public = f"https://localhost:{port}"
-    flags = {"auth.public_url": public, "server.trusted_proxies": ["127.0.0.1"]}
-    async with served(folder.parent / "data", **flags) as site:
-        command = PROXIES[name](folder, port, urlsplit(site.url).netloc)
-        environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder)}
-        with (folder / "log").open("wb") as log:
-            running = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=environment)
-        try:
-            trusting = ssl.create_default_context(cafile=str(folder / "cert.pem"))
-            headers = site.headers("owner")
-            async with httpx2.AsyncClient(
-                base_url=public, verify=trusting, timeout=PATIENCE_S, headers=headers
-            ) as http:
-                await up(http, running, folder / "log")
-                yield site, Raw(http, "/v/main/mcp")
-        finally:
-            running.terminate()
-            await running.wait()
+    with kept_port() as port:
+        flags = {"auth.public_url": f"https://localhost:{port}", "server.trusted_proxies": ["127.0.0.1"]}
+        async with served(folder.parent / "data", **flags) as site, running(name, folder, port, site) as http:
+            yield site, Raw(http, "/v/main/mcp")
 
 
-async def up(http: httpx2.AsyncClient, running: asyncio.subprocess.Process, log: Path) -> None:
+@asynccontextmanager
+async def running(name: str, folder: Path, port: int, site: Site) -> AsyncIterator[httpx2.AsyncClient]:
+    """The proxy before that server, and a client of it once it lets calls through."""
+    command = PROXIES[name](folder, port, urlsplit(site.url).netloc)
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder)}
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=environment)
+    try:
+        trusting = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+        async with httpx2.AsyncClient(
+            base_url=f"https://localhost:{port}", verify=trusting, timeout=PATIENCE_S, headers=site.headers("owner")
+        ) as http:
+            await up(http, process, folder / "log")
+            yield http
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def up(http: httpx2.AsyncClient, process: asyncio.subprocess.Process, log: Path) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            assert running.returncode is None, log.read_text()
+            assert process.returncode is None, log.read_text()
             try:
                 assert (await http.get("/health/ready")).status_code == 200
             except httpx2.TransportError:

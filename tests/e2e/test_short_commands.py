@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.server.cli.command import Strongroom
+from tests.work import PROGRAM_PATIENCE_S
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 COMMANDS = (
@@ -35,6 +37,13 @@ def owing(tmp_path: Path) -> Strongroom:
     source.write_text("".join(json.dumps({"content": f"decision {n} on databases"}) + "\n" for n in range(2_000)))
     assert strongroom("import", "jsonl", str(source), "--vault", "main").code == 0  # the engine is off: all is owed
     return strongroom
+
+
+def has_open(process: subprocess.Popen[bytes], file: Path) -> bool:
+    """Whether it, and no command before it, has the file open."""
+    with suppress(OSError):  # it has ended, or has just closed one
+        return any(each.readlink() == file for each in Path(f"/proc/{process.pid}/fd").iterdir())
+    return False
 
 
 @pytest.fixture
@@ -69,11 +78,12 @@ def test_an_interrupt_in_the_middle_ends_a_command_with_130(owing: Strongroom) -
             # A test run in the background of a shell ignores interrupts, and would hand that on.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
-        deadline = time.monotonic() + 60
-        while not wal.exists() and running.poll() is None and time.monotonic() < deadline:  # the vault is open
+        deadline = time.monotonic() + PROGRAM_PATIENCE_S
+        while not has_open(running, wal) and running.poll() is None:
+            assert time.monotonic() < deadline, words
             os.sched_yield()
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=PROGRAM_PATIENCE_S)
         # 0: it was done already.
         assert running.returncode in (0, 130), (words, running.returncode, err)
         assert b"Traceback" not in err

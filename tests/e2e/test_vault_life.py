@@ -14,7 +14,7 @@ import httpx2
 from tests.crash.serving_process import Serving, serving
 from tests.server.cli.command import Strongroom
 from tests.server.http.serving import enveloped
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 REFUSED = (401, 403, 404)
 
@@ -43,7 +43,7 @@ class Caller:
     async def until(self, vault: str, wanted: str) -> None:
         """Until every worker answers like this: several times in a row."""
         seen = 0
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(PROGRAM_PATIENCE_S):
             while seen < 8:
                 seen = seen + 1 if await self.ask(vault) == wanted else 0
 

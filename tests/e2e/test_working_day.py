@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters
 from auth.roles import Role
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import Ground, Site, enveloped, served
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.db.engine import sqlite
 from vaults.search import tokenizer
 
@@ -85,7 +85,7 @@ def sleep_over(database: Path) -> None:
         "claims": ("claimed_at",),
         "passages": ("at", "modified_at"),
     }
-    raw = sqlite.connect(database, isolation_level=None, timeout=PATIENCE_S)
+    raw = sqlite.connect(database, isolation_level=None, timeout=PROGRAM_PATIENCE_S)
     for table, columns in moved.items():
         sets = ", ".join(f"{name} = strftime('%Y-%m-%dT%H:%M:%fZ', {name}, '{NIGHT}')" for name in columns)
         raw.execute(f"UPDATE {table} SET {sets}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.cli.command import ENVIRONMENT, Ran
+from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "integrations" / "claude-code"
@@ -52,7 +53,7 @@ class Hooks:
     def command(self, command: str, stdin: bytes, cwd: Path) -> Ran:
         done = subprocess.run(
             ["/bin/sh", "-c", command],
-            input=stdin, capture_output=True, cwd=cwd, env=self.environment, timeout=60, check=False,
+            input=stdin, capture_output=True, cwd=cwd, env=self.environment, timeout=PROGRAM_PATIENCE_S, check=False,
         )  # fmt: skip
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -12,6 +12,7 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -244,7 +245,7 @@ async def test_a_defect_ends_neither_the_looks_nor_what_is_told(scheduled, monke
     _, schedule, observer = scheduled
     monkeypatch.setattr(schedules, "FIRST_LOOK_S", 0)
     monkeypatch.setattr(schedules, "LOOK_S", 0)
-    prepare, looks, told, tellings = schedule.prepare, iter(range(9)), observer.on_backup_state, iter(range(99))
+    prepare, looks, told, tellings = schedule.prepare, count(), observer.on_backup_state, count()
 
     def tell_second(*figures: float) -> None:
         if next(tellings) == 0:

@@ -28,6 +28,7 @@ from ops.audit.statements import ChainHead
 from ops.audit.verification import verify
 from ops.settings import AuditSettings
 from tests.ops.audit.chains import VAULT, FullDisk, entry, opened, tamper, written
+from tests.work import PATIENCE_S
 from vaults.db.engine import sqlite
 from vaults.db.sql import Writer
 from vaults.errors import AuditUnavailable, ChangeNotAudited, NotFound, ReadOnly, VaultUnavailable
@@ -185,7 +186,7 @@ async def test_many_entries_are_signed_sooner(tmp_path: Path, monkeypatch: pytes
         log.sign = sign_and_tell  # type: ignore[method-assign]
         for n in range(3):
             await log.append(VAULT, entry(n))
-        await asyncio.wait_for(signed.wait(), 30)
+        await asyncio.wait_for(signed.wait(), PATIENCE_S)
         (report,) = await verify(log, [VAULT])
         assert report.signed == 3
 
@@ -197,7 +198,8 @@ async def test_old_entries_go_up_to_a_signature_and_the_rest_is_still_checked(tm
         await log.sign()
         await log.append(VAULT, entry(5, at="2020-01-02T00:00:00.000Z"))  # old too, and not signed yet
         await log.append(VAULT, entry(6))
-        await log.settle(VAULT, 60)
+        while await log.chain(VAULT).write(chain_rows.index_more):  # not ``settle``: it has the upkeep sign and prune
+            pass
         assert await log.prune() == 4
         await log.sign()
         (report,) = [each for each in await verify(log) if each.chain == VAULT]
@@ -382,7 +384,7 @@ async def test_a_server_signs_what_one_that_was_killed_left(tmp_path: Path, monk
 
             log.sign = sign_and_tell  # type: ignore[method-assign]
             log.start()
-            await asyncio.wait_for(signed.wait(), 30)
+            await asyncio.wait_for(signed.wait(), PATIENCE_S)
             (report,) = await verify(log, [VAULT])
             assert report.signed == 1
 
@@ -410,5 +412,5 @@ async def test_closing_ends_though_it_was_about_to_sign(tmp_path: Path) -> None:
         await log.append(VAULT, entry(1))  # from here on it waits for more
         await log.append(VAULT, entry(2))
         log._grown.set()  # what wakes it and what ends it come together
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await log.close()

@@ -23,6 +23,7 @@ from ops.audit.syslog import SyslogReceiver, to_message
 from ops.audit.webhook import WebhookReceiver
 from ops.settings import AuditSettings
 from tests.ops.audit.chains import VAULT, entry, opened, tamper, written
+from tests.work import PATIENCE_S
 
 
 class Shelf:
@@ -70,11 +71,11 @@ async def test_what_a_receiver_missed_is_sent_when_it_is_back(tmp_path: Path) ->
         forwarder = Forwarder(log, shelf, pause_s=0.001, gather_s=0)
         log._forwarders = (forwarder,)
         forwarder.start()
-        await asyncio.wait_for(shelf.enough.wait(), 30)  # the chain of the installation is sent, too
+        await asyncio.wait_for(shelf.enough.wait(), PATIENCE_S)  # the chain of the installation is sent, too
         shelf.enough.clear()
         shelf.wanted = 5
         await log.append(VAULT, entry(4))  # and what comes later
-        await asyncio.wait_for(shelf.enough.wait(), 30)
+        await asyncio.wait_for(shelf.enough.wait(), PATIENCE_S)
     assert [seq for chain, seq in shelf.taken if chain == VAULT] == [1, 2, 3, 4]
 
 
@@ -87,16 +88,16 @@ async def test_of_several_processes_one_forwards_until_it_ends(tmp_path: Path, m
     async with opened(tmp_path) as log:
         first, second = Forwarder(log, one, gather_s=0), Forwarder(log, two, gather_s=0)
         first.start()
-        await asyncio.wait_for(one.enough.wait(), 30)
+        await asyncio.wait_for(one.enough.wait(), PATIENCE_S)
         second.start()
         one.enough.clear()
         one.wanted += 1
         await log.append(VAULT, entry(2))
-        await asyncio.wait_for(one.enough.wait(), 30)
+        await asyncio.wait_for(one.enough.wait(), PATIENCE_S)
         assert two.taken == []
         await first.close()
         await log.append(VAULT, entry(3))
-        await asyncio.wait_for(two.enough.wait(), 30)
+        await asyncio.wait_for(two.enough.wait(), PATIENCE_S)
         assert two.taken == [(VAULT, 3)]
         await second.close()
 
@@ -134,7 +135,7 @@ async def test_a_forwarder_outlives_whatever_a_receiver_does(tmp_path: Path) -> 
         forwarder = Forwarder(log, shelf, pause_s=0.001)
         log._forwarders = (forwarder,)
         forwarder.start()
-        await asyncio.wait_for(shelf.enough.wait(), 30)
+        await asyncio.wait_for(shelf.enough.wait(), PATIENCE_S)
 
 
 def stored(n: int = 1) -> StoredEntry:
@@ -161,7 +162,7 @@ async def test_syslog_over_tcp_frames_messages() -> None:
     server = await asyncio.start_server(take, "127.0.0.1", 0)
     receiver = SyslogReceiver(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     await receiver.send(VAULT, [stored(1), stored(2)])
-    got = [await asyncio.wait_for(arrived.get(), 30) for _ in range(2)]
+    got = [await asyncio.wait_for(arrived.get(), PATIENCE_S) for _ in range(2)]
     assert [b'seq="%d"' % n in each for n, each in enumerate(got, 1)] == [True, True]
     await receiver.close()
     server.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def test_a_file_is_stored_as_it_is_and_never_over_another(store: FolderStore, tm
     assert store.digest("control/one") == hashlib.sha256(large.read_bytes()).digest()
     with pytest.raises(NotFound):
         store.digest("control/two")
+
+
+def test_what_another_deletes_while_it_is_listed_is_left_out(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.hold("vaults/v"):
+        for name in ("kept", "rotated"):
+            store.put(f"vaults/v/a/{name}", b"1")
+    scan = os.scandir
+
+    def scan_and_lose(folder: Path) -> Iterator[os.DirEntry[str]]:
+        found = list(scan(folder))
+        (tmp_path / "vaults/v/a/rotated").unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(os, "scandir", scan_and_lose)
+    assert [each.key for each in store.list_objects("vaults/v/a")] == ["vaults/v/a/kept"]
 
 
 def test_one_backup_at_a_time_has_a_vault(store: FolderStore, tmp_path: Path) -> None:

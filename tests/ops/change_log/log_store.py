@@ -44,7 +44,8 @@ class MemoryStore:
 
     def list_objects(self, prefix: str) -> Iterator[Named]:
         self._reach()
-        return iter([Named(key) for key in self.objects if key.startswith(f"{prefix}/")])
+        there = list(self.objects)  # at once: other threads put more meanwhile
+        return iter([Named(key) for key in there if key.startswith(f"{prefix}/")])
 
     def delete(self, keys: Iterable[str]) -> None:
         self._reach()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -154,8 +155,8 @@ async def test_a_commit_is_not_dated_by_a_write_that_changed_nothing(
         await undone(db)  # counts as a change of rows, and leaves nothing in SQLite's log
         now = 3_000_000
         await undone(db)
-        covered = log.figures.covered_at
-        await until(lambda: log.figures.covered_at > covered)
+        written = time.monotonic()
+        await until(lambda: log.figures.covered_at > written)  # by a look that began after it
         await put(db)
         await until(lambda: log.figures.commits == 3)
     assert [find_point(store, VAULT, sequence=number).time[11:19] for number in (2, 3, 4)] == [
@@ -360,7 +361,8 @@ async def test_a_purge_beside_a_reader_empties_sqlites_log_once_it_has_read(
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM t").fetchall()
         await put(db)
-        monkeypatch.setattr("ops.change_log.change_log.pause", lambda: reader.in_transaction and reader.rollback())
+        monkeypatch.setattr(change_log, "RENEW_FOR_S", PATIENCE_S)
+        monkeypatch.setattr(change_log, "pause", lambda: reader.in_transaction and reader.rollback())
         await db.checkpoint()
         assert (tmp_path / "v.db-wal").stat().st_size == 0
         reader.close()

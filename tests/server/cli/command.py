@@ -21,6 +21,7 @@ from unittest import mock
 from typer.main import get_command
 
 from server.cli import app
+from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = {
@@ -71,7 +72,7 @@ class Strongroom:
             capture_output=True,
             cwd=cwd or self.data.parent,
             env=self.environment(environment),
-            timeout=60,
+            timeout=PROGRAM_PATIENCE_S,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
