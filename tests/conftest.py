@@ -75,9 +75,9 @@ WAITS = (
     "vaults.graph.co_access.FLUSH_WAIT_S",
     "vaults.pool.ROOM_WAIT_S",
 )
-"""How long an answer waits for what is still under way before it goes without. In a test as long as it takes: what is in
-the answer, and whether a vault that is being closed makes room, must not be up to the machine. Tests of an answer that
-goes without set these themselves."""
+"""How long an answer waits for what is still under way before it goes without. In a test as long as it takes: neither
+what is in an answer, nor whether a vault that is being closed makes room, may be up to the machine. Tests of an answer
+that goes without set these themselves."""
 
 
 def pytest_configure() -> None:

@@ -68,7 +68,7 @@ async def _ann(services: Services) -> Asking:
 async def test_whoever_reads_is_served_soon_while_another_process_holds_the_vault(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_writer, "READ_S", 0.5)
+    monkeypatch.setattr(log_writer, "READ_S", 1.0)
     async with opening({"storage.busy_timeout_ms": BUSY_MS}) as services:
         ask, vault = await _ann(services), await vault_of(services)
         with held(vault.db.path):
