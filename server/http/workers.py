@@ -185,12 +185,12 @@ class Supervisor:
         self._listener.close()
         self._tell(signal.SIGTERM)
         deadline = time.monotonic() + self._config.options.ops.shutdown_grace_s + LINGER_S
-        signals_seen = max(self._signals, 1)
+        signals_seen = 1  # not how many there are: the second may have come while the first was passed on
         while (living := self._living()) and (left := deadline - time.monotonic()) > 0:
-            self._wait(living, left)
             if self._signals > signals_seen:
                 signals_seen = self._signals
                 self._tell(signal.SIGUSR1)
+            self._wait(living, left)
         processes = [seat.process for seat in self._seats.values()]
         for process in processes:
             process.kill()

@@ -54,7 +54,6 @@ UNCOVERED_BY_NAME = frozenset(
         "server.cli.stdio",
         "server.errors",
         "server.http.process",
-        "server.http.workers",
         "server.remote_vault.single_call",
         "server.services",
         "server.settings",
