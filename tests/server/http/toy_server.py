@@ -67,8 +67,13 @@ class Toy:
         return StreamingResponse(chunks())
 
     async def never(self, _: Request) -> Response:
-        await self._never.wait()
-        return Response()
+        """A call that does not end by itself."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b"begun\n"
+            await self._never.wait()
+
+        return StreamingResponse(chunks())
 
     async def die(self, _: Request) -> Response:
         os._exit(9)
