@@ -57,6 +57,7 @@ class DailyUsage:
         self._seen: set[str] = set()  # today
         self._sighted: Counter[tuple[str, str]] = Counter()  # as ``_unwritten``, of what was only seen
         self._task: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
         self.failure: Exception | None = None
 
     async def start(self) -> None:
@@ -101,6 +102,10 @@ class DailyUsage:
 
     async def flush(self) -> None:
         """Write what was counted and learn what other processes counted. A failed write loses no count."""
+        async with self._flushing:
+            await self._flush()
+
+    async def _flush(self) -> None:
         await self._write_sighted()
         taken = Counter({key: count for key, count in self._unwritten.items() if count})
         if not taken:
@@ -123,7 +128,8 @@ class DailyUsage:
     async def close(self) -> None:
         """Stop, and write the rest."""
         if self._task is not None:
-            self._task.cancel()
+            async with self._flushing:  # a write that is cancelled may be done all the same, and would be made again
+                self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         await self.flush()

@@ -1,4 +1,5 @@
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,27 @@ async def test_what_is_counted_while_a_batch_is_written_is_not_lost(control: Dat
     await writing
     await days.flush()
     assert dict(await counting(control).used(["alice"])) == {"alice": 5}
+
+
+async def test_a_batch_that_is_written_when_it_closes_is_written_once(
+    control: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days, held, let_go = DailyUsage(control, today=lambda: DAY, flush_s=0), asyncio.Event(), asyncio.Event()
+    write = control.write
+
+    async def write_held(work: Any) -> Any:
+        done = await write(work)
+        held.set()
+        await let_go.wait()
+        return done
+
+    await days.take([share("alice")], 2)
+    monkeypatch.setattr(control, "write", write_held)
+    await days.start()
+    await held.wait()
+    asyncio.get_running_loop().call_later(0, let_go.set)
+    await days.close()
+    assert dict(await counting(control).used(["alice"])) == {"alice": 2}
 
 
 async def test_old_days_are_forgotten(control: Database) -> None:
