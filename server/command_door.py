@@ -78,13 +78,17 @@ def _listen(data: Path, path: Path) -> socket.socket:
     make_private_folder(path.parent)
     for left in find_sockets(str(data)):
         _remove_dead(left)
-    path.unlink(missing_ok=True)  # of a process that had this number before, in another container perhaps
+    made = path.with_suffix(".new")
+    for former in (path, made):  # of a process that had this number before, in another container perhaps
+        former.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with short_name(str(path)) as name:
+        with short_name(str(made)) as name:
             listener.bind(name)
-        path.chmod(FILE_MODE)
+        made.chmod(FILE_MODE)
         listener.listen(_BACKLOG)
+        # Found only now: whoever found it before it listens would be refused, or would take it for a dead one's.
+        made.rename(path)
     except BaseException:
         listener.close()
         raise

@@ -256,6 +256,21 @@ def test_a_folder_deeper_than_the_name_of_a_socket_may_be_is_reached(tmp_path: P
     assert not path.exists()
 
 
+def test_a_socket_is_found_once_it_listens(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[list[str]] = []
+
+    def listen(listener: socket.socket, backlog: int) -> None:
+        found.append(find_sockets(str(folder.parent)))
+        super(socket.socket, listener).listen(backlog)
+
+    monkeypatch.setattr(socket.socket, "listen", listen, raising=False)
+    path = folder / "1.sock"
+    with command_door._listen(folder.parent, path):
+        assert found == [[]], "another server that starts would take it for a dead one's, and remove it"
+        assert find_sockets(str(folder.parent)) == [str(path)]
+        assert [each.name for each in folder.iterdir()] == ["1.sock"]
+
+
 def test_sockets_of_dead_processes_others_folders_and_links_are_not_asked(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(folder / "1.sock"))
