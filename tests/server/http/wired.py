@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ops.refusals import RefusalLine
 from ops.settings import OpsSettings
 from server.http.options import ServeOptions, address, bind
 from server.http.process import uvicorn_config
+from tests.work import PATIENCE_S
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 WAIT = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -73,8 +75,10 @@ class Wire:
         """Everything answered on a connection of its own until it is closed."""
         client = await self.open(source=source)
         try:
-            await client.send(request)
-            return await client.rest()
+            # It is read while it is still sent: an answer that comes early is lost to a reader who looks for it only
+            # after the connection was reset.
+            _, answer = await asyncio.gather(client.send(request), client.rest())
+            return answer
         finally:
             client.close()
 
@@ -99,7 +103,7 @@ class Client:
 
     async def answer(self) -> int | None:
         """The status of the next answer, read whole; None: closed without one."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             try:
                 head = await self.reader.readuntil(b"\r\n\r\n")
             except (asyncio.IncompleteReadError, ConnectionError):
@@ -109,11 +113,13 @@ class Client:
             return int(head[9:12])
 
     async def rest(self) -> bytes:
-        async with asyncio.timeout(30):
-            try:
-                return await self.reader.read(-1)
-            except ConnectionError:
-                return b""
+        """What comes until the connection is closed, or reset."""
+        read = bytearray()
+        async with asyncio.timeout(PATIENCE_S):
+            with contextlib.suppress(ConnectionError):
+                while more := await self.reader.read(1 << 16):
+                    read += more
+        return bytes(read)
 
     def close(self) -> None:
         self.writer.close()
