@@ -59,6 +59,8 @@ class DrainingServer(uvicorn.Server):
             self._certificate_end = certificate_end(self._options.tls_cert)
         await super().startup(sockets)
         self._tell_certificate()  # also that of a signal during the start
+        if self.should_exit:
+            self._tell_application()  # it had no hook when the signal came
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """First signal: drain. Second: hurry. Replaces uvicorn's, which re-raises the signal after a clean end."""
@@ -75,7 +77,8 @@ class DrainingServer(uvicorn.Server):
         last = threading.Timer(self._grace_s, _exit_now)
         last.daemon = True
         last.start()
-        self._on_loop(self._tell_application)
+        if self.started:
+            self._on_loop(self._tell_application)
 
     def hang_up(self) -> None:
         if self._terminal.is_gone():

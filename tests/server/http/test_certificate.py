@@ -23,6 +23,8 @@ import pytest
 from cryptography import x509
 from starlette.applications import Starlette
 
+from ops.settings import OpsSettings
+from server.http import process
 from server.http.app import allowed_hosts, public_url
 from server.http.certificate import certificate_end, certificate_names
 from server.http.options import ServeOptions, bind
@@ -115,6 +117,27 @@ async def test_the_end_that_is_told_is_that_of_the_certificate_in_use(tmp_path: 
         server.should_exit = True
         await serving
         listener.close()
+
+
+async def test_an_application_that_was_still_starting_is_told_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_exit_now", lambda: None)  # it would end the tests once the grace period is over
+    opens, opened, drained = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
+        opens.set()
+        await opened.wait()
+        yield {"drain": drained.set}
+
+    options = ServeOptions(ops=OpsSettings(shutdown_grace_s=1))
+    server = DrainingServer(uvicorn_config(Starlette(lifespan=lifespan), options), options)
+    with bind("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        await asyncio.wait_for(opens.wait(), PATIENCE_S)
+        server.drain()
+        asyncio.get_running_loop().call_later(0, opened.set)
+        await asyncio.wait_for(serving, PATIENCE_S)
+    assert drained.is_set(), "or its streams would be waited for"
 
 
 @pytest.mark.parametrize(
