@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitResult
 
 from server.settings import Settings
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("stdio_server.py")
@@ -62,7 +62,7 @@ def lines(*messages):
 def talk(data, *messages, more=()):
     """Everything in, then the end of input; the messages that came out, and stderr."""
     process = start(data, *more)
-    out, err = process.communicate(lines(*messages), timeout=PATIENCE_S)
+    out, err = process.communicate(lines(*messages), timeout=PROGRAM_PATIENCE_S)
     assert process.returncode == 0, err.decode()
     return [json.loads(line) for line in out.splitlines()], err
 
@@ -193,7 +193,7 @@ print([name for name in {NOT_FOR_A_LISTING!r} if name in sys.modules], file=sys.
             input=lines(INITIALIZE, INITIALIZED, request(1, "tools/list")),
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
             capture_output=True,
-            timeout=PATIENCE_S,
+            timeout=PROGRAM_PATIENCE_S,
             check=True,
         )
         assert b'"id":1' in process.stdout
@@ -208,7 +208,7 @@ def test_a_signal_ends_it_cleanly(tmp_path, sig):
     read_answer(process, "i")
     process.send_signal(sig)
     with process.stdout, process.stdin, process.stderr:
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(PROGRAM_PATIENCE_S) == 0
     assert not (tmp_path / "data" / "control.db-wal").exists()  # closed, not torn away
 
 
@@ -233,12 +233,12 @@ child.wait()
         process.stdin.flush()
         read_answer(process, "i")
         process.kill()
-        process.wait(PATIENCE_S)
+        process.wait(PROGRAM_PATIENCE_S)
         assert gone(server)
 
 
 def gone(pid):
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while time.monotonic() < until:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -13,7 +13,7 @@ import pytest
 
 from server.cli import hand_over
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from tests.working_day import WorkingDay
 
 SAID = "Please use pnpm, not npm, in this repository from now on."
@@ -37,7 +37,7 @@ def kept(strongroom: Strongroom) -> int:
 
 
 def wait_until_kept(strongroom: Strongroom) -> None:
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PROGRAM_PATIENCE_S
     while kept(strongroom) == 0:
         assert time.monotonic() < until, "what was handed over is not kept"
 

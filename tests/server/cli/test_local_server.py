@@ -25,7 +25,7 @@ from server.local_socket import FOLDER, find_sockets
 from server.setup.first_start import FIRST_VAULT
 from tests.server.cli.command import Ran, Strongroom
 from tests.server.http.serving import Site, raw, served
-from tests.work import PATIENCE_S
+from tests.work import PATIENCE_S, PROGRAM_PATIENCE_S
 from vaults.registry import STATE_FOLDER
 
 PROMPT = "When do our deploys run, and why then?"
@@ -293,7 +293,7 @@ def test_the_server_of_a_project_answers_its_hooks(strongroom: Strongroom, tmp_p
     process = strongroom.start("stdio", "--path", str(project), stdin=-1, stdout=-3, stderr=-3)
     data = project / ".strongroom"
     try:
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + PROGRAM_PATIENCE_S
         while not find_sockets(str(data)):
             assert time.monotonic() < until
             time.sleep(0.01)

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from server.setup.agent_guides import AGENTS, BEGIN, CLAUDE, END, SKILL
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_stdout_holds_nothing_but_answers(strongroom: Strongroom) -> None:
         capture_output=True,
         cwd=strongroom.data.parent,
         env=strongroom.environment({}),
-        timeout=PATIENCE_S,
+        timeout=PROGRAM_PATIENCE_S,
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.cli.command import Strongroom
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 
 
 def lines(path: Path, count: int) -> Path:
@@ -30,7 +30,7 @@ def test_a_killed_import_is_finished_by_the_next(strongroom: Strongroom, tmp_pat
     source = lines(tmp_path / "in.jsonl", count)
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
     running = strongroom.start("import", "jsonl", str(source), "--vault", "main", stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + PROGRAM_PATIENCE_S
     while running.poll() is None and time.monotonic() < deadline:
         if wal.exists() and wal.stat().st_size > 800_000:  # some batches are in
             break
@@ -110,11 +110,11 @@ def server(strongroom: Strongroom) -> Iterator[tuple[str, str, subprocess.Popen[
     yield url, token, running
     if running.poll() is None:
         running.send_signal(signal.SIGTERM)
-    running.communicate(timeout=PATIENCE_S)
+    running.communicate(timeout=PROGRAM_PATIENCE_S)
 
 
 def _until_live(url: str) -> None:
-    with urllib.request.urlopen(f"{url}/health/live", timeout=PATIENCE_S) as answer:
+    with urllib.request.urlopen(f"{url}/health/live", timeout=PROGRAM_PATIENCE_S) as answer:
         assert answer.status == 200
 
 
@@ -123,7 +123,7 @@ def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
 ) -> None:
     _, token, running = server
     running.send_signal(signal.SIGTERM)
-    _, logged = running.communicate(timeout=PATIENCE_S)
+    _, logged = running.communicate(timeout=PROGRAM_PATIENCE_S)
     assert running.returncode == 0
     assert b"serving" in logged
     (opened,) = (line for line in map(json.loads, logged.splitlines()) if line["event"] == "opened")
@@ -135,7 +135,7 @@ def test_a_first_start_prints_how_to_connect_once_and_logs_no_token(
     first = again.stdout.readline().decode()
     _until_live(first.split()[-1].removesuffix("/v/<vault>/mcp"))
     again.send_signal(signal.SIGTERM)
-    again.communicate(timeout=PATIENCE_S)
+    again.communicate(timeout=PROGRAM_PATIENCE_S)
     assert " serves http://127.0.0.1:" in first
 
 
@@ -216,11 +216,11 @@ def test_an_interrupted_import_ends_with_130_and_says_how_much_is_stored_and_how
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wal = strongroom.data / "vaults" / "main" / "vault.db-wal"
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + PROGRAM_PATIENCE_S
     while not (wal.exists() and wal.stat().st_size > 800_000) and time.monotonic() < deadline:  # some batches are in
         os.sched_yield()
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=PATIENCE_S)
+    out, err = running.communicate(timeout=PROGRAM_PATIENCE_S)
     assert (running.returncode, out) == (130, b"")
     last = err.decode().splitlines()[-1]
     told = re.fullmatch(r"interrupted: (\d+) stored, 0 known already, 0 rejected, after \d+ % of in\.jsonl; (.+)", last)

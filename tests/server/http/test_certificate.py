@@ -194,7 +194,9 @@ def test_the_documented_line_serves_whoever_trusts_the_certificate(tmp_path: Pat
                     f"https://localhost:{port}/v/main/mcp", data=b"{}", headers={"Host": f"{host}:{port}"}
                 )
                 with pytest.raises(urllib.error.HTTPError) as caught:
-                    urllib.request.urlopen(asked, timeout=30, context=ssl.create_default_context(cafile=str(cert)))
+                    urllib.request.urlopen(
+                        asked, timeout=PATIENCE_S, context=ssl.create_default_context(cafile=str(cert))
+                    )
                 assert caught.value.code == status
                 body = json.loads(caught.value.read())
             assert "server.allowed_hosts" in body["error"]["message"]

@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from tests.server.http.serving import Site, served
+from tests.work import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,7 +34,13 @@ async def run(site: Site, language: str, *program: str) -> str:
     told = {"STRONGROOM_URL": site.url, "STRONGROOM_TOKEN": site.tokens["owner"]}
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()} | told
     done = await asyncio.to_thread(
-        subprocess.run, [*program, block], capture_output=True, text=True, env=environment, timeout=60, check=False
+        subprocess.run,
+        [*program, block],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=PROGRAM_PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

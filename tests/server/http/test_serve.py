@@ -25,7 +25,7 @@ import pytest
 
 from server.http.serve import ServeOptions, address, bind
 from tests.server.http.certified import write_pair
-from tests.work import PATIENCE_S
+from tests.work import PROGRAM_PATIENCE_S
 from vaults.errors import InvalidArgument
 
 ROOT = Path(__file__).parents[3]
@@ -49,14 +49,14 @@ class Toy:
 
     def get(self, path, *, headers=None, scheme="http", context=None, port=None):
         asked = urllib.request.Request(f"{scheme}://127.0.0.1:{port or self.port}{path}", headers=headers or {})
-        with urllib.request.urlopen(asked, timeout=PATIENCE_S, context=context) as answer:
+        with urllib.request.urlopen(asked, timeout=PROGRAM_PATIENCE_S, context=context) as answer:
             return answer.read().decode()
 
     def json(self, path, **how):
         return json.loads(self.get(path, **how))
 
     def connect(self, text=b""):
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PROGRAM_PATIENCE_S)
         self.connections.append(connection)
         connection.sendall(text)
         return connection
@@ -80,7 +80,7 @@ class Toy:
 
     def ended(self):
         """Exit code and log lines."""
-        _, stderr = self.process.communicate(timeout=PATIENCE_S)
+        _, stderr = self.process.communicate(timeout=PROGRAM_PATIENCE_S)
         return self.process.returncode, [json.loads(line) for line in stderr.splitlines()]
 
     def wait_for(self, event):
@@ -132,7 +132,7 @@ def read_to(connection, text):
 
 
 def until(check):
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + PROGRAM_PATIENCE_S
     while not check():
         assert time.monotonic() < deadline
         threading.Event().wait(0.02)
@@ -140,7 +140,7 @@ def until(check):
 
 @pytest.mark.parametrize(("sig", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
 def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, sig, workers):
-    toy = start(options={"workers": workers}, ops={"shutdown_grace_s": 2 * PATIENCE_S})  # none of it is used up
+    toy = start(options={"workers": workers}, ops={"shutdown_grace_s": 2 * PROGRAM_PATIENCE_S})  # none of it is used up
     stream = in_flight(toy, "/stream")
     read_to(stream, b"open")
     waiting = in_flight(toy, "/slow")
@@ -156,7 +156,7 @@ def test_a_signal_answers_calls_in_flight_closes_streams_and_exits_zero(start, s
 
 
 def test_a_second_signal_hurries(start):
-    toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 2 * PATIENCE_S})
+    toy = start(options={"workers": 2}, ops={"shutdown_grace_s": 2 * PROGRAM_PATIENCE_S})
     stuck = in_flight(toy, "/never")
     read_to(stuck, b"begun")
     in_flight(toy, "/flood")  # and nobody reads the answer
@@ -177,7 +177,9 @@ def test_what_hangs_while_closing_is_cut_off_in_time(start):
 
 
 def test_a_call_that_never_ends_is_cancelled_within_the_grace_period(start):
-    toy = start(ops={"shutdown_grace_s": PATIENCE_S}, closing_share=0.99)  # a second for calls, the rest to close in
+    toy = start(
+        ops={"shutdown_grace_s": PROGRAM_PATIENCE_S}, closing_share=0.99
+    )  # a second for calls, the rest to close in
     stuck = in_flight(toy, "/never")
     read_to(stuck, b"begun")
     toy.signal()
@@ -219,7 +221,7 @@ def test_workers_end_when_their_supervisor_is_killed(start):
     toy = start(options={"workers": 2})
     pid = toy.json("/echo")["pid"]
     toy.process.kill()
-    toy.process.wait(PATIENCE_S)
+    toy.process.wait(PROGRAM_PATIENCE_S)
 
     def has_ended():
         try:
