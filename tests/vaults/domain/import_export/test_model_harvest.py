@@ -296,6 +296,7 @@ async def test_its_own_conversations_are_neither_harvested_nor_asked_about(
     day.say("Tide tables live in SQLite, and we decided to keep them there.")  # read later than the prompt
     report = await day.pass_by(endpoint(completions), QUIET_S)
     assert (report.seen.own, report.outcomes, len(completions.prompts)) == (1, {}, 1)
+    await day.vault.background.wait()  # until there are vectors: no word of the question is in the other talk
     found = await ask("search", query="decided to keep", kinds=["transcript"], workspace="all")
     assert {hit["title"] for hit in found.content["hits"]} == {"The harbour opens at nine."}
     day.path = day.path.with_name("talk.jsonl")

@@ -72,7 +72,7 @@ def between_rows_and_listing(desk: Desk, monkeypatch: pytest.MonkeyPatch, deed: 
 
     def walked() -> WalkResult:
         monkeypatch.setattr(desk.vault.notes.tree, "walk", walk)
-        asyncio.run_coroutine_threadsafe(_awaited(deed), loop).result(5)
+        asyncio.run_coroutine_threadsafe(_awaited(deed), loop).result(PATIENCE_S)
         return walk()
 
     monkeypatch.setattr(desk.vault.notes.tree, "walk", walked)

@@ -13,7 +13,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from tests.noted import folder, indexed, put
+from tests.noted import folder, indexed, put, settled
 from vaults.domain.notes.read import note_listing
 from vaults.files.notebook import IndexProgress
 
@@ -154,6 +154,7 @@ async def test_what_is_no_folder_time_tag_or_cursor_is_refused_by_name(notes: Se
 
 async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(note_listing, "SYNC_WAIT_S", 0.01)
+    await settled(notes)  # vectors that are still to come are warned of, too
     ask = asker(notes)
     async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
         vault.notes.report(IndexProgress("scanning", 3400, 10_000))

@@ -15,7 +15,7 @@ import pytest
 
 from server.services import Services
 from tests.conftest import Asking, Opening, asker
-from tests.noted import folder, indexed, put
+from tests.noted import folder, indexed, put, settled
 from tests.vaults.domain.notes.proved import NOTES, aged, errors, notices
 from tests.work import PATIENCE_S
 from vaults.domain.maintenance.reindexing import reindex
@@ -32,14 +32,23 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def patient(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is sure to be seen: it takes as long as the machine is busy."""
+    monkeypatch.setattr(disk_check, "SLACK_S", PATIENCE_S)
+
+
+@pytest.fixture
 async def vault(services: Services, tmp_path: Path) -> AsyncIterator[Vault]:
+    """With all that follows from its notes, which would mend what a test plants."""
     aged(folder(tmp_path), NOTES)
     async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await indexed(services, len(NOTES))
+        await settled(services)
+        await held.background.wait()
         yield held
 
 
-async def test_notes_that_are_indexed_as_they_are_agree(vault: Vault, ask: Asking) -> None:
+async def test_notes_that_are_indexed_as_they_are_agree(patient: None, vault: Vault, ask: Asking) -> None:
     report = await verify(vault)
     assert report.agrees, report.findings
     assert (report.notes, report.memories) == (4, 0)
@@ -163,7 +172,7 @@ async def test_a_file_that_was_saved_just_now_is_only_behind(
             assert await errors(vault) == {"notes_differ"}
 
 
-async def test_a_change_that_the_watcher_is_about_to_see_is_waited_for(vault: Vault) -> None:
+async def test_a_change_that_the_watcher_is_about_to_see_is_waited_for(patient: None, vault: Vault) -> None:
     root = folder(vault.folder.parent.parent)
     put(root, {f"burst/{number}.md": f"# Note {number}\n" for number in range(30)})
     (root / "harbour.md").unlink()
@@ -219,7 +228,7 @@ async def test_a_change_that_somebody_is_making_is_no_finding(opening: Opening, 
             assert await looking == set()
 
 
-async def test_a_vault_beside_a_server_that_follows_the_files(opening: Opening, tmp_path: Path) -> None:
+async def test_a_vault_beside_a_server_that_follows_the_files(patient: None, opening: Opening, tmp_path: Path) -> None:
     put(folder(tmp_path), NOTES)
     async with opening() as serving:
         await indexed(serving, 4)
