@@ -110,11 +110,21 @@ class _Check:
     def take_page(self, tx: Reader) -> bool:
         """Check the next entries with what was signed of them; returns whether there were any."""
         page = chain_rows.read_from(tx, self.last.seq + 1, PAGE)
+        if (not page or page[0].seq > self.last.seq + 1) and self._skip_to_anchor(tx):
+            page = chain_rows.read_from(tx, self.last.seq + 1, PAGE)
         for signed in chain_rows.list_checkpoints(tx, self.last.seq, page[-1].seq if page else None):
             self._take_checkpoint(signed)
         for entry in page:
             self._take_entry(entry)
         return bool(page)
+
+    def _skip_to_anchor(self, tx: Reader) -> bool:
+        """Go on after entries that were deleted for their age since the check began; whether there were any."""
+        anchor = chain_rows.last_statement(tx, "anchors")
+        if anchor is None or anchor.seq <= self.last.seq:
+            return False
+        self.begin_after(anchor)
+        return True
 
     def _take_checkpoint(self, signed: SignedStatement) -> None:
         kind = _judge("checkpoint", signed, self.chain, self.find_key)

@@ -9,12 +9,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auth.keys import SigningKey, open_key_ring
-from ops.audit import chain_rows, statements
+from ops.audit import chain_rows, statements, verification
 from ops.audit.audit_log import AuditLog
 from ops.audit.chain import file_of
 from ops.audit.links import INSTALLATION
@@ -48,6 +49,31 @@ async def test_it_says_how_far_the_server_vouches(tmp_path: Path) -> None:
         await log.append(VAULT, entry(4))
         (report,) = await verify(log, [VAULT])
         assert (report.ok, report.last, report.signed) == (True, 4, 3)
+
+
+@pytest.mark.parametrize("kept", [1, 0])
+async def test_entries_that_go_by_their_age_while_a_chain_is_checked_are_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(verification, "PAGE", 2)
+    async with opened(tmp_path, AuditSettings(keep="30d")) as log:
+        for n in range(1, 7):
+            await log.append(VAULT, entry(n, at="2020-01-01T00:00:00.000Z"))
+        await log.sign()
+        for n in range(7, 7 + kept):
+            await log.append(VAULT, entry(n))
+        chain = log.chain(VAULT)
+        read = chain.read
+
+        async def read_and_prune(work: Any) -> Any:
+            found = await read(work)
+            if getattr(work, "__name__", "") == "take_page":
+                await log.prune()
+            return found
+
+        chain.read = read_and_prune  # type: ignore[method-assign]
+        (report,) = await verify(log, [VAULT])
+        assert (report.faults, report.last, report.signed) == ([], 6 + kept, 6)
 
 
 def _remove(raw: Raw) -> None:
