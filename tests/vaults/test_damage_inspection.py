@@ -23,7 +23,7 @@ from server.tools import discover
 from tests.blanks import lay_out
 from tests.conftest import Asking, Opening, asker
 from tests.fakes import HashEmbedder
-from vaults import pool_inspections
+from vaults import pool_inspections, pool_rounds
 from vaults.db import integrity
 from vaults.db.connection import open_raw
 from vaults.settings import StorageSettings
@@ -204,6 +204,8 @@ async def test_every_process_hears_of_damage_that_one_found(
     opening: Opening, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(integrity, "WHOLE_PAGES", 0)
+    monkeypatch.setattr(pool_rounds, "SWEEP_AFTER_S", 1_000.0)  # neither may look before it is asked to
+    monkeypatch.setattr(pool_inspections, "INSPECT_S", 1_000.0)
     DAMAGES["half a page was written"](data / "vaults" / "harmed" / "vault.db")
     async with opening(vaults=()) as first, opening(vaults=()) as second:
         for services in (first, second):

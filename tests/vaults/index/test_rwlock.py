@@ -63,6 +63,12 @@ def until_waiting(lock: ReadersWriterLock, writers: int) -> None:
         pause.wait(0.0005)
 
 
+def until_queued(lock: ReadersWriterLock, threads: int) -> None:
+    pause = threading.Event()
+    while len(lock._changed._waiters) < threads:  # type: ignore[attr-defined]
+        pause.wait(0.0005)
+
+
 def test_a_waiting_writer_goes_before_new_readers() -> None:
     lock, order = ReadersWriterLock(), []
 
@@ -104,6 +110,7 @@ def test_a_reader_gets_in_between_writers_that_queue_without_a_gap() -> None:
         threads.append(started(lambda: write(100)))
         until_waiting(lock, 1)
         reader = started(read)
+        until_queued(lock, 2)  # a thread may take longer to start than all the writers take
     reader.join(PATIENCE_S)
     while len(order) < 102:
         threads[-1].join(PATIENCE_S)
