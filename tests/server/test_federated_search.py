@@ -18,6 +18,7 @@ from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder, indexed, put
 from tests.work import PATIENCE_S
 from vaults import pool as pools
+from vaults.domain.notes.read import note_listing
 from vaults.domain.retrieval import hybrid_search
 from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
 from vaults.domain.retrieval.search_hits import Hit, RankedHit
@@ -133,7 +134,10 @@ async def test_vaults_that_cannot_be_searched_are_named_one_by_one(opening: Open
 
 
 @pytest.mark.parametrize("tool", ["recall", "search"])
-async def test_vaults_that_are_still_being_read_are_named(opening: Opening, tool: str) -> None:
+async def test_vaults_that_are_still_being_read_are_named(
+    opening: Opening, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(note_listing, "SYNC_WAIT_S", 0.01)
     names = ("main", "slow", "lost")
     async with opening(vaults=names) as services:
         await _fill(services, names, "alice")
