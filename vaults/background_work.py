@@ -63,13 +63,13 @@ class BackgroundWork:
         return any(map(_is_running, self.lasting_tasks.values()))
 
     def is_ours(self) -> bool:
-        """Whether this process has or gets the lease."""
+        """Whether this process has or gets the lease, for a vault that is not closed."""
         return not self._is_stopped and self._lease.try_acquire()
 
     def start(self) -> None:
         """Do what is due, if this process has or gets the lease."""
         self._is_due = True
-        if not self._is_stopped and not self.is_busy and self._lease.try_acquire():
+        if not self.is_busy and self.is_ours():
             self.due_work = begin_apart(self._run_until_done(), "vault-due-work")
 
     def start_later(self, seconds: float) -> None:
@@ -86,7 +86,7 @@ class BackgroundWork:
         for number, task in enumerate(self._run_while_open):
             known = self.lasting_tasks.get(number)
             idle = known is None or (known.done() and (_has_failed(known) or task.is_wanted()))
-            if idle and not self._is_stopped and self._lease.try_acquire():
+            if idle and self.is_ours():
                 self.lasting_tasks[number] = begin_apart(self._run_lasting(task), "vault-lasting-task")
 
     def run_follow_up(self, work: BoundTask) -> None:

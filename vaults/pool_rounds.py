@@ -187,9 +187,8 @@ class PoolRounds:
             used = sum(s.opening.result().vector_bytes for s in self._pool.slots.values() if is_open(s))
             if used <= budget:
                 return
-            if (slot := self._pool.slots.get(vault_id)) is None or not is_open(
-                slot
-            ):  # closed meanwhile, or opened anew
+            slot = self._pool.slots.get(vault_id)
+            if slot is None or not is_open(slot):  # closed meanwhile, or being opened anew
                 continue
             vault = slot.opening.result()
             await vault.settle()

@@ -9,14 +9,16 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from ops.audit import forwarding
+from ops.audit import chain_rows, forwarding
 from ops.audit.entries import StoredEntry, to_milliseconds
 from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.syslog import SyslogReceiver, to_message
@@ -100,6 +102,27 @@ async def test_of_several_processes_one_forwards_until_it_ends(tmp_path: Path, m
         await asyncio.wait_for(two.enough.wait(), PATIENCE_S)
         assert two.taken == [(VAULT, 3)]
         await second.close()
+
+
+async def test_an_end_stores_first_what_a_receiver_took(tmp_path: Path) -> None:
+    await written(tmp_path, 1)
+    held, let_go = asyncio.Event(), asyncio.Event()
+    async with opened(tmp_path) as log:
+        chain = log.chain(VAULT)
+        write = chain.write
+
+        async def write_held(work: Any) -> Any:
+            held.set()
+            await let_go.wait()
+            return await write(work)
+
+        chain.write = write_held  # type: ignore[method-assign]
+        forwarder = Forwarder(log, Shelf(), gather_s=0)
+        forwarder.start()
+        await asyncio.wait_for(held.wait(), PATIENCE_S)
+        asyncio.get_running_loop().call_later(0, let_go.set)
+        await forwarder.close()
+        assert await chain.read(partial(chain_rows.read_forwarded, receiver=Shelf.name)) == 1
 
 
 async def test_an_entry_that_is_forged_keeps_none_from_being_sent(tmp_path: Path) -> None:
