@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Hashable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from auth.plans import PlanBound, Plans
 from auth.principal import Principal
+from auth.rate_windows import MonotonicWindows
 from auth.settings import LimitSettings
 from vaults.errors import Overloaded
 
-if TYPE_CHECKING:
-    from limits import RateLimitItem
-    from limits.strategies import FixedWindowRateLimiter
-
-    from auth.rate_windows import MonotonicWindows
-
-
-@dataclass(frozen=True, slots=True)
-class _RateLimiter:
-    """The limiter and its rates, built on the first call: importing ``limits`` takes 0.1 s of a cold start."""
-
-    windows: MonotonicWindows
-    limiter: FixedWindowRateLimiter
-    item: Callable[[int], RateLimitItem]
+MINUTE_S = 60.0
 
 
 class CallSlot:
@@ -61,7 +46,7 @@ class Quotas:
         self._plans = plans
         self._clock = clock
         self._running: Counter[str] = Counter()
-        self._rates: _RateLimiter | None = None
+        self._windows = MonotonicWindows(clock)
 
     def admit(self, principal: Principal, vault: str) -> CallSlot:
         """Admit one call: ``with quotas.admit(principal, vault): …``.
@@ -82,9 +67,7 @@ class Quotas:
 
     def calls_in_window(self, bound: PlanBound, principal: Principal, vault: str) -> int:
         """Calls counted towards a plan's bound in the current minute."""
-        rates = self._rates or self._load()
-        counted = (principal.key,) if bound.scope == "principal" else ("vault", vault)
-        return rates.windows.get(rates.item(bound.limit).key_for(*counted))
+        return self._windows.count((bound.limit, (principal.key,) if bound.scope == "principal" else ("vault", vault)))
 
     def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[PlanBound, tuple[str, ...]]]:
         """The rates of a call, each with the key it is counted under. Those of the settings bound every plan."""
@@ -99,17 +82,6 @@ class Quotas:
             yield shared, ("vault", vault)
 
     def _hit(self, bound: PlanBound, counted: tuple[str, ...]) -> None:
-        rates = self._rates or self._load()
-        item = rates.item(bound.limit)
-        if not rates.limiter.hit(item, *counted):
-            raise bound.rate_exceeded(max(0.1, rates.windows.get_expiry(item.key_for(*counted)) - self._clock()))
-
-    def _load(self) -> _RateLimiter:
-        from limits import RateLimitItemPerMinute
-        from limits.strategies import FixedWindowRateLimiter
-
-        from auth.rate_windows import MonotonicWindows
-
-        windows = MonotonicWindows(self._clock)
-        self._rates = _RateLimiter(windows, FixedWindowRateLimiter(windows), cache(RateLimitItemPerMinute))
-        return self._rates
+        key: Hashable = (bound.limit, counted)
+        if self._windows.hit(key, MINUTE_S) > bound.limit:
+            raise bound.rate_exceeded(max(0.1, self._windows.end(key) - self._clock()))

@@ -44,9 +44,9 @@ class Attempts:
         """Count one attempt of ``who``; returns the seconds to wait until the next, 0 where this one may go on. It
         counts before it is known to be wrong, so that many at once are no way round."""
         key = f"{limit.name}:{digest_of(who)}"
-        if self._windows.incr(key, limit.seconds) <= limit.count:
+        if self._windows.hit(key, limit.seconds) <= limit.count:
             return 0
-        return max(self._windows.get_expiry(key) - self._clock(), 1)
+        return max(self._windows.end(key) - self._clock(), 1)
 
     def forgive(self, limit: AttemptLimit, who: str) -> None:
         """Forget what ``who`` tried: it was right."""

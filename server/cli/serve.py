@@ -67,22 +67,10 @@ def _token_command(ctx: typer.Context) -> str:
     return f"strongroom token create{data}"
 
 
-def _import_structlog() -> None:
-    """Import the library of the logs before all that uses it. It takes rich along, where that is installed, for
-    tracebacks in colour, which no log of ours prints: 4 MB of an idle server."""
-    import sys
-
-    if "rich" in sys.modules:
-        return
-    sys.modules["rich"] = None  # type: ignore[assignment]  # "not installed", as the import system puts it
-    try:
-        import structlog  # noqa: F401
-    finally:
-        del sys.modules["rich"]
-
-
 def _serve(loaded: LoadedSettings, token_command: str) -> int:
-    _import_structlog()
+    from server.cli.runtime import import_structlog
+
+    import_structlog()
 
     from contextlib import ExitStack
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from auth.roles import Role
-from auth.tokens import IssuedToken, TokenRequest, create_token
 from server import vault_admin
 from server.settings import LoadedSettings
 from vaults import registry
@@ -16,6 +16,9 @@ from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.durations import parse_duration
 from vaults.errors import AlreadyExists
+
+if TYPE_CHECKING:
+    from auth.tokens import IssuedToken
 
 FIRST_VAULT = "main"
 OWNER_SUBJECT = "owner"
@@ -55,6 +58,8 @@ async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart |
 
 def _first_token(tx: Writer, ring: KeyRing, instance: str, ttl_s: int) -> IssuedToken:
     """A token for this one vault and a limited time: it ends up in any log that keeps what the server prints."""
+    from auth.tokens import TokenRequest, create_token  # takes x509 along: every later start does without
+
     return create_token(tx, ring, instance, TokenRequest(OWNER_SUBJECT, (FIRST_VAULT,), Role.ADMIN, ttl_s))
 
 

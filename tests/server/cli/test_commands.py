@@ -176,7 +176,7 @@ def test_nothing_heavy_is_imported_to_say_the_version_or_to_show_help() -> None:
 def test_a_server_takes_no_drawing_of_terminals_along() -> None:
     """rich, which its log library imports where it can: 4 MB of an idle server."""
     script = (
-        "import sys; from server.cli import serve; serve._import_structlog(); import structlog.dev, ops.logs;"
+        "import sys; from server.cli import runtime; runtime.import_structlog(); import structlog.dev, ops.logs;"
         " held = 'rich' in sys.modules; import rich; sys.exit(held)"
     )
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
