@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auth import tokens
 from auth.oauth import client_logins
+from auth.outside import identities
 from auth.people import browser_sessions, invites, passkeys, people
 from auth.people.passkeys import NewPasskey
 from vaults.db.sql import Writer
@@ -18,10 +19,12 @@ def invite(writer: Writer, name: str, now: float) -> str:
 
 def reset(writer: Writer, name: str, now: float) -> str:
     """Take somebody's password and passkeys away, and whatever they opened; the link whose secret this returns sets
-    others. Who was disabled is so no more. Raises ``NotFound``."""
+    others. Who was disabled is so no more, and who came through a provider is of this server from now on. Raises
+    ``NotFound``."""
     people.require(writer, name)
     people.set_password(writer, name, None)
     passkeys.remove_all(writer, name)
+    identities.forget(writer, name)
     people.set_disabled(writer, name, None)
     _end_what_is_open(writer, name, now, "reset")
     return invites.make_invite(writer, name, now)

@@ -1,4 +1,5 @@
-"""What a passkey signs: a random value that says itself until when, for what and in which browser it is good.
+"""What a passkey signs, or an outside provider sends back: a random value that says itself until when, for what and in
+which browser it is good.
 
 Nothing is kept of those that were given out, so nobody fills anything up by asking for them; kept is which were used,
 until they would be too old in any case. That holds for all processes and across restarts.
@@ -21,9 +22,9 @@ _NONCE, _UNTIL, _MAC = 16, 8, 32
 """Bytes of each part."""
 
 
-def make_challenge(seal: bytes, bound_to: str, now: float) -> bytes:
+def make_challenge(seal: bytes, bound_to: str, now: float, life_s: int = LIFE_S) -> bytes:
     """A challenge; ``bound_to``: what it is for, and whose browser it goes to."""
-    said = secrets.token_bytes(_NONCE) + struct.pack(">Q", int(now) + LIFE_S)
+    said = secrets.token_bytes(_NONCE) + struct.pack(">Q", int(now) + life_s)
     return said + _mac(seal, said, bound_to)
 
 

@@ -20,7 +20,7 @@ from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 class Person:
     """Times are RFC 3339 UTC. ``password``: as it is kept, None where none is set. ``invited_until``: of a link that
     was not used yet, which may be past. ``passkeys``: how many there are. ``handle``: by which they name their person,
-    32 random bytes in hexadecimal."""
+    32 random bytes in hexadecimal. ``provider``: through which alone somebody signs in; None: here."""
 
     name: str
     password: str | None
@@ -29,11 +29,12 @@ class Person:
     invited_until: str | None
     passkeys: int
     handle: str
+    provider: str | None
 
     @property
     def has_way_in(self) -> bool:
         """Whether there is something to sign in with."""
-        return self.password is not None or self.passkeys > 0
+        return self.password is not None or self.passkeys > 0 or self.provider is not None
 
 
 def add(writer: Writer, name: str, now: float) -> None:
@@ -92,6 +93,7 @@ def principal_of(name: str) -> Principal:
 
 _SELECT = (
     "SELECT p.name, p.password, p.created_at, p.disabled_at, i.expires_at,"
-    " (SELECT count(*) FROM passkeys k WHERE k.person = p.name), p.handle"
+    " (SELECT count(*) FROM passkeys k WHERE k.person = p.name), p.handle,"
+    " (SELECT o.provider FROM outside_identities o WHERE o.person = p.name)"
     " FROM people p LEFT JOIN invites i ON i.person = p.name"
 )

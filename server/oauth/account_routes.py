@@ -27,6 +27,8 @@ from vaults.db.sql import Reader, Writer
 
 HERE = "/oauth/account"
 
+OUTSIDE = "You sign in through a provider, and so in no other way."
+
 
 class AccountRoutes:
     """The account of whoever is signed in."""
@@ -81,7 +83,9 @@ class AccountRoutes:
         if wait:
             return held_back(await self.page(visit, person, error=too_many(wait), status=429), wait)
         known = await self._parts.control.read(lambda tx: people.find(tx, person))
-        kept = None if known is None else known.password
+        if known is None or known.provider is not None:
+            return await self.page(visit, person, error=OUTSIDE, status=403)
+        kept = known.password
         if kept is None and self._is_fresh(visit):
             pass  # a first password, of somebody who has just come in with a passkey
         elif not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
@@ -100,6 +104,7 @@ class AccountRoutes:
     async def page(self, visit: Visit, person: str, *, error: str | None = None, status: int = 200) -> Response:
         """Somebody's account."""
         seen = await self._parts.control.read(lambda tx: _look_at(tx, person, self._parts.now()))
+        passkey = await self._questions.to_make(visit, person) if seen.provider is None else None
         page = self._pages.render(
             "account",
             status=status,
@@ -109,7 +114,7 @@ class AccountRoutes:
             seen=seen,
             here=None if visit.session is None else visit.session.id,
             is_fresh=self._is_fresh(visit),
-            passkey=await self._questions.to_make(visit, person),
+            passkey=passkey,
             again=f"{self._parts.base}{HERE}",
             error=error,
             signed_in=person,
@@ -128,6 +133,7 @@ class _Seen:
     sessions: Sequence[BrowserSession]
     passkeys: Sequence[Passkey]
     has_password: bool
+    provider: str | None
 
 
 def _look_at(tx: Reader, name: str, now: float) -> _Seen:
@@ -137,4 +143,5 @@ def _look_at(tx: Reader, name: str, now: float) -> _Seen:
         browser_sessions.list_sessions(tx, name, now),
         passkeys.list_passkeys(tx, name),
         person.password is not None,
+        person.provider,
     )

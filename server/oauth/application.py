@@ -15,6 +15,7 @@ from server.oauth.account_routes import AccountRoutes
 from server.oauth.authorize_route import AuthorizeRoute
 from server.oauth.device_routes import DeviceRoutes
 from server.oauth.hashing import HashingTurns
+from server.oauth.outside_routes import OutsideRoutes
 from server.oauth.pages import Pages, passkey_script, style
 from server.oauth.parts import SignInParts
 from server.oauth.passkey_questions import PasskeyQuestions
@@ -37,6 +38,7 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
     account = AccountRoutes(parts, visits, pages, hashing, questions)
     with_passkey = PasskeyRoutes(parts, visits, questions, signing_in, account)
     devices = DeviceRoutes(parts, visits, pages)
+    outside = OutsideRoutes(parts, visits, pages, signing_in)
     authorize, clients = AuthorizeRoute(parts, visits, pages), TokenRoutes(parts, devices.token)
 
     async def css(_: Request) -> Response:
@@ -70,6 +72,8 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
             page("/oauth/sign-in/passkey", with_passkey.sign_in, "POST"),
             page("/oauth/invite/passkey", with_passkey.take_invite, "POST"),
             page("/oauth/account/passkeys", with_passkey.change, "POST"),
+            page("/oauth/with/{provider}", outside.begin, "GET"),
+            page("/oauth/with/{provider}/done", outside.come_back, "GET"),
             Route("/oauth/frame.css", css),
             Route("/oauth/passkeys.js", script),
         ]

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from auth.access_cache import AccessCache
 from auth.keys import KeyRing
+from auth.outside.provider_questions import ProviderQuestions
 from auth.people.attempts import Attempts
 from auth.people.people import principal_of
 from auth.principal import LOCAL
@@ -37,6 +38,8 @@ class SignInParts:
     url: str
     seal: bytes
     documents: ClientDocuments | None = None  # None: no host is listed
+    outside: Mapping[str, ProviderQuestions] = field(default_factory=dict)  # by the name of the provider
+    leeway_s: float = 30.0
     attempts: Attempts = field(default_factory=Attempts)
     now: Callable[[], float] = time.time
 

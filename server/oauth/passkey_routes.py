@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from auth.people import accounts, browser_sessions, challenges, invites, passkeys
+from auth.people import accounts, browser_sessions, challenges, invites, passkeys, people
 from auth.people.attempts import ADDRESS
 from auth.people.passkeys import NewPasskey, Passkey
 from auth.people.webauthn_answers import Asserted, WrongAnswer
@@ -121,6 +121,8 @@ class PasskeyRoutes:
         def write(tx: Writer) -> bool:
             if not challenges.use_up(tx, challenge, now):
                 return False
+            if people.require(tx, person).provider is not None:
+                raise InvalidArgument("passkey", "is not for you: you sign in through a provider, and in no other way")
             passkeys.add(tx, person, text_of(form, "label"), new, now)
             return True
 

@@ -148,6 +148,8 @@ class SignInRoutes:
             signed_in=None,
             passkey=await self._questions.to_sign_in(visit),
             again=sign_in_address(self._parts.base, after),
+            providers=[each.settings for each in self._parts.outside.values()],
+            onward=urlencode({"next": after}),
         )
         return self._visits.keep(visit, page)
 
