@@ -331,7 +331,8 @@ class LimitSettings(SettingsSection):
 
 def has_local_login(settings: AuthSettings, url: str) -> bool:
     """Whether people sign in here, where clients find the server at ``url``. Raises ``ValueError`` where that was asked
-    for and cannot be: everybody is the owner, or passwords would cross a network in the clear."""
+    for and cannot be: everybody is the owner, or passwords would cross a network in the clear; or where providers are
+    named that would lead nobody in."""
     parts = urlsplit(url)
     is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
     if settings.login == "local" and settings.mode == "none":
@@ -339,6 +340,10 @@ def has_local_login(settings: AuthSettings, url: str) -> bool:
     if settings.login == "local" and not is_safe:
         raise ValueError(f"local needs https or a loopback address, not {url}: set auth.public_url")
     by_itself = settings.login is None and settings.mode == "token" and not settings.issuers and is_safe
+    if settings.providers and settings.login != "local" and not by_itself:
+        raise ValueError(
+            f"must be local where auth.providers are named, and the server at https or loopback, not {url}"
+        )
     return settings.login == "local" or by_itself
 
 

@@ -1,6 +1,7 @@
 """Asking one outside provider: for its description, its keys, and for who a code stands for.
 
 A description is read once an hour, and half a minute after an attempt that failed; whoever comes meanwhile shares it.
+The last one serves while the provider cannot be asked: its keys have an end of their own.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class ProviderQuestions:
         self._client: IssuerClient | None = None
         self._document: ProviderDocument | None = None
         self._keys: IssuerKeys | None = None
+        self._all_keys: list[IssuerKeys] = []  # those of addresses of before, which somebody may still wait for
         self._read_at = 0.0
         self._tried_at: float | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -52,8 +54,7 @@ class ProviderQuestions:
                 return self._document
             if self._tried_at is None or now - self._tried_at >= RETRY_S:
                 self._tried_at = now
-                await self._take(await self._ask((await self._open()).get_json(address_of(self.settings), SIZE_LIMIT)))
-                self._read_at = now
+                await self._read(now)
             if self._document is None:
                 raise NoAnswer("was asked a moment ago")
             return self._document
@@ -77,8 +78,8 @@ class ProviderQuestions:
 
     async def close(self) -> None:
         """Close its connections."""
-        if self._keys is not None:
-            await self._keys.close()
+        for keys in self._all_keys:
+            await keys.close()
         if self._client is not None:
             await self._client.close()
 
@@ -90,11 +91,17 @@ class ProviderQuestions:
             raise TokenInvalid("key")
         return check_id_token(self.settings, unverified, key, expected)
 
-    async def _take(self, found: object) -> None:
-        document = read_document(self.settings, found)
+    async def _read(self, now: float) -> None:
+        client = await self._open()
+        try:
+            found = await self._ask(client.get_json(address_of(self.settings), SIZE_LIMIT))
+            document = read_document(self.settings, found)
+        except NoAnswer:
+            if self._document is None:
+                raise
+            return
+        self._read_at = now
         if self._document is None or self._document.jwks_uri != document.jwks_uri:
-            if self._keys is not None:
-                await self._keys.close()
             self._keys = IssuerKeys(
                 IssuerSettings(
                     issuer=self.settings.issuer,
@@ -106,6 +113,7 @@ class ProviderQuestions:
                 ),
                 clock=self._clock,
             )
+            self._all_keys.append(self._keys)
         self._document = document
 
     async def _ask(self, asking: Awaitable[object]) -> object:

@@ -117,12 +117,15 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     from server.cli.runtime import load_settings, run_async
 
     everybody = run_async(_people(load_settings(ctx)))
-    rows = [(each.name, _state(each), each.created_at, each.disabled_at, each.invited_until) for each in everybody]
+    rows = [
+        (each.name, _state(each), each.created_at, each.disabled_at, each.invited_until, each.passkeys, each.provider)
+        for each in everybody
+    ]
     if as_json:
-        names = ("name", "state", "created_at", "disabled_at", "link_until")
+        names = ("name", "state", "created_at", "disabled_at", "link_until", "passkeys", "provider")
         say_json({"users": [dict(zip(names, row, strict=True)) for row in rows]})
     else:
-        say_table(("NAME", "STATE", "SINCE", "DISABLED", "LINK UNTIL"), rows)
+        say_table(("NAME", "STATE", "SINCE", "DISABLED", "LINK UNTIL", "PASSKEYS", "THROUGH"), rows)
 
 
 async def _people(loaded: LoadedSettings) -> list[Person]:

@@ -149,6 +149,21 @@ def test_a_provider_is_https_and_names_whom_it_means(change: dict[str, Any], sai
         AuthSettings(providers=[{**PROVIDER, **change}])
 
 
+@pytest.mark.parametrize(
+    ("more", "url"),
+    [
+        ({"login": "off"}, "https://mem.example"),
+        ({"mode": "none"}, "http://127.0.0.1:8700"),
+        ({"issuers": [GOOD]}, "https://mem.example"),
+        ({}, "http://mem.example"),
+    ],
+)
+def test_providers_without_a_place_to_sign_in_stop_the_start(more: dict[str, Any], url: str) -> None:
+    with pytest.raises(ValueError, match=r"auth\.providers"):
+        has_local_login(AuthSettings(**more, providers=[PROVIDER]), url)
+    assert has_local_login(AuthSettings(login="local", issuers=[GOOD], providers=[PROVIDER]), "https://mem.example")
+
+
 def test_no_two_providers_have_one_name_or_one_issuer() -> None:
     for change in ({"name": "other"}, {"issuer": "https://other.example"}):
         with pytest.raises(ValidationError, match="twice"):

@@ -23,6 +23,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from auth.grants import list_grants, set_grant
+from auth.jwks import STALE_S
 from auth.outside import identities
 from auth.outside.provider_questions import FRESH_S, RETRY_S, ProviderQuestions
 from auth.people import accounts, people
@@ -420,6 +421,13 @@ async def test_a_description_is_read_once_an_hour(house: House) -> None:
     house.issuer.answers[f"{CERTS}?new"] = lambda request: reply(request, 200, house.issuer._certs())
     await house.sign_in()
     assert house.issuer.asked.count(f"{CERTS}?new") == 1
+    for path in (DISCOVERY, f"{CERTS}?new"):
+        house.issuer.answers[path] = lambda request: reply(request, 500, {})
+    for _ in range(2):  # what was known serves meanwhile
+        house.seconds[0] += FRESH_S
+        assert (await house.sign_in()).status_code == 303
+    house.seconds[0] += STALE_S  # but not for ever
+    assert (await house.sign_in()).status_code == 403
 
 
 # -- what a browser brings that is not so
@@ -434,9 +442,19 @@ async def test_what_came_back_is_good_once_in_one_browser_for_ten_minutes(house:
     assert (await house.back(ann, brought)).status_code == 403
     house.desk.clock[0] -= 601
     assert (await house.back(ann, brought)).status_code == 303
-    again = house.desk.browser()
-    assert (await house.back(again, brought)).status_code == 403
+    assert (await house.back(house.desk.browser(), brought)).status_code == 403
     assert await house.people() == [PERSON]
+
+
+async def test_a_state_is_used_once_even_with_another_code_and_the_cookies_of_then(house: House) -> None:
+    browser, thief = house.desk.browser(), house.desk.browser()
+    address = (await browser.open(BEGIN)).headers["location"]
+    for name, value in dict(browser.http.cookies).items():
+        thief.http.cookies.set(name, value, domain="mem.example")
+    assert (await house.back(browser, house.issuer.visit(address))).status_code == 303
+    with capture_logs() as logs:
+        assert (await house.back(thief, house.issuer.visit(address))).status_code == 403
+    assert [each["reason"] for each in logs if "reason" in each] == ["used"]
 
 
 async def test_a_code_of_another_sign_in_is_refused_by_its_verifier(house: House) -> None:
