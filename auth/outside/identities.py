@@ -52,8 +52,8 @@ def arrive(writer: Writer, settings: ProviderSettings, identity: OutsideIdentity
         return TurnedAway(person)
     changed = follow_groups(writer, person, settings.name, roles_of(settings, identity))
     writer.run(
-        "UPDATE outside_identities SET seen_at = :now, provider = :provider WHERE person = :person",
-        {"now": rfc3339(now), "provider": settings.name, "person": person},
+        "UPDATE outside_identities SET provider = :provider WHERE person = :person",
+        {"provider": settings.name, "person": person},
     )
     return Arrival(person, is_new, changed)
 
@@ -107,8 +107,8 @@ def _make_known(writer: Writer, settings: ProviderSettings, identity: OutsideIde
         if told is not None and is_name(name) and _is_free(writer, name):
             people.add(writer, name, now)
             writer.run(
-                "INSERT INTO outside_identities (issuer, subject, person, provider, created_at, seen_at)"
-                " VALUES (:issuer, :subject, :person, :provider, :now, :now)",
+                "INSERT INTO outside_identities (issuer, subject, person, provider, created_at)"
+                " VALUES (:issuer, :subject, :person, :provider, :now)",
                 {
                     "issuer": settings.issuer,
                     "subject": identity.subject,

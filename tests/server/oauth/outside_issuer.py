@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote_plus, urlsplit
@@ -35,6 +36,12 @@ ANN: dict[str, Any] = {
     "groups": ["research", "everybody"],
 }
 
+
+@cache
+def _key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, 2048)
+
+
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -51,7 +58,7 @@ class OutsideIssuer:
     asked: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     released: threading.Event = field(default_factory=threading.Event)
-    key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
+    key: rsa.RSAPrivateKey = field(default_factory=_key)
 
     def __post_init__(self) -> None:
         outer = self

@@ -228,7 +228,7 @@ async def test_a_passkey_begun_before_somebody_was_of_a_provider_is_not_kept(hou
     await desk.person("ben")
     await browser.sign_in("ben")
     page = await browser.open("/oauth/account")
-    row = "INSERT INTO outside_identities VALUES (:at, 'x', 'ben', 'keycloak', :at, :at)"
+    row = "INSERT INTO outside_identities VALUES (:at, 'x', 'ben', 'keycloak', :at)"
     await desk.parts.control.write(lambda tx: tx.run(row, {"at": "2026-01-01T00:00:00Z"}))
     answer = await browser.send(page, "/oauth/account/passkeys", do="add", passkey=device.make(asked(page)))
     assert (answer.status_code, "through a provider" in answer.text) == (422, True)
@@ -299,33 +299,32 @@ def with_another_key(claims: dict[str, Any]) -> str:
     return jwt.encode(claims, rsa.generate_private_key(65537, 2048), "RS256", headers={"kid": "one"})
 
 
-@pytest.mark.parametrize(
-    ("bend", "reason"),
-    [
-        ({"iss": "https://id.evil"}, "issuer"),
-        ({"iss": None}, "issuer"),
-        ({"nonce": "of another"}, "claims"),
-        ({"nonce": None}, "claims"),
-        ({"nonce": 7}, "claims"),
-        ({"aud": "another"}, "audience"),
-        ({"aud": []}, "audience"),
-        ({"aud": ["strongroom", "another"], "azp": None}, "audience"),
-        ({"aud": ["strongroom", "another"], "azp": "another"}, "audience"),
-        ({"azp": "another"}, "audience"),
-        ({"exp": 1_000_000_000}, "expired"),
-        ({"exp": None}, "claims"),
-        ({"iat": 4_000_000_000}, "not_yet_valid"),
-        ({"sub": None}, "claims"),
-        ({"sub": ["ann"]}, "claims"),
-        ({"sub": "an\nn"}, "claims"),
-        ({"groups": ["x" * 200] * 60}, "too_large"),
-    ],
-    ids=str,
-)
-async def test_an_id_token_that_does_not_hold_lets_nobody_in(house: House, bend: dict[str, Any], reason: str) -> None:
-    house.issuer.bend = bend
-    answer = await refused(house, reason)
-    assert "did not say who you are" in answer.text
+BENT: list[tuple[dict[str, Any], str]] = [
+    ({"iss": "https://id.evil"}, "issuer"),
+    ({"iss": None}, "issuer"),
+    ({"nonce": "of another"}, "claims"),
+    ({"nonce": None}, "claims"),
+    ({"nonce": 7}, "claims"),
+    ({"aud": "another"}, "audience"),
+    ({"aud": []}, "audience"),
+    ({"aud": ["strongroom", "another"], "azp": None}, "audience"),
+    ({"aud": ["strongroom", "another"], "azp": "another"}, "audience"),
+    ({"azp": "another"}, "audience"),
+    ({"exp": 1_000_000_000}, "expired"),
+    ({"exp": None}, "claims"),
+    ({"iat": 4_000_000_000}, "not_yet_valid"),
+    ({"sub": None}, "claims"),
+    ({"sub": ["ann"]}, "claims"),
+    ({"sub": "an\nn"}, "claims"),
+    ({"groups": ["x" * 200] * 60}, "too_large"),
+]
+
+
+async def test_an_id_token_that_does_not_hold_lets_nobody_in(house: House) -> None:
+    for bend, reason in BENT:
+        house.issuer.bend = bend
+        answer = await refused(house, reason)
+        assert "did not say who you are" in answer.text
 
 
 async def test_a_token_for_several_that_names_us_is_taken(house: House) -> None:
@@ -346,27 +345,27 @@ async def test_no_signature_but_that_of_its_key_is_taken(house: House) -> None:
         await refused(house, reason)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"issuer": "https://id.evil"},
-        {"issuer": None},
-        {"token_endpoint": "http://169.254.169.254/latest"},
-        {"token_endpoint": "https://127.0.0.1/token"},
-        {"jwks_uri": "file:///etc/passwd"},
-        {"jwks_uri": "https://10.0.0.1/keys"},
-        {"jwks_uri": None},
-        {"authorization_endpoint": "javascript:alert(1)"},
-        {"authorization_endpoint": "https://login.evil/"},
-        {"authorization_endpoint": 7},
-    ],
-    ids=str,
-)
-async def test_a_description_that_leads_elsewhere_is_not_followed(house: House, document: dict[str, Any]) -> None:
-    house.issuer.document = document
-    answer = await house.desk.browser().open(BEGIN)
-    assert (answer.status_code, "cannot be asked" in answer.text) == (503, True)
-    assert house.issuer.asked == [DISCOVERY]
+ELSEWHERE: list[dict[str, Any]] = [
+    {"issuer": "https://id.evil"},
+    {"issuer": None},
+    {"token_endpoint": "http://169.254.169.254/latest"},
+    {"token_endpoint": "https://127.0.0.1/token"},
+    {"jwks_uri": "file:///etc/passwd"},
+    {"jwks_uri": "https://10.0.0.1/keys"},
+    {"jwks_uri": None},
+    {"authorization_endpoint": "javascript:alert(1)"},
+    {"authorization_endpoint": "https://login.evil/"},
+    {"authorization_endpoint": 7},
+]
+
+
+async def test_a_description_that_leads_elsewhere_is_not_followed(house: House) -> None:
+    for document in ELSEWHERE:
+        house.issuer.document = document
+        answer = await house.desk.browser().open(BEGIN)
+        assert (answer.status_code, "cannot be asked" in answer.text) == (503, True), document
+        house.seconds[0] += RETRY_S
+    assert house.issuer.asked == [DISCOVERY] * len(ELSEWHERE)
 
 
 def redirecting(to: str) -> Callable[[Any], None]:
@@ -467,28 +466,27 @@ async def test_a_code_of_another_sign_in_is_refused_by_its_verifier(house: House
     assert await house.people() == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"iss": "https://id.evil"},
-        {"iss": "-"},
-        {"state": "-"},
-        {"state": "x"},
-        {"state": "é"},
-        {"code": "-"},
-        {"code": "made-up"},
-        {"code": "x" * 5000},
-        {"error": "access_denied"},
-    ],
-    ids=str,
-)
-async def test_an_answer_that_is_bent_lets_nobody_in(house: House, change: dict[str, str]) -> None:
-    browser = house.desk.browser()
-    brought = {name: each for name, each in {**(await house.go(browser)), **change}.items() if each != "-"}
-    answer = await house.back(browser, brought)
-    assert answer.status_code in (403, 503)
-    assert "access_denied" not in answer.text
-    assert await house.people() == []
+CHANGES = [
+    {"iss": "https://id.evil"},
+    {"iss": "-"},
+    {"state": "-"},
+    {"state": "x"},
+    {"state": "é"},
+    {"code": "-"},
+    {"code": "made-up"},
+    {"code": "x" * 5000},
+    {"error": "access_denied"},
+]
+
+
+async def test_an_answer_that_is_bent_lets_nobody_in(house: House) -> None:
+    for change in CHANGES:
+        browser = house.desk.browser()
+        brought = {name: each for name, each in {**(await house.go(browser)), **change}.items() if each != "-"}
+        answer = await house.back(browser, brought)
+        assert answer.status_code in (403, 503), change
+        assert "access_denied" not in answer.text
+        assert await house.people() == [], change
 
 
 async def test_an_issuer_that_does_not_name_itself_need_not_but_may_not_name_another(house: House) -> None:

@@ -7,7 +7,6 @@ CREATE TABLE outside_identities (
     person     TEXT NOT NULL UNIQUE REFERENCES people (name) ON DELETE CASCADE,
     provider   TEXT NOT NULL,               -- as the settings call it
     created_at TEXT NOT NULL,
-    seen_at    TEXT NOT NULL,
     PRIMARY KEY (issuer, subject)
 ) STRICT, WITHOUT ROWID;
 
