@@ -86,9 +86,8 @@ class AccountRoutes:
         if known is None or known.provider is not None:
             return await self.page(visit, person, error=OUTSIDE, status=403)
         kept = known.password
-        if kept is None and self._is_fresh(visit):
-            pass  # a first password, of somebody who has just come in with a passkey
-        elif not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
+        is_first = kept is None and self._is_fresh(visit)  # of somebody who has just come in with a passkey
+        if not is_first and not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
             return await self.page(visit, person, error=WRONG, status=403)
         self._parts.attempts.forgive(ACCOUNT, person)
         wanted = text_of(form, "password")
