@@ -7,7 +7,7 @@ issued here, else the issuer's URL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,13 +20,15 @@ from vaults.errors import InvalidArgument, NotFound
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """``created_at`` is RFC 3339 UTC: when this subject first got a role there."""
+    """``created_at`` is RFC 3339 UTC: when this subject first got a role there. ``source``: the provider whose groups
+    it follows; None: somebody gave it."""
 
     subject: str
     issuer: str
     vault: str
     role: Role
     created_at: str
+    source: str | None = None
 
 
 def check_subject(subject: str) -> str:
@@ -46,7 +48,7 @@ def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role)
     """Give exactly this role, higher or lower than before."""
     writer.run(
         "INSERT INTO grants (subject, issuer, vault, role, created_at) VALUES (:subject, :issuer, :vault, :role, :at)"
-        " ON CONFLICT (subject, issuer, vault) DO UPDATE SET role = excluded.role",
+        " ON CONFLICT (subject, issuer, vault) DO UPDATE SET role = excluded.role, source = NULL",
         {
             "subject": check_subject(subject),
             "issuer": _check_name(issuer, "issuer"),
@@ -55,6 +57,27 @@ def set_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role)
             "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         },
     )
+
+
+def follow_groups(writer: Writer, person: str, source: str, roles: Mapping[str, Role]) -> bool:
+    """Have the grants that somebody of ``local`` has by the groups of a provider be exactly these, vault to role; True
+    where that changed something. What somebody gave them stays beside, and the higher counts."""
+    subject = f"sub:{person}"
+    held = {each.vault: each.role for each in list_grants(writer) if (each.subject, each.source) == (subject, source)}
+    if held == roles:
+        return False
+    writer.run(
+        "DELETE FROM grants WHERE subject = :subject AND source = :source", {"subject": subject, "source": source}
+    )
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for vault, role in roles.items():
+        row = {"subject": check_subject(subject), "issuer": LOCAL, "vault": _check_name(vault, "vault")}
+        writer.run(
+            "INSERT INTO grants (subject, issuer, vault, role, created_at, source)"
+            " VALUES (:subject, :issuer, :vault, :role, :at, :source) ON CONFLICT (subject, issuer, vault) DO NOTHING",
+            {**row, "role": role.label, "at": at, "source": source},
+        )
+    return True
 
 
 def raise_grant(writer: Writer, subject: str, issuer: str, vault: str, role: Role) -> None:
@@ -90,8 +113,10 @@ def remove_vault(writer: Writer, vault: str) -> int:
 
 def list_grants(reader: Reader) -> list[Grant]:
     """Every grant, ordered by subject, issuer, vault."""
-    rows = reader.all("SELECT subject, issuer, vault, role, created_at FROM grants ORDER BY subject, issuer, vault")
-    return [Grant(subject, issuer, vault, parse_role(role), at) for subject, issuer, vault, role, at in rows]
+    rows = reader.all(
+        "SELECT subject, issuer, vault, role, created_at, source FROM grants ORDER BY subject, issuer, vault"
+    )
+    return [Grant(subject, issuer, vault, parse_role(role), *more) for subject, issuer, vault, role, *more in rows]
 
 
 def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bool) -> str:

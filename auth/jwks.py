@@ -7,23 +7,18 @@ Nothing in a token can make this module contact another host, and the work a tok
 from __future__ import annotations
 
 import asyncio
-import json
-import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from auth.errors import TokenInvalid
+from auth.issuer_requests import IssuerClient, NoAnswer, open_client
 from auth.settings import IssuerSettings
 from auth.token_claims import VerifyKey
-
-if TYPE_CHECKING:
-    import httpx2
 
 SIZE_LIMIT = 256 * 1024
 """Bytes of a key document, counted while it arrives. Compressed answers are refused: they count differently."""
@@ -59,7 +54,7 @@ class IssuerKeys:
         self._fetched_at = 0.0
         self._tried_at: float | None = None
         self._fetching: asyncio.Task[None] | None = None
-        self._client: httpx2.AsyncClient | None = None
+        self._client: IssuerClient | None = None
         self.failure: Exception | None = None
 
     async def find(self, kid: str) -> VerifyKey | None:
@@ -77,7 +72,7 @@ class IssuerKeys:
             self._fetching.cancel()
             await asyncio.gather(self._fetching, return_exceptions=True)
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
             self._client = None
 
     def _age(self) -> float:
@@ -96,7 +91,7 @@ class IssuerKeys:
         try:
             async with asyncio.timeout(self._settings.jwks_timeout_s):
                 document = await self._download()
-        except (OSError, TimeoutError, _NotAKeyDocument) as failure:
+        except (OSError, TimeoutError, NoAnswer) as failure:
             self.failure = failure  # the keys cached so far stay, and age
             return
         self.failure = None
@@ -104,38 +99,10 @@ class IssuerKeys:
         self._fetched_at = self._clock()
 
     async def _download(self) -> object:
-        import httpx2
-
+        url = self._settings.jwks_url
         if self._client is None:
-            self._client = await asyncio.to_thread(_client, self._settings)
-        body = bytearray()
-        try:
-            async with self._client.stream("GET", self._settings.jwks_url) as response:
-                if response.status_code != 200 or "content-encoding" in response.headers:
-                    raise _NotAKeyDocument  # a redirect too: the configured address is the only one
-                async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > SIZE_LIMIT:
-                        raise _NotAKeyDocument
-            return json.loads(bytes(body))
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as failure:
-            raise _NotAKeyDocument from failure
-
-
-class _NotAKeyDocument(Exception):
-    """The issuer answered with something that is not a key document."""
-
-
-def _client(settings: IssuerSettings) -> httpx2.AsyncClient:
-    import httpx2
-
-    if urlsplit(settings.jwks_url).scheme == "https":
-        context = ssl.create_default_context(cafile=settings.ca_file)
-    else:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; plain http to loopback needs none
-    # trust_env=False: no proxy comes from the environment behind the operator's back.
-    headers = {"accept": "application/json", "accept-encoding": "identity"}
-    return httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, headers=headers)
+            self._client = await asyncio.to_thread(open_client, url, self._settings.ca_file)
+        return await self._client.get_json(url, SIZE_LIMIT)
 
 
 def usable_keys(document: object, algorithms: Iterable[str]) -> dict[str, VerifyKey]:

@@ -49,6 +49,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _asymmetric(algorithms: tuple[str, ...]) -> tuple[str, ...]:
+    if wrong := [name for name in algorithms if name not in ASYMMETRIC]:
+        raise ValueError(f"may not hold {wrong[0]}; allowed: {', '.join(sorted(ASYMMETRIC))}")
+    return algorithms
+
+
 class IssuerSettings(SettingsSection):
     """One outside authorization server. Only ``jwks_url`` is ever contacted, whatever a token says."""
 
@@ -82,9 +88,7 @@ class IssuerSettings(SettingsSection):
     @field_validator("algorithms")
     @classmethod
     def _only_asymmetric(cls, algorithms: tuple[str, ...]) -> tuple[str, ...]:
-        if wrong := [name for name in algorithms if name not in ASYMMETRIC]:
-            raise ValueError(f"may not hold {wrong[0]}; allowed: {', '.join(sorted(ASYMMETRIC))}")
-        return algorithms
+        return _asymmetric(algorithms)
 
     @field_validator("audiences")
     @classmethod
@@ -100,6 +104,99 @@ class IssuerSettings(SettingsSection):
         if not (loopback or url.scheme == "https") or not url.hostname or url.username or url.fragment:
             raise ValueError("jwks_url must be an https URL without user or fragment")
         return self
+
+
+_PROVIDER_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
+
+
+class GroupGrantSettings(SettingsSection):
+    """What the members of one group may do."""
+
+    group: Annotated[str, Field(min_length=1, max_length=255, description="as the provider calls it")]
+    vault: Annotated[str, Field(min_length=1, description="a vault, or * for every one")]
+    role: Annotated[Literal["reader", "writer", "admin"], Field(description="what they may do there")]
+
+
+class ProviderSettings(SettingsSection):
+    """An outside provider (OpenID Connect) by which people sign in with a browser. Only its issuer's address and
+    ``hosts`` are ever contacted, whatever it says."""
+
+    name: Annotated[str, Field(description="what its people's names end with, and its addresses here: a-z 0-9 -")]
+    label: Annotated[str, Field(max_length=60, description="what the button says; default: the name")] = ""
+    issuer: Annotated[str, Field(description="its address, as its tokens say it, byte for byte; https")]
+    client_id: Annotated[str, Field(min_length=1, description="what it calls this server")]
+    client_secret_file: Annotated[
+        str | None, Field(description="file with the client's secret; none: a public client, with PKCE alone")
+    ] = None
+    scopes: Annotated[tuple[str, ...], Field(description="what is asked for")] = ("openid", "profile", "email")
+    hosts: Annotated[
+        tuple[str, ...], Field(description="hosts its discovery may name besides the issuer's, host or host:port")
+    ] = ()
+    people: Annotated[
+        tuple[str, ...], Field(description="who may come, as email:ann@example.org (verified) or sub:…")
+    ] = ()
+    grants: Annotated[
+        tuple[GroupGrantSettings, ...], Field(description="groups whose members may come, and what they may do")
+    ] = ()
+    groups_claim: Annotated[str, Field(min_length=1, description="claim that lists somebody's groups")] = "groups"
+    name_claim: Annotated[str, Field(min_length=1, description="claim with the name they are known by here")] = (
+        "preferred_username"
+    )
+    email_claim: Annotated[str, Field(min_length=1, description="claim with the e-mail")] = "email"
+    algorithms: Annotated[tuple[str, ...], Field(min_length=1, description="signatures accepted; asymmetric only")] = (
+        "RS256",
+        "ES256",
+        "EdDSA",
+    )
+    timeout_s: Annotated[float, Field(gt=0, le=30, description="seconds for each question to it")] = 5.0
+    ca_file: Annotated[str | None, Field(description="PEM of the authority that signed its TLS")] = None
+    allow_loopback_http: Annotated[bool, Field(description="allow http on a loopback address (tests, a sidecar)")] = (
+        False
+    )
+
+    @field_validator("algorithms")
+    @classmethod
+    def _only_asymmetric(cls, algorithms: tuple[str, ...]) -> tuple[str, ...]:
+        return _asymmetric(algorithms)
+
+    @field_validator("scopes")
+    @classmethod
+    def _asks_who(cls, scopes: tuple[str, ...]) -> tuple[str, ...]:
+        if "openid" not in scopes:
+            raise ValueError("must hold openid: without it the provider does not say who somebody is")
+        return scopes
+
+    @field_validator("people")
+    @classmethod
+    def _pinned(cls, people: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [each for each in people if not each.startswith(("email:", "sub:")) or each.endswith(":")]:
+            raise ValueError(f"must be email:… or sub:…, not {wrong[0][:80]}")
+        return people
+
+    @field_validator("name")
+    @classmethod
+    def _slug(cls, name: str) -> str:
+        if not _PROVIDER_NAME.fullmatch(name):
+            raise ValueError("must be 1 to 32 of a-z 0-9 - and begin with a letter")
+        return name
+
+    @model_validator(mode="after")
+    def _over_tls(self) -> ProviderSettings:
+        if not self.is_safe(self.issuer) or urlsplit(self.issuer).query:
+            raise ValueError("issuer must be an https URL without user, query or fragment")
+        return self
+
+    def is_safe(self, url: str) -> bool:
+        """Whether an address is one to speak to: https, or http on this machine where that is allowed."""
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            return False
+        loopback = self.allow_loopback_http and parts.scheme == "http" and is_loopback(parts.hostname or "")
+        return bool((loopback or parts.scheme == "https") and parts.hostname and "@" not in parts.netloc) and (
+            "#" not in url and all("!" <= each <= "~" and each != "\\" for each in url)
+        )
 
 
 class AuthSettings(SettingsSection):
@@ -138,6 +235,9 @@ class AuthSettings(SettingsSection):
         str | None, Field(description="file with the passphrase that the keys are encrypted with")
     ] = None
     issuers: Annotated[tuple[IssuerSettings, ...], Field(description="outside authorization servers")] = ()
+    providers: Annotated[
+        tuple[ProviderSettings, ...], Field(description="outside providers by which people sign in with a browser")
+    ] = ()
 
     @field_validator("public_url")
     @classmethod
@@ -163,6 +263,14 @@ class AuthSettings(SettingsSection):
         if len({each.issuer for each in issuers}) != len(issuers):
             raise ValueError("name the same issuer twice")
         return issuers
+
+    @field_validator("providers")
+    @classmethod
+    def _providers_differ(cls, providers: tuple[ProviderSettings, ...]) -> tuple[ProviderSettings, ...]:
+        names, issuers = {each.name for each in providers}, {each.issuer for each in providers}
+        if len(names) != len(providers) or len(issuers) != len(providers):
+            raise ValueError("name the same provider, or the same issuer, twice")
+        return providers
 
 
 PLAN_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
@@ -223,7 +331,8 @@ class LimitSettings(SettingsSection):
 
 def has_local_login(settings: AuthSettings, url: str) -> bool:
     """Whether people sign in here, where clients find the server at ``url``. Raises ``ValueError`` where that was asked
-    for and cannot be: everybody is the owner, or passwords would cross a network in the clear."""
+    for and cannot be: everybody is the owner, or passwords would cross a network in the clear; or where providers are
+    named that would lead nobody in."""
     parts = urlsplit(url)
     is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
     if settings.login == "local" and settings.mode == "none":
@@ -231,6 +340,10 @@ def has_local_login(settings: AuthSettings, url: str) -> bool:
     if settings.login == "local" and not is_safe:
         raise ValueError(f"local needs https or a loopback address, not {url}: set auth.public_url")
     by_itself = settings.login is None and settings.mode == "token" and not settings.issuers and is_safe
+    if settings.providers and settings.login != "local" and not by_itself:
+        raise ValueError(
+            f"must be local where auth.providers are named, and the server at https or loopback, not {url}"
+        )
     return settings.login == "local" or by_itself
 
 

@@ -15,6 +15,9 @@ LIFE_S = 7 * 86_400
 IDLE_S = 12 * 3600
 """Seconds without a request after which a session is over."""
 
+FRESH_S = 900
+"""Seconds after signing in within which ways in may be added and taken away."""
+
 SEEN_EVERY_S = 600
 """Seconds between two notes of when a session was last used: each is a write that other processes look at."""
 
@@ -68,6 +71,11 @@ def find(reader: Reader, secret: str, now: float) -> BrowserSession | None:
 def is_seen_long_ago(session: BrowserSession, now: float) -> bool:
     """Whether it is time for ``note_seen``."""
     return session.seen_at <= rfc3339(now - SEEN_EVERY_S)
+
+
+def is_fresh(session: BrowserSession, now: float) -> bool:
+    """Whether somebody proved just now who they are: a browser that was left open is not enough to add a way in."""
+    return session.created_at >= rfc3339(now - FRESH_S)
 
 
 def note_seen(writer: Writer, session_id: str, now: float) -> None:

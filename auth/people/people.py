@@ -6,6 +6,7 @@ do. Being listed here opens nothing.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 from auth.access import EVERY_VAULT
@@ -18,26 +19,35 @@ from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 @dataclass(frozen=True, slots=True)
 class Person:
     """Times are RFC 3339 UTC. ``password``: as it is kept, None where none is set. ``invited_until``: of a link that
-    was not used yet, which may be past."""
+    was not used yet, which may be past. ``passkeys``: how many there are. ``handle``: by which they name their person,
+    32 random bytes in hexadecimal. ``provider``: through which alone somebody signs in; None: here."""
 
     name: str
     password: str | None
     created_at: str
     disabled_at: str | None
     invited_until: str | None
+    passkeys: int
+    handle: str
+    provider: str | None
+
+    @property
+    def has_way_in(self) -> bool:
+        """Whether there is something to sign in with."""
+        return self.password is not None or self.passkeys > 0 or self.provider is not None
 
 
 def add(writer: Writer, name: str, now: float) -> None:
-    """Add somebody who has no password yet; one who is there without one is left alone. Raises ``InvalidArgument``,
+    """Add somebody who has no way in yet; one who is there without one is left alone. Raises ``InvalidArgument``,
     or ``AlreadyExists`` for who can sign in or is disabled."""
     if not is_name(name) or name.startswith(NAME_PREFIXES) or name == EVERY_VAULT:
         raise InvalidArgument("name", "must be a plain name of 1 to 255 printable characters")
     known = find(writer, name)
-    if known is not None and (known.password is not None or known.disabled_at is not None):
+    if known is not None and (known.has_way_in or known.disabled_at is not None):
         raise AlreadyExists(f"{name} is known already", hint="user reset makes a new link")
     writer.run(
-        "INSERT INTO people (name, created_at) VALUES (:name, :at) ON CONFLICT (name) DO NOTHING",
-        {"name": name, "at": rfc3339(now)},
+        "INSERT INTO people (name, created_at, handle) VALUES (:name, :at, :handle) ON CONFLICT (name) DO NOTHING",
+        {"name": name, "at": rfc3339(now), "handle": secrets.token_hex(32)},
     )
 
 
@@ -82,6 +92,8 @@ def principal_of(name: str) -> Principal:
 
 
 _SELECT = (
-    "SELECT p.name, p.password, p.created_at, p.disabled_at, i.expires_at"
+    "SELECT p.name, p.password, p.created_at, p.disabled_at, i.expires_at,"
+    " (SELECT count(*) FROM passkeys k WHERE k.person = p.name), p.handle,"
+    " (SELECT o.provider FROM outside_identities o WHERE o.person = p.name)"
     " FROM people p LEFT JOIN invites i ON i.person = p.name"
 )

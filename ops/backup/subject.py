@@ -75,7 +75,7 @@ def _read_record(tx: Reader, entry: VaultEntry) -> VaultRecord:
     grants = tuple(
         GrantRecord(subject=each.subject, issuer=each.issuer, role=each.role.label, created_at=each.created_at)
         for each in list_grants(tx)
-        if each.vault == entry.name
+        if each.vault == entry.name and each.source is None  # the others come again with whoever signs in
     )
     return VaultRecord(
         name=entry.name,

@@ -80,12 +80,12 @@ def show_list(
     from server.cli.runtime import load_settings, run_async
 
     grants = run_async(_grants(load_settings(ctx)))
-    rows = [(each.subject, each.issuer, each.vault, each.role.label, each.created_at) for each in grants]
+    rows = [(each.subject, each.issuer, each.vault, each.role.label, each.created_at, each.source) for each in grants]
     if as_json:
-        names = ("subject", "issuer", "vault", "role", "created_at")
+        names = ("subject", "issuer", "vault", "role", "created_at", "source")
         say_json({"grants": [dict(zip(names, row, strict=True)) for row in rows]})
     else:
-        say_table(("SUBJECT", "ISSUER", "VAULT", "ROLE", "SINCE"), rows)
+        say_table(("SUBJECT", "ISSUER", "VAULT", "ROLE", "SINCE", "BY GROUPS OF"), rows)
 
 
 async def _grants(loaded: LoadedSettings) -> list[Grant]:

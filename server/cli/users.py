@@ -34,7 +34,8 @@ def invite(
     role: Annotated[Literal["reader", "writer", "admin"], typer.Option(help="what they may do there")] = "writer",
     as_json: Json = False,
 ) -> None:
-    """Print a link by which somebody sets a password, good once and for 24 hours. Asked again, it makes a new one."""
+    """Print a link by which somebody makes a passkey or sets a password, good once and for 24 hours. Asked again, it
+    makes a new one."""
     from auth.roles import parse_role
     from server.cli.runtime import load_settings, run_async
 
@@ -69,8 +70,8 @@ async def _invite(loaded: LoadedSettings, name: str, vaults: tuple[str, ...], ro
 
 
 def reset(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
-    """Take somebody's password away and print a new link. Ends their sessions and the programs they let in, and lets
-    in again who was disabled."""
+    """Take somebody's password and passkeys away and print a new link. Ends their sessions and the programs they let
+    in, and lets in again who was disabled."""
     from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
@@ -116,12 +117,15 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     from server.cli.runtime import load_settings, run_async
 
     everybody = run_async(_people(load_settings(ctx)))
-    rows = [(each.name, _state(each), each.created_at, each.disabled_at, each.invited_until) for each in everybody]
+    rows = [
+        (each.name, _state(each), each.created_at, each.disabled_at, each.invited_until, each.passkeys, each.provider)
+        for each in everybody
+    ]
     if as_json:
-        names = ("name", "state", "created_at", "disabled_at", "link_until")
+        names = ("name", "state", "created_at", "disabled_at", "link_until", "passkeys", "provider")
         say_json({"users": [dict(zip(names, row, strict=True)) for row in rows]})
     else:
-        say_table(("NAME", "STATE", "SINCE", "DISABLED", "LINK UNTIL"), rows)
+        say_table(("NAME", "STATE", "SINCE", "DISABLED", "LINK UNTIL", "PASSKEYS", "THROUGH"), rows)
 
 
 async def _people(loaded: LoadedSettings) -> list[Person]:
@@ -135,7 +139,7 @@ async def _people(loaded: LoadedSettings) -> list[Person]:
 def _state(person: Person) -> str:
     if person.disabled_at is not None:
         return "disabled"
-    return "invited" if person.password is None else "active"
+    return "active" if person.has_way_in else "invited"
 
 
 def _sign_in_url(loaded: LoadedSettings) -> str:
@@ -166,5 +170,5 @@ def _say_link(url: str, name: str, secret: str, *, as_json: bool) -> None:
     if as_json:
         say_json(about)
         return
-    say_on_stderr(f"{name} sets a password here, once and within 24 hours:")
+    say_on_stderr(f"{name} makes a passkey or sets a password here, once and within 24 hours:")
     say(link)

@@ -201,7 +201,8 @@ class _Site:
         issuers = [each.issuer for each in self._settings.auth.issuers]
         if ring is not None and has_local_login(self._settings.auth, self._url):
             issuers.insert(0, self._url)
-            self._sign_in = SignInDoor(services, ring, self._url, policy)
+            self._sign_in = door = SignInDoor(services, ring, self._url, policy)
+            stack.push_async_callback(door.close)
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
 

@@ -7,6 +7,8 @@ Host and Origin are checked as at the gate. Only what programs call may be read 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -17,6 +19,9 @@ from server.http.gate import GatePolicy
 from server.http.request_head import Refusal, RequestHead, line_of, respond
 from server.services import Services
 from vaults.errors import StrongroomError
+
+if TYPE_CHECKING:
+    from auth.outside.provider_questions import ProviderQuestions
 
 SIGN_IN_KEY = "sign-in.key"
 """In the folder of keys: what forms and clients' secrets are derived from."""
@@ -39,6 +44,7 @@ class SignInDoor:
     def __init__(self, services: Services, ring: KeyRing, url: str, policy: GatePolicy) -> None:
         self._services, self._ring, self._url, self._policy = services, ring, url, policy
         self._application: ASGIApp | None = None
+        self._outside: Mapping[str, ProviderQuestions] = {}
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,6 +65,11 @@ class SignInDoor:
             return
         await application(scope, receive, send)
 
+    async def close(self) -> None:
+        """Close connections to outside providers."""
+        for each in self._outside.values():
+            await each.close()
+
     async def _open(self) -> ASGIApp:
         async with self._one_at_a_time:
             if self._application is None:
@@ -72,6 +83,7 @@ class SignInDoor:
     async def _make(self) -> ASGIApp:
         from mcp.server.transport_security import RequestBodyLimitMiddleware
 
+        from auth.outside.provider_questions import ProviderQuestions
         from auth.people.attempts import Attempts
         from server.oauth.application import make_sign_in
         from server.oauth.client_documents import ClientDocuments
@@ -82,6 +94,7 @@ class SignInDoor:
         passphrase = services.settings.auth.key_passphrase_file
         seal = await asyncio.to_thread(open_secret, services.data / KEYS_FOLDER, SIGN_IN_KEY, passphrase)
         attempts, listed = Attempts(), services.settings.auth.client_hosts
+        self._outside = {each.name: ProviderQuestions(each) for each in services.settings.auth.providers}
         parts = SignInParts(
             control=services.control,
             access_cache=services.access_cache,
@@ -92,6 +105,8 @@ class SignInDoor:
             url=self._url,
             seal=seal,
             documents=ClientDocuments(ListedHosts(listed), attempts) if listed else None,
+            outside=self._outside,
+            leeway_s=services.settings.auth.leeway_s,
             attempts=attempts,
         )
         return RequestBodyLimitMiddleware(make_sign_in(parts), BODY_LIMIT)

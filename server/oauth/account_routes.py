@@ -1,6 +1,10 @@
-"""What somebody sees of their own account: programs they let in, browsers they are signed in with, and the password."""
+"""What somebody sees of their own account: programs they let in, browsers they are signed in with, passkeys, and the
+password."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -8,32 +12,39 @@ from starlette.responses import RedirectResponse, Response
 
 from auth.oauth import client_logins, consents
 from auth.oauth.client_logins import ClientLogin
-from auth.people import accounts, browser_sessions, people
+from auth.people import accounts, browser_sessions, passkeys, people
 from auth.people.attempts import ACCOUNT
 from auth.people.browser_sessions import BrowserSession
+from auth.people.passkeys import Passkey
 from auth.people.passwords import hash_password, is_password
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts
+from server.oauth.passkey_questions import PasskeyQuestions
 from server.oauth.sign_in_routes import STALE, WRONG, held_back, objection, sign_in_address, text_of, too_many
 from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Reader, Writer
 
 HERE = "/oauth/account"
 
+OUTSIDE = "You sign in through a provider, and so in no other way."
+
 
 class AccountRoutes:
     """The account of whoever is signed in."""
 
-    def __init__(self, parts: SignInParts, visits: Visits, pages: Pages, hashing: HashingTurns) -> None:
+    def __init__(
+        self, parts: SignInParts, visits: Visits, pages: Pages, hashing: HashingTurns, questions: PasskeyQuestions
+    ) -> None:
         self._parts, self._visits, self._pages, self._hashing = parts, visits, pages, hashing
+        self._questions = questions
 
     async def show(self, request: Request) -> Response:
         """The page."""
         visit = await self._visits.open(request)
         if visit.person is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
-        return await self._page(visit, visit.person)
+        return await self.page(visit, visit.person)
 
     async def change(self, request: Request) -> Response:
         """Do what one of its forms asks for: ``do`` says which."""
@@ -41,7 +52,7 @@ class AccountRoutes:
         if visit.person is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         if not self._visits.is_ours(visit, form):
-            return await self._page(visit, visit.person, error=STALE, status=403)
+            return await self.page(visit, visit.person, error=STALE, status=403)
         match text_of(form, "do"):
             case "end_login":
                 await self._end_login(request, visit.person, text_of(form, "id"))
@@ -70,41 +81,66 @@ class AccountRoutes:
     async def _change_password(self, request: Request, visit: Visit, person: str, form: FormData) -> Response:
         wait = self._parts.attempts.wait(ACCOUNT, person)
         if wait:
-            return held_back(await self._page(visit, person, error=too_many(wait), status=429), wait)
+            return held_back(await self.page(visit, person, error=too_many(wait), status=429), wait)
         known = await self._parts.control.read(lambda tx: people.find(tx, person))
-        kept = None if known is None else known.password
-        if not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
-            return await self._page(visit, person, error=WRONG, status=403)
+        if known is None or known.provider is not None:
+            return await self.page(visit, person, error=OUTSIDE, status=403)
+        kept = known.password
+        is_first = kept is None and self._is_fresh(visit)  # of somebody who has just come in with a passkey
+        if not is_first and not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
+            return await self.page(visit, person, error=WRONG, status=403)
         self._parts.attempts.forgive(ACCOUNT, person)
         wanted = text_of(form, "password")
         error = objection(wanted, text_of(form, "again"), person)
         if error is not None:
-            return await self._page(visit, person, error=error, status=422)
+            return await self.page(visit, person, error=error, status=422)
         new = await self._hashing.run(lambda: hash_password(wanted))
         await self._parts.control.write(lambda tx: accounts.change_password(tx, person, new))
         await self._parts.record(request, person, "user", "set_password")
         answer = RedirectResponse(f"{self._parts.base}{HERE}", 303)
         return await self._visits.sign_in(visit, person, request, answer)
 
-    async def _page(self, visit: Visit, person: str, *, error: str | None = None, status: int = 200) -> Response:
-        now = self._parts.now()
-
-        def read(
-            tx: Reader,
-        ) -> tuple[list[ClientLogin], list[BrowserSession]]:
-            return client_logins.list_logins(tx, person, now), browser_sessions.list_sessions(tx, person, now)
-
-        logins, sessions = await self._parts.control.read(read)
+    async def page(self, visit: Visit, person: str, *, error: str | None = None, status: int = 200) -> Response:
+        """Somebody's account."""
+        seen = await self._parts.control.read(lambda tx: _look_at(tx, person, self._parts.now()))
+        passkey = await self._questions.to_make(visit, person) if seen.provider is None else None
         page = self._pages.render(
             "account",
             status=status,
             hidden={FORM_FIELD: self._visits.form_value(visit)},
             sign_out={FORM_FIELD: self._visits.form_value(visit)},
             vaults=self._parts.roles_of(person),
-            logins=logins,
-            sessions=sessions,
+            seen=seen,
             here=None if visit.session is None else visit.session.id,
+            is_fresh=self._is_fresh(visit),
+            passkey=passkey,
+            again=f"{self._parts.base}{HERE}",
             error=error,
             signed_in=person,
         )
         return self._visits.keep(visit, page)
+
+    def _is_fresh(self, visit: Visit) -> bool:
+        return visit.session is not None and browser_sessions.is_fresh(visit.session, self._parts.now())
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a page shows of an account."""
+
+    logins: Sequence[ClientLogin]
+    sessions: Sequence[BrowserSession]
+    passkeys: Sequence[Passkey]
+    has_password: bool
+    provider: str | None
+
+
+def _look_at(tx: Reader, name: str, now: float) -> _Seen:
+    person = people.require(tx, name)
+    return _Seen(
+        client_logins.list_logins(tx, name, now),
+        browser_sessions.list_sessions(tx, name, now),
+        passkeys.list_passkeys(tx, name),
+        person.password is not None,
+        person.provider,
+    )

@@ -15,8 +15,11 @@ from server.oauth.account_routes import AccountRoutes
 from server.oauth.authorize_route import AuthorizeRoute
 from server.oauth.device_routes import DeviceRoutes
 from server.oauth.hashing import HashingTurns
-from server.oauth.pages import Pages, style
+from server.oauth.outside_routes import OutsideRoutes
+from server.oauth.pages import Pages, passkey_script, style
 from server.oauth.parts import SignInParts
+from server.oauth.passkey_questions import PasskeyQuestions
+from server.oauth.passkey_routes import PasskeyRoutes
 from server.oauth.sign_in_routes import SignInRoutes
 from server.oauth.token_routes import TokenRoutes
 from server.oauth.visits import Visits
@@ -30,13 +33,19 @@ DESCRIPTION = "/.well-known/oauth-authorization-server"
 def make_sign_in(parts: SignInParts) -> ASGIApp:
     """The application. Whoever mounts it has checked Host and Origin, and bounds the body."""
     visits, pages, hashing = Visits(parts), Pages(parts.base), HashingTurns()
-    signing_in = SignInRoutes(parts, visits, pages, hashing)
-    account = AccountRoutes(parts, visits, pages, hashing)
+    questions = PasskeyQuestions(parts, visits)
+    signing_in = SignInRoutes(parts, visits, pages, hashing, questions)
+    account = AccountRoutes(parts, visits, pages, hashing, questions)
+    with_passkey = PasskeyRoutes(parts, visits, questions, signing_in, account)
     devices = DeviceRoutes(parts, visits, pages)
+    outside = OutsideRoutes(parts, visits, pages, signing_in)
     authorize, clients = AuthorizeRoute(parts, visits, pages), TokenRoutes(parts, devices.token)
 
     async def css(_: Request) -> Response:
         return style()
+
+    async def script(_: Request) -> Response:
+        return passkey_script()
 
     def page(path: str, handler: Handler, method: str) -> Route:
         return Route(path, _apologising(handler, pages), methods=[method])
@@ -60,7 +69,13 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
             page("/oauth/device", devices.answer, "POST"),
             page("/oauth/account", account.show, "GET"),
             page("/oauth/account", account.change, "POST"),
+            page("/oauth/sign-in/passkey", with_passkey.sign_in, "POST"),
+            page("/oauth/invite/passkey", with_passkey.take_invite, "POST"),
+            page("/oauth/account/passkeys", with_passkey.change, "POST"),
+            page("/oauth/with/{provider}", outside.begin, "GET"),
+            page("/oauth/with/{provider}/done", outside.come_back, "GET"),
             Route("/oauth/frame.css", css),
+            Route("/oauth/passkeys.js", script),
         ]
     )
 

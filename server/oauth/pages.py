@@ -1,8 +1,8 @@
-"""Pages for people: one frame, no script, and headers that let nothing else in.
+"""Pages for people: one frame, and headers that let nothing else in.
 
 Templates escape whatever they are given. The policy (CSP) takes styles from here and nothing from elsewhere, and lets
-no page frame ours; ``form_to`` names the one other origin a form may end at: browsers hold a redirect after a form
-against it, and being sent back to a client is one.
+no page frame ours; pages that ask for a passkey take our one script, others none. ``form_to`` names the one other
+origin a form may end at: browsers hold a redirect after a form against it, and being sent back to a client is one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from starlette.responses import HTMLResponse, Response
 
 _FOLDER = Path(__file__).parent / "templates"
 _CSP_SOURCE = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
+
+_WITH_SCRIPT = frozenset({"sign_in", "invite", "account"})
+"""Pages that ask for a passkey, which takes script in every browser."""
 
 HEADERS = {
     "cache-control": "no-store",
@@ -41,7 +44,7 @@ class Pages:
     def render(self, template: str, *, status: int = 200, form_to: str | None = None, **values: Any) -> HTMLResponse:
         """A page. ``values``: what its template shows."""
         text = _templates().get_template(f"{template}.html").render(base=self._base, **values)
-        policy = content_policy(form_to)
+        policy = content_policy(form_to, scripts="'self'" if template in _WITH_SCRIPT else "'none'")
         return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": policy})
 
     def message(self, title: str, text: str, *, status: int = 400) -> HTMLResponse:
@@ -51,15 +54,25 @@ class Pages:
 
 def style() -> Response:
     """The style sheet of every page."""
-    text = (_FOLDER / "frame.css").read_text(encoding="utf-8")
+    return _asset("frame.css", "text/css")
+
+
+def passkey_script() -> Response:
+    """The script of pages that ask for a passkey."""
+    return _asset("passkeys.js", "text/javascript")
+
+
+def _asset(name: str, media_type: str) -> Response:
+    text = (_FOLDER / name).read_text(encoding="utf-8")
     headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
-    return Response(text, media_type="text/css", headers=headers)
+    return Response(text, media_type=media_type, headers=headers)
 
 
-def content_policy(form_to: str | None) -> str:
-    """The policy of a page."""
+def content_policy(form_to: str | None, *, scripts: str = "'none'") -> str:
+    """The policy of a page; ``scripts``: where they may come from."""
     forms = "'self'"
     if form_to is not None:
         # An IPv6 address has no form in this policy: then the scheme stands for it.
         forms += f" {form_to}" if _CSP_SOURCE.fullmatch(form_to) else f" {form_to.partition(':')[0]}:"
-    return f"default-src 'none'; style-src 'self'; form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
+    sources = f"default-src 'none'; style-src 'self'; script-src {scripts}"
+    return f"{sources}; form-action {forms}; base-uri 'none'; frame-ancestors 'none'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from auth.access_cache import AccessCache
 from auth.keys import KeyRing
+from auth.outside.provider_questions import ProviderQuestions
 from auth.people.attempts import Attempts
 from auth.people.people import principal_of
 from auth.principal import LOCAL
@@ -20,6 +21,7 @@ from ops.audit.audit_log import AuditLog
 from ops.audit.entries import AuditActor, AuditEntry
 from server.oauth.client_documents import ClientDocuments
 from vaults.db.connection import Database
+from vaults.errors import Forbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class SignInParts:
     url: str
     seal: bytes
     documents: ClientDocuments | None = None  # None: no host is listed
+    outside: Mapping[str, ProviderQuestions] = field(default_factory=dict)  # by the name of the provider
+    leeway_s: float = 30.0
     attempts: Attempts = field(default_factory=Attempts)
     now: Callable[[], float] = time.time
 
@@ -50,12 +54,18 @@ class SignInParts:
 
     async def record(self, request: Request, person: str, tool: str, action: str, **details: Any) -> None:
         """Have the audit say what somebody did. Names and ids only."""
+        await self._record(request, person, AuditEntry("act", tool, "ok", action=action, details=details))
+
+    async def record_refused(self, request: Request, person: str, tool: str, action: str, **details: Any) -> None:
+        """Have the audit say what was refused to somebody who has proved who they are."""
+        await self._record(request, person, AuditEntry("act", tool, Forbidden.code, action=action, details=details))
+
+    async def _record(self, request: Request, person: str, said: AuditEntry) -> None:
+        details = dict(said.details or {})
         actor = AuditActor(
             person, LOCAL, key=principal_of(person).key, address=address_of(request), transport="browser"
         )
-        vault = details.pop("vault", None)
-        entry = AuditEntry("act", tool, "ok", actor=actor, action=action, vault=vault, details=details)
-        async with self.audit.acting(entry):
+        async with self.audit.acting(replace(said, actor=actor, vault=details.pop("vault", None), details=details)):
             pass
 
 

@@ -1,4 +1,4 @@
-"""Signing in and out, and the link that sets a password."""
+"""Signing in and out, and the link that sets a password. With passkeys: ``passkey_routes``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from auth.principal import LOCAL, NAME_LIMIT, principal_key
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
+from server.oauth.passkey_questions import PasskeyQuestions
 from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Writer
 from vaults.errors import InvalidArgument
@@ -35,8 +36,11 @@ USED_UP = "This link was used, replaced, or is older than a day. Ask whoever sen
 class SignInRoutes:
     """``GET`` shows a form, ``POST`` takes it."""
 
-    def __init__(self, parts: SignInParts, visits: Visits, pages: Pages, hashing: HashingTurns) -> None:
+    def __init__(
+        self, parts: SignInParts, visits: Visits, pages: Pages, hashing: HashingTurns, questions: PasskeyQuestions
+    ) -> None:
         self._parts, self._visits, self._pages, self._hashing = parts, visits, pages, hashing
+        self._questions = questions
 
     async def show_sign_in(self, request: Request) -> Response:
         """The page to sign in on."""
@@ -44,7 +48,7 @@ class SignInRoutes:
         after = safe_next(request.query_params.get("next"))
         if visit.person is not None:
             return RedirectResponse(f"{self._parts.base}{after}", 303)
-        return self._sign_in_page(visit, after)
+        return await self.sign_in_page(visit, after)
 
     async def sign_in(self, request: Request) -> Response:
         """Check name and password: whatever is wrong, the answer is the same."""
@@ -55,21 +59,21 @@ class SignInRoutes:
             safe_next(text_of(form, "next")),
         )
         if not self._visits.is_ours(visit, form):
-            return self._sign_in_page(visit, after, error=STALE, status=403)
+            return await self.sign_in_page(visit, after, error=STALE, status=403)
         address, account = address_of(request), name[: NAME_LIMIT + 1]
         # An address that waits cannot have others wait as well.
         wait = self._parts.attempts.wait(ADDRESS, address) or self._parts.attempts.wait(ACCOUNT, account)
         if wait:
             log.warning("sign_in_held_back", address=address)
-            return held_back(self._sign_in_page(visit, after, error=too_many(wait), status=429), wait)
+            return held_back(await self.sign_in_page(visit, after, error=too_many(wait), status=429), wait)
         person = await self._parts.control.read(lambda tx: people.find(tx, account))
         kept = None if person is None else person.password
         right = await self._hashing.run(lambda: is_password(password, kept))
         if not right or person is None or person.disabled_at is not None:
             log.warning("sign_in_refused", address=address)
-            return self._sign_in_page(visit, after, name=account, error=WRONG, status=403)
+            return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
         self._parts.attempts.forgive(ACCOUNT, account)
-        return await self._enter(request, visit, person.name, after, "sign_in")
+        return await self.enter(request, visit, person.name, after, "sign_in")
 
     async def sign_out(self, request: Request) -> Response:
         """End this session."""
@@ -82,21 +86,21 @@ class SignInRoutes:
         """The page a link leads to. Looking uses nothing up: mail programs look at links, too."""
         visit = await self._visits.open(request)
         link = request.query_params.get("link", "")
-        person = await self._invited(request, link)
+        person = await self.invited(request, link)
         if isinstance(person, Response):
             return person
-        return self._invite_page(visit, person, link)
+        return await self.invite_page(visit, person, link)
 
     async def take_invite(self, request: Request) -> Response:
         """Set the password, and use the link up."""
         visit, form = await self._visits.open(request), await request.form()
         link, password = text_of(form, "link"), text_of(form, "password")
-        person = await self._invited(request, link)
+        person = await self.invited(request, link)
         if isinstance(person, Response):
             return person
         error = STALE if not self._visits.is_ours(visit, form) else objection(password, text_of(form, "again"), person)
         if error is not None:
-            return self._invite_page(visit, person, link, error=error, status=422)
+            return await self.invite_page(visit, person, link, error=error, status=422)
         kept, now = await self._hashing.run(lambda: hash_password(password)), self._parts.now()
 
         def write(tx: Writer) -> bool:
@@ -106,39 +110,63 @@ class SignInRoutes:
             return True
 
         if not await self._parts.control.write(write):
-            return self._used_up()
-        return await self._enter(request, visit, person, "/oauth/account", "set_password")
+            return self.used_up()
+        return await self.enter(request, visit, person, "/oauth/account", "set_password")
 
-    async def _invited(self, request: Request, link: str) -> str | Response:
+    async def invited(self, request: Request, link: str) -> str | Response:
         """Whom a link is for; else the page that says why nobody gets further. Each look counts as an attempt."""
         wait = self._parts.attempts.wait(LINK, address_of(request))
         if wait:
             return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
         now = self._parts.now()
         person = await self._parts.control.read(lambda tx: invites.invited(tx, link, now))
-        return self._used_up() if person is None else person
+        return self.used_up() if person is None else person
 
-    def _used_up(self) -> Response:
+    def used_up(self) -> Response:
+        """The page for a link that opens nothing."""
         return self._pages.message("This link is not good any more", USED_UP, status=404)
 
-    async def _enter(self, request: Request, visit: Visit, person: str, after: str, action: str) -> Response:
-        await self._parts.record(request, person, "user", action)
+    async def enter(
+        self, request: Request, visit: Visit, person: str, after: str, action: str, **details: str
+    ) -> Response:
+        """Sign somebody in who has proved who they are; ``action`` and ``details`` are for the audit."""
+        await self._parts.record(request, person, "user", action, **details)
         log.info("signed_in", principal=principal_key(LOCAL, person), address=address_of(request))
         answer = RedirectResponse(f"{self._parts.base}{after}", 303, headers={"cache-control": "no-store"})
         return await self._visits.sign_in(visit, person, request, answer)
 
-    def _sign_in_page(
+    async def sign_in_page(
         self, visit: Visit, after: str, *, name: str = "", error: str | None = None, status: int = 200
     ) -> Response:
-        hidden = {FORM_FIELD: self._visits.form_value(visit), "next": after}
-        page = self._pages.render("sign_in", status=status, hidden=hidden, name=name, error=error, signed_in=None)
+        """The page to sign in on."""
+        page = self._pages.render(
+            "sign_in",
+            status=status,
+            hidden={FORM_FIELD: self._visits.form_value(visit), "next": after},
+            name=name,
+            error=error,
+            signed_in=None,
+            passkey=await self._questions.to_sign_in(visit),
+            again=sign_in_address(self._parts.base, after),
+            providers=[each.settings for each in self._parts.outside.values()],
+            onward=urlencode({"next": after}),
+        )
         return self._visits.keep(visit, page)
 
-    def _invite_page(
+    async def invite_page(
         self, visit: Visit, person: str, link: str, *, error: str | None = None, status: int = 200
     ) -> Response:
-        hidden = {FORM_FIELD: self._visits.form_value(visit), "link": link}
-        page = self._pages.render("invite", status=status, hidden=hidden, name=person, error=error, signed_in=None)
+        """The page a link leads to."""
+        page = self._pages.render(
+            "invite",
+            status=status,
+            hidden={FORM_FIELD: self._visits.form_value(visit), "link": link},
+            name=person,
+            error=error,
+            signed_in=None,
+            passkey=await self._questions.to_make(visit, person),
+            again=f"{self._parts.base}/oauth/invite?{urlencode({'link': link})}",
+        )
         return self._visits.keep(visit, page)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -98,6 +98,15 @@ class Visits:
             await self._parts.control.write(lambda tx: browser_sessions.end(tx, session.person, session.id))
         response.delete_cookie(self._name, path="/", secure=self._secure, httponly=True, samesite="lax")
         return response
+
+    def remember_next(self, response: Response, after: str, life_s: int) -> None:
+        """Have the browser keep where it is led while it is away at a provider. It may change that: whoever reads it
+        checks it as any address of a stranger."""
+        self._set(response, f"{self._name}-next", quote(after, safe=""), life_s)
+
+    def remembered_next(self, request: Request) -> str:
+        """Where it was to be led; "" where it kept nothing."""
+        return unquote(request.cookies.get(f"{self._name}-next", ""))
 
     def _set(self, response: Response, name: str, value: str, life_s: int | None = None) -> None:
         response.set_cookie(name, value, max_age=life_s, path="/", secure=self._secure, httponly=True, samesite="lax")

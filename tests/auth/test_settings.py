@@ -118,3 +118,54 @@ def test_people_sign_in_where_nothing_is_in_the_clear(settings: dict[str, Any], 
 def test_sign_in_that_cannot_be_stops_the_start(mode: str, url: str) -> None:
     with pytest.raises(ValueError, match="local needs"):
         has_local_login(AuthSettings.model_validate({"mode": mode, "login": "local"}), url)
+
+
+PROVIDER = {"name": "keycloak", "issuer": "https://id.example/realms/a", "client_id": "x"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"issuer": "http://id.example"}, "https"),
+        ({"issuer": "http://127.0.0.1:1"}, "https"),
+        ({"issuer": "https://user@id.example"}, "https"),
+        ({"issuer": "https://id.example?a=b"}, "https"),
+        ({"issuer": "https://id.example#a"}, "https"),
+        ({"issuer": "https://id.example:99999"}, "https"),
+        ({"name": "Key cloak"}, "a-z"),
+        ({"name": "../x"}, "a-z"),
+        ({"scopes": ["email"]}, "openid"),
+        ({"people": ["ann@example.org"]}, "email:"),
+        ({"people": ["email:"]}, "email:"),
+        ({"people": ["group:a"]}, "email:"),
+        ({"algorithms": ["HS256"]}, "HS256"),
+        ({"algorithms": ["none"]}, "none"),
+        ({"grants": [{"group": "a", "vault": "main", "role": "owner"}]}, "reader"),
+    ],
+    ids=str,
+)
+def test_a_provider_is_https_and_names_whom_it_means(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        AuthSettings(providers=[{**PROVIDER, **change}])
+
+
+@pytest.mark.parametrize(
+    ("more", "url"),
+    [
+        ({"login": "off"}, "https://mem.example"),
+        ({"mode": "none"}, "http://127.0.0.1:8700"),
+        ({"issuers": [GOOD]}, "https://mem.example"),
+        ({}, "http://mem.example"),
+    ],
+)
+def test_providers_without_a_place_to_sign_in_stop_the_start(more: dict[str, Any], url: str) -> None:
+    with pytest.raises(ValueError, match=r"auth\.providers"):
+        has_local_login(AuthSettings(**more, providers=[PROVIDER]), url)
+    assert has_local_login(AuthSettings(login="local", issuers=[GOOD], providers=[PROVIDER]), "https://mem.example")
+
+
+def test_no_two_providers_have_one_name_or_one_issuer() -> None:
+    for change in ({"name": "other"}, {"issuer": "https://other.example"}):
+        with pytest.raises(ValidationError, match="twice"):
+            AuthSettings(providers=[PROVIDER, {**PROVIDER, **change}])
+    AuthSettings(providers=[PROVIDER, {**PROVIDER, "name": "other", "issuer": "https://other.example"}])

@@ -23,6 +23,7 @@ RECIPROCAL = {
 """Packages whose licence asks more of whoever passes them on, each looked at."""
 
 NAMED = {
+    "pyasn1_modules": "BSD-2-Clause",
     "pysqlite3": "Zlib",
     "pyrage": "MIT",
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
@@ -34,6 +35,7 @@ _WORDS = {
     "MIT License": "MIT",
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
     "3-Clause BSD License": "BSD-3-Clause",
     "ISC License": "ISC",

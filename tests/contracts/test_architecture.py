@@ -82,7 +82,7 @@ OUTBOUND = {
 ALLOWED_OUTBOUND = {
     "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
     "ops/backup/s3_store.py",  # backups, to the bucket of backup.to
-    "auth/jwks.py",  # keys of an outside issuer the operator configured
+    "auth/issuer_requests.py",  # keys of outside issuers, sign-ins through providers, at configured hosts
     "server/remote_vault/vault_client.py",  # import and export against a remote server the operator names
     "server/remote_vault/stdio_relay.py",  # a client's messages, to the server its user names
     "server/remote_vault/device_login.py",  # strongroom login, to the server its user names

@@ -112,7 +112,7 @@ def test_every_setting_that_reaches_out_needs_a_rule_for_it() -> None:
     looked_at = set(re.findall(r'"((?!strongroom\.)[a-z]+(?:\.\w+)+)"', text))
     known = {*names_of(Settings), "social.moltbook.url"}
     assert looked_at - known == set()
-    reaching = {name for name in known if re.search(r"(endpoint|url|syslog|webhook|issuers|hosts)$", name)}
+    reaching = {name for name in known if re.search(r"(endpoint|url|syslog|webhook|issuers|providers|hosts)$", name)}
     ours = {"auth.public_url", "server.allowed_hosts"}
     bucket = {"backup.endpoint"}  # goes with backup.to
     assert reaching - ours - bucket - looked_at == set()

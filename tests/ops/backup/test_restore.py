@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from auth.grants import list_grants, set_grant
+from auth.grants import follow_groups, list_grants, set_grant
 from auth.roles import Role
 from ops.backup import restore, restore_places, restored_vault
 from ops.backup.restore import RestoreRequest
@@ -94,6 +94,8 @@ async def test_an_empty_installation_gets_the_vault_with_its_id_rules_and_grants
 ) -> None:
     await ask("remember", content="the harbour closes at nine")
     await services.control.write(lambda tx: set_grant(tx, "ann", "local", "main", Role.WRITER))
+    # What follows somebody's groups at a provider is given anew there, if it still is.
+    await services.control.write(lambda tx: follow_groups(tx, "ben@keycloak", "keycloak", {"main": Role.ADMIN}))
     backup = await back_up(services, tmp_path / "backup")
     fresh = tmp_path / "fresh"
     async with opening(vaults=(), data=fresh) as others:

@@ -23,6 +23,7 @@ from auth.principal import LOCAL
 from auth.roles import Role
 from tests.server.http.serving import Ground, Site, browser, served
 from tests.server.oauth.desk import KEPT, Browser, query_of
+from tests.server.oauth.outside_issuer import OutsideIssuer
 
 ROOT = Path(__file__).resolve().parents[3]
 CALLBACK = "http://localhost:3030/callback"
@@ -63,15 +64,17 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield running
 
 
-def login_of(site: Site, kept: Kept, visitor: Browser) -> OAuthClientProvider:
-    """The client's own login, with a person who signs in and allows."""
+def login_of(site: Site, kept: Kept, visitor: Browser, *, signed_in: bool = False) -> OAuthClientProvider:
+    """The client's own login, with a person who signs in, where they are not, and allows."""
     came_back: list[dict[str, str]] = []
 
     async def visit(address: str) -> None:
-        page = await visitor.follow(await visitor.open(address))
-        page = await visitor.follow(
-            await visitor.send(page, "/oauth/sign-in", name="ann", password="wooden boats cross slowly")
-        )
+        page = await visitor.open(address)
+        if not signed_in:
+            page = await visitor.follow(page)
+            page = await visitor.follow(
+                await visitor.send(page, "/oauth/sign-in", name="ann", password="wooden boats cross slowly")
+            )
         came_back.append(query_of(await visitor.send(page, "/oauth/authorize", decision="allow")))
 
     async def come_back() -> AuthorizationCodeResult:
@@ -122,6 +125,25 @@ async def test_pages_of_other_origins_read_what_programs_call_and_no_page(site: 
             answer = await http.post(path, headers=origin)
             assert answer.headers["access-control-allow-origin"] == origin["origin"]
         assert "access-control-allow-origin" not in (await http.get("/oauth/sign-in", headers=origin)).headers
+
+
+async def test_somebody_comes_through_a_provider_and_lets_a_client_in(tmp_path: Path) -> None:
+    issuer, kept = OutsideIssuer(), Kept()
+    settings = issuer.settings(grants=[{"group": "research", "vault": "main", "role": "writer"}])
+    try:
+        flags = {"auth.providers": [settings.model_dump(mode="json")]}
+        async with served(tmp_path, **flags) as site, browser(base_url=site.url) as http:
+            there = await http.get("/oauth/with/keycloak")
+            brought = issuer.visit(there.headers["location"])
+            assert (await http.get("/oauth/with/keycloak/done", params=brought)).status_code == 303
+            login = login_of(site, kept, Browser(http), signed_in=True)
+            async with httpx2.AsyncClient(auth=login, timeout=60) as speaking:
+                transport = streamable_http_client(f"{site.url}/v/main/mcp", http_client=speaking)
+                async with Client(transport, cache=None) as client:
+                    stored = await client.call_tool("remember", {"content": "The harbour has three cranes."})
+        assert not stored.is_error
+    finally:
+        issuer.close()
 
 
 @pytest.mark.parametrize("flags", [{"auth.login": "off"}, {"auth.mode": "none"}])

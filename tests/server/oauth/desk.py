@@ -20,6 +20,7 @@ from auth.authenticate import Authenticator
 from auth.grants import set_grant
 from auth.keys import KeyRing, open_key_ring
 from auth.local_issuer import LocalAuthenticator
+from auth.outside.provider_questions import ProviderQuestions
 from auth.people import accounts, people
 from auth.people.attempts import Attempts
 from auth.people.passwords import hash_password
@@ -179,7 +180,9 @@ def query_of(answer: httpx2.Response) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_desk(folder: Path, ring: KeyRing | None = None, url: str = URL) -> AsyncIterator[Desk]:
+async def open_desk(
+    folder: Path, ring: KeyRing | None = None, url: str = URL, outside: Mapping[str, ProviderQuestions] | None = None
+) -> AsyncIterator[Desk]:
     storage = StorageSettings(reserve_mb=0)
     control = Database(folder / "control.db", storage)
     await migrate(control, "control")
@@ -196,6 +199,7 @@ async def open_desk(folder: Path, ring: KeyRing | None = None, url: str = URL) -
         audit=audit,
         url=url,
         seal=b"s" * 32,
+        outside=outside or {},
         attempts=Attempts(lambda: clock[0]),
         now=lambda: clock[0],
     )

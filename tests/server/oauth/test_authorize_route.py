@@ -199,11 +199,12 @@ async def test_what_a_client_calls_itself_is_text_and_nothing_else(desk: Desk) -
     assert "&lt;script&gt;x&lt;/script&gt; good</bdi>" in page.text
 
 
-async def test_pages_run_no_script_and_are_framed_by_nobody(desk: Desk) -> None:
+async def test_pages_run_no_script_but_ours_and_are_framed_by_nobody(desk: Desk) -> None:
     await desk.person()
     client, browser = (await desk.client("http://[::1]:4321/callback", CALLBACK))["client_id"], desk.browser()
     page = await browser.open("/oauth/sign-in")
-    policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    sources = "default-src 'none'; style-src 'self'; script-src 'self'"
+    policy = f"{sources}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     assert page.headers["content-security-policy"] == policy
     assert (page.headers["x-frame-options"], page.headers["cache-control"]) == ("DENY", "no-store")
     await browser.sign_in()
@@ -211,6 +212,7 @@ async def test_pages_run_no_script_and_are_framed_by_nobody(desk: Desk) -> None:
         (await browser.open(authorize_address(client, redirect_uri=uri))).headers["content-security-policy"]
         for uri in (CALLBACK, "http://[::1]:1/callback")
     ]
+    assert all("script-src 'none';" in each for each in policies)
     assert "form-action 'self' http://127.0.0.1:4321;" in policies[0]
     assert "form-action 'self' http:;" in policies[1]
 

@@ -66,7 +66,7 @@
 {{- fail "secretFiles: server.tls_cert and server.tls_key belong together" -}}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
-{{- range tuple "auth.issuers" "auth.client_hosts" "embedding.endpoint" "expansion.endpoint" "extraction.url" "social.moltbook.url" "ops.otlp_endpoint" "audit.syslog" "audit.webhook" "ingest.hosts" -}}
+{{- range tuple "auth.issuers" "auth.providers" "auth.client_hosts" "embedding.endpoint" "expansion.endpoint" "extraction.url" "social.moltbook.url" "ops.otlp_endpoint" "audit.syslog" "audit.webhook" "ingest.hosts" -}}
 {{- if not (has (include "strongroom.setting" (dict "settings" $.Values.settings "name" .)) (list "null" "[]")) -}}
 {{- fail (printf "settings.%s reaches out of the pod, and networkPolicy.egress lets nothing out: add a rule for it there" .) -}}
 {{- end -}}
