@@ -148,5 +148,4 @@ class ProviderQuestions:
 
 def _escaped(text: str) -> str:
     """As RFC 6749 §2.3.1 has it before HTTP Basic."""
-
     return quote_plus(text)
