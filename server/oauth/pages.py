@@ -49,11 +49,15 @@ class Pages:
         return self.render("message", status=status, title=title, text=text, signed_in=None)
 
 
+def frame_style() -> str:
+    """The style every page of ours begins with, those of the console too."""
+    return (_FOLDER / "frame.css").read_text(encoding="utf-8")
+
+
 def style() -> Response:
     """The style sheet of every page."""
-    text = (_FOLDER / "frame.css").read_text(encoding="utf-8")
     headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
-    return Response(text, media_type="text/css", headers=headers)
+    return Response(frame_style(), media_type="text/css", headers=headers)
 
 
 def content_policy(form_to: str | None) -> str:

@@ -1,6 +1,6 @@
 """A client of the protocol logs in to a server that has nothing but built-in login; the browser goes through forms.
 
-Covers server.http.sign_in_door and server.http.metadata.
+Covers server.http.sign_in_door, server.http.late_application and server.http.metadata.
 """
 
 from __future__ import annotations
