@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
-from server.ui import home_page, item_page, memory_page, search_page
+from server.ui import findings_page, home_page, item_page, memory_page, search_page, sessions_page
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
 from server.ui.pages import ConsolePages
@@ -26,7 +26,14 @@ from server.ui.vault_page import VaultPage
 from server.ui.vault_view import NoSuchVault, VaultView
 from vaults.errors import StrongroomError
 
-VAULT_PAGES: tuple[VaultPage, ...] = (home_page.PAGE, search_page.PAGE, memory_page.PAGE, item_page.PAGE)
+VAULT_PAGES: tuple[VaultPage, ...] = (
+    home_page.PAGE,
+    search_page.PAGE,
+    sessions_page.PAGE,
+    findings_page.PAGE,
+    memory_page.PAGE,
+    item_page.PAGE,
+)
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
 

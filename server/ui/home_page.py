@@ -8,8 +8,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from auth.roles import Role
-from ops.doctor.check import GRAVE
 from server.dispatch import CallOutcome
 from server.ui.vault_page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
@@ -42,11 +40,9 @@ async def show(view: VaultView) -> Response:
         ("status", {}),
         ("session_history", {"limit": RECENT_SESSIONS}),
         ("claims", {"action": "list"}),
-        ("memory_list", {"limit": RECENT_MEMORIES, "order": "updated"}),
+        ("memory_list", {"limit": RECENT_MEMORIES}),
         ("corrections", {"action": "list", "status": "open", "limit": CORRECTIONS}),
     ]
-    if view.role >= Role.ADMIN:
-        calls.append(("doctor", {"action": "health"}))
     outcomes = await view.ask_all(*calls)
     found = {tool: outcome for (tool, _), outcome in zip(calls, outcomes, strict=True)}
     broken = complaint_of(found["context"])
@@ -74,9 +70,6 @@ def _content(outcome: CallOutcome) -> Mapping[str, Any]:
 
 
 def _list_concerns(found: Mapping[str, CallOutcome]) -> Iterator[Concern]:
-    for check in _content(found["doctor"]).get("checks", ()) if "doctor" in found else ():
-        if check["status"] in GRAVE:
-            yield Concern("check", check["message"], check["todo"])
     for correction in _content(found["corrections"]).get("corrections", ()):
         yield Concern("correction", correction["wrong"], correction["right"])
     status = _content(found["status"])

@@ -14,11 +14,27 @@
     }
   };
   localise(document);
-  document.addEventListener("htmx:afterSettle", () => localise(document));
+
+  // Hits that are put in anew keep the place somebody had reached among them.
+  let reached = null;
+  document.addEventListener("htmx:afterSettle", () => {
+    localise(document);
+    if (reached) [...document.querySelectorAll("a.hit")].find((each) => each.href === reached)?.focus();
+    reached = null;
+  });
+
+  // An address that is passed on names what was asked, and not what was left empty.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const asked = event.detail.formData;
+    for (const [name, value] of [...asked.entries()]) {
+      if (value === "" || (name === "mode" && value === "hybrid")) asked.delete(name);
+    }
+  });
 
   // Signed out, or the server says no: the page itself tells why, not a part of it.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const request = event.detail.xhr;
+    reached = document.activeElement.matches("a.hit") ? document.activeElement.href : null;
     const isHere = new URL(request.responseURL || location.href).pathname === location.pathname;
     if (!isHere) {
       event.detail.shouldSwap = false;
