@@ -110,12 +110,14 @@ async def show(view: VaultView) -> Response:
 
 
 def _with_reasons(hits: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The hits with the parts of their scores as bars, and their texts cut where words match."""
+    """The hits with the parts of their scores as bars, and their titles and texts cut where words match."""
     hits = list(hits)
     best = max((hit["signals"].get("keyword", 0.0) for hit in hits), default=0.0) or 1.0
     for hit in hits:
         signals = [_signal(name, value, best) for name, value in hit["signals"].items()]
-        yield {**hit, "reasons": signals, "pieces": cut_at_matches(hit["text"], hit["highlights"])}
+        text = "" if hit["text"].strip() == hit["title"] else hit["text"]  # a short one is its own title
+        title = cut_at_matches(hit["title"] or hit["id"], hit["highlights"])
+        yield {**hit, "reasons": signals, "title": title, "pieces": cut_at_matches(text, hit["highlights"])}
 
 
 def _signal(name: str, value: float, best: float) -> Signal:
@@ -126,8 +128,8 @@ def _signal(name: str, value: float, best: float) -> Signal:
 def cut_at_matches(text: str, words: Iterable[str]) -> list[tuple[str, bool]]:
     """The text in pieces, and of each whether it is one of the words."""
     known = sorted({word for word in words if word}, key=len, reverse=True)
-    if not known:
-        return [(text, False)]
+    if not known or not text:
+        return [(text, False)] if text else []
     pieces = re.split(f"({'|'.join(map(re.escape, known))})", text)
     return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]
 

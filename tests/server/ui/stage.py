@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -18,7 +18,7 @@ from auth.people import people
 from auth.principal import LOCAL, owner
 from auth.roles import Role
 from server.call import Caller
-from server.dispatch import dispatch
+from server.dispatch import CallOutcome, dispatch
 from server.oauth.application import make_sign_in
 from server.oauth.parts import SignInParts
 from server.protocol import make_protocol
@@ -37,8 +37,11 @@ HOSTILE = (
 
 @dataclass
 class Stage:
+    """``before``: done before the next call of a tool reaches dispatch, as what happens meanwhile."""
+
     services: Services
-    app: Any
+    app: Any = None
+    before: Callable[[], Awaitable[object]] | None = None
 
     def browser(self) -> Guest:
         transport = httpx2.ASGITransport(app=self.app, client=("10.0.0.7", 1))
@@ -149,7 +152,15 @@ async def open_stage(folder: Path, *, signs_in: bool = True, **flags: Any) -> As
     """Vaults ``main`` and ``other``."""
     async with open_at(folder, ("main", "other"), flags) as services:
         protocol = make_protocol(services, lambda ctx: ctx.request.caller)
-        console = make_console(ConsoleParts(services, protocol.call, URL, SEAL, signs_in))
+        stage = Stage(services)
+
+        async def call(caller: Caller, tool: str, arguments: Mapping[str, Any]) -> CallOutcome:
+            meanwhile, stage.before = stage.before, None
+            if meanwhile is not None:
+                await meanwhile()
+            return await protocol.call(caller, tool, arguments)
+
+        console = make_console(ConsoleParts(services, call, URL, SEAL, signs_in))
         sign_in = make_sign_in(
             SignInParts(
                 control=services.control,
@@ -166,4 +177,5 @@ async def open_stage(folder: Path, *, signs_in: bool = True, **flags: Any) -> As
         async def app(scope: Any, receive: Any, send: Any) -> None:
             await (sign_in if scope["path"].startswith("/oauth/") else console)(scope, receive, send)
 
-        yield Stage(services, app)
+        stage.app = app
+        yield stage

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from auth.grants import set_grant
 from auth.people import accounts
+from auth.principal import LOCAL
 from auth.roles import Role
+from server import vault_admin
 from server.ui.application import VAULT_PAGES
 from server.ui.pages import POLICY
 from tests.server.ui.stage import Stage, forms_of, open_stage
+from vaults.errors import VaultUnavailable
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -79,6 +84,35 @@ async def test_a_grant_that_ends_between_two_requests_shuts_the_page(stage: Stag
     assert answer.status_code == 404
     assert (await guest.open(f"/ui/v/main/memories/{memory}")).status_code == 404
     assert (await stage.ask("memory_get", ids=[memory]))["memories"][0]["version"] == 1
+
+
+async def test_what_ends_while_a_page_is_made_is_not_there_either(stage: Stage) -> None:
+    guest = await stage.person("lars")
+    missing = (await guest.open("/ui/v/nope/")).text
+    for path in ("", "search?q=x", "sessions", f"memories/{UNKNOWN_ID}", "items?id=x.md"):
+        await stage.services.access_cache.write(lambda tx: set_grant(tx, "lars", LOCAL, "main", Role.WRITER))
+        stage.before = partial(stage.end_grant, "lars")
+        page = await guest.open(f"/ui/v/main/{path}")
+        assert page.status_code == 404
+        assert page.text == missing
+
+
+async def test_a_vault_that_is_archived_is_gone_and_one_that_fails_says_so(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = await stage.person("mona", Role.ADMIN, "other")
+
+    def fail(*_: object) -> None:
+        raise VaultUnavailable("the vault cannot be opened at the moment")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(stage.services.pool, "lease", fail)
+        for path in ("", "search?q=x", "sessions", "findings", f"memories/{UNKNOWN_ID}"):
+            page = await guest.open(f"/ui/v/other/{path}")
+            assert page.status_code == 503
+            assert "cannot be opened" in page.text
+    await vault_admin.archive(stage.services, "other")
+    assert (await guest.open("/ui/v/other/")).text == (await guest.open("/ui/v/nope/")).text
 
 
 async def test_whoever_is_shut_out_is_signed_out(stage: Stage) -> None:

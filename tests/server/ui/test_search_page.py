@@ -103,3 +103,4 @@ async def test_an_address_asks_for_no_more_than_the_form_has() -> None:
 async def test_texts_are_cut_at_what_matches() -> None:
     assert cut_at_matches("a (b) c", ["(b)", "b", ""]) == [("a ", False), ("(b)", True), (" c", False)]
     assert cut_at_matches("a", []) == [("a", False)]
+    assert cut_at_matches("", ["a"]) == []
