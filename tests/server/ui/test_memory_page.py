@@ -5,13 +5,14 @@ Covers server.ui.memory_page, server.ui.memory_forms and server.ui.item_page.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from auth.roles import Role
 from server.ui.memory_page import is_memory_id
-from tests.server.ui.stage import HOSTILE, Stage, forms_of
+from tests.server.ui.stage import HOSTILE, Stage, forms_of, open_stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -175,3 +176,18 @@ async def test_ids_are_told_from_other_names() -> None:
     assert not any(
         map(is_memory_id, ("Note.md", "", "01A21B50-0000-7000-8000-000000000000", "01a21b5000007000800000000000000 0"))
     )
+
+
+@pytest.mark.parametrize(("mode", "status"), [("ask", 303), ("off", 403)])
+async def test_pressing_a_button_is_a_persons_word_and_where_nothing_is_written_there_is_none(
+    tmp_path: Path, mode: str, status: int
+) -> None:
+    async with open_stage(tmp_path, **{"server.write_mode": mode}) as stage:
+        memory = await stage.remember("The lock is new")
+        guest = await stage.person("jan", Role.ADMIN)
+        page = await guest.open(f"/ui/v/main/memories/{memory}")
+        assert any("do" in form.fields for form in forms_of(page)) == (mode == "ask")
+        sent = {"form": forms_of(page)[0].fields["form"], "do": "forget", "reason": ""}
+        answer = await guest.http.post(f"/ui/v/main/memories/{memory}", data=sent)
+        assert answer.status_code == status
+        assert ("archived_at" in await memory_of(stage, memory)) == (mode == "ask")
