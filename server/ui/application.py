@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -83,7 +84,7 @@ class _Console:
         async def answer(request: Request, guest: Guest) -> Response:
             view = replace(self._enter(request, guest), form=await request.form())
             if not self._visits.is_ours(guest.visit, view.form):
-                return self._give_back(view)
+                return self._give_back(view.form, guest)
             assert page.change is not None, "only such pages have this route"
             return await page.change(view)
 
@@ -102,9 +103,14 @@ class _Console:
         async def respond(request: Request) -> Response:
             try:
                 guest = await find_guest(self._parts, self._visits, request)
-                if guest is None:
-                    return RedirectResponse(sign_in_address(self._parts.base, _path_of(request)), 303)
-                return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
+                if guest is not None:
+                    return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
+                after = sign_in_address(self._parts.base, _path_of(request))
+                if request.method == "POST" and not _has_parts(request):  # what was typed outlives the session
+                    return self._give_back(await request.form(), None, after)
+                return RedirectResponse(after, 303)
+            except MultiPartException:  # also of a plain form, with a thousand fields
+                return self._say("unreadable", 400, None)
             except ClientDisconnect:
                 return Response(status_code=400)  # to nobody
             except StrongroomError as failure:
@@ -113,13 +119,13 @@ class _Console:
         return respond
 
     async def _serve(self, answer: Answer, request: Request, guest: Guest) -> Response:
-        if request.headers.get("content-type", "").strip().lower().startswith("multipart/"):
+        if _has_parts(request):
             return self._say("unreadable", 415, guest)  # no form here has files, and they would go to the disk
         try:
             return await answer(request, guest)
         except NoSuchVault:
             return self._say("missing", 404, guest)
-        except MultiPartException:  # also of a plain form, with a thousand fields
+        except MultiPartException:
             return self._say("unreadable", 400, guest)
 
     async def serve_nothing(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,13 +140,19 @@ class _Console:
     def _say(self, what: str, status: int, guest: Guest | None, why: str = "") -> Response:
         return self._pages.render("message", status=status, vault=None, guest=guest, what=what, why=why)
 
-    def _give_back(self, view: VaultView) -> Response:
-        typed = [(name, view.text(name)) for name in view.form if name in _TYPED and view.text(name).strip()]
-        return self._pages.render("stale", status=403, vault=None, guest=view.guest, typed=typed)
+    def _give_back(self, form: FormData, guest: Guest | None, sign_in: str | None = None) -> Response:
+        given = [(name, form.get(name)) for name in _TYPED]
+        typed = [(name, value) for name, value in given if isinstance(value, str) and value.strip()]
+        return self._pages.render("stale", status=403, vault=None, guest=guest, typed=typed, sign_in=sign_in)
 
 
 _TYPED = ("title", "content", "reason", "tags")
 """Fields whose text somebody would have to type again."""
+
+
+def _has_parts(request: Request) -> bool:
+    """Whether a body comes in parts, which may be files."""
+    return request.headers.get("content-type", "").strip().lower().startswith("multipart/")
 
 
 def _path_of(request: Request) -> str:

@@ -121,6 +121,19 @@ async def test_whoever_is_shut_out_is_signed_out(stage: Stage) -> None:
     assert (await guest.open("/ui/")).status_code == 303
 
 
+async def test_what_was_typed_outlives_the_session(stage: Stage) -> None:
+    memory = await stage.remember("The bell rings at noon")
+    guest = await stage.person("olga")
+    page = await guest.open(f"/ui/v/main/memories/{memory}")
+    guest.http.cookies.clear()
+    answer = await guest.send(page, "edit", content="The bell rings at <one>")
+    assert answer.status_code == 403
+    assert "The bell rings at &lt;one&gt;" in answer.text
+    assert f'href="/oauth/sign-in?next=%2Fui%2Fv%2Fmain%2Fmemories%2F{memory}"' in answer.text
+    assert (await guest.http.post("/ui/v/nope/memories/x", data={f"f{n}": "x" for n in range(1100)})).status_code == 400
+    assert (await guest.http.post(f"/ui/v/main/memories/{memory}", files={"a": b"b"})).status_code == 303
+
+
 async def test_no_form_is_taken_but_from_a_page_of_ours(stage: Stage) -> None:
     guest, other = await stage.person("gina"), await stage.person("hans")
     memory = await stage.remember("The lamps are lit at six")
