@@ -72,6 +72,7 @@ class SignInDoor:
             audit=services.audit,
             url=self._url,
             seal=seal,
+            console=services.settings.ui.enabled,
             documents=ClientDocuments(ListedHosts(listed), attempts) if listed else None,
             attempts=attempts,
         )

@@ -25,7 +25,8 @@ from vaults.db.connection import Database
 @dataclass(frozen=True, slots=True)
 class SignInParts:
     """``url``: where people and clients find this server, without a slash at its end. ``seal``: 32 secret bytes that
-    forms and clients' secrets are derived from. ``now``: seconds since 1970."""
+    forms and clients' secrets are derived from. ``console``: whether the console is served, to lead people there.
+    ``now``: seconds since 1970."""
 
     control: Database
     access_cache: AccessCache
@@ -35,6 +36,7 @@ class SignInParts:
     audit: AuditLog
     url: str
     seal: bytes
+    console: bool = False
     documents: ClientDocuments | None = None  # None: no host is listed
     attempts: Attempts = field(default_factory=Attempts)
     now: Callable[[], float] = time.time

@@ -33,6 +33,7 @@ async def test_from_the_front_door_to_a_memory_and_out_again(site: Site) -> None
         assert "/ui/v/main/" in listed.text
         found = await visitor.open("/ui/v/main/search?q=cranes")
         assert "three <mark>cranes</mark>" in found.text
+        assert 'href="/ui/v/main/"' in (await visitor.open("/oauth/account")).text
         gone = await visitor.send(found, "/oauth/sign-out")
         assert gone.status_code == 303
         assert (await visitor.open("/ui/")).status_code == 303
