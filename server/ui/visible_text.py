@@ -6,6 +6,7 @@ a model reads. Joiners and marks of scripts that need them are left alone.
 
 from __future__ import annotations
 
+import json
 import re
 
 _HIDDEN = re.compile(
@@ -18,5 +19,6 @@ _HIDDEN = re.compile(
 
 
 def show(text: object) -> str:
-    """The text with each hidden character as ``[U+202E]``."""
-    return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", str(text).replace("\r\n", "\n"))
+    """The text with each hidden character as ``[U+202E]``; what is no text, such as a list in metadata, as JSON."""
+    said = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False, default=str)
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", said.replace("\r\n", "\n"))

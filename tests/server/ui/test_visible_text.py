@@ -17,3 +17,8 @@ def test_what_hides_is_named(hidden: str) -> None:
 def test_what_scripts_need_is_left_alone(plain: str) -> None:
     assert show(plain) == plain
     assert show("a\r\nb") == "a\nb"
+
+
+def test_what_is_no_text_is_shown_as_it_was_given() -> None:
+    assert show({"port": ["west", True, None, "\u202e"]}) == '{"port": ["west", true, null, "[U+202E]"]}'
+    assert show(0.5) == "0.5"
