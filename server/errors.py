@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from vaults.advice import Audience, render_for
 from vaults.domain.text.sanitize import escape_hidden
 from vaults.errors import StrongroomError
+
+HTTP_STATUS: Mapping[str, int] = {
+    "invalid_argument": 422,
+    "not_found": 404,
+    "already_exists": 409,
+    "conflict": 409,
+    "confirmation_required": 409,
+    "cancelled": 409,
+    "forbidden": 403,
+    "read_only": 403,
+    "too_large": 413,
+    "quota_exceeded": 429,
+    "rate_limited": 429,
+    "storage_full": 507,
+    "overloaded": 503,
+    "index_unavailable": 503,
+    "embedding_unavailable": 503,
+    "vault_unavailable": 503,
+    "vault_quarantined": 503,
+    "audit_unavailable": 503,
+    "timeout": 504,
+    "internal": 500,
+}
+"""The HTTP status of each code of ``vaults.errors``."""
 
 
 def to_content(failure: StrongroomError, audience: Audience | None = None) -> dict[str, Any]:

@@ -122,11 +122,19 @@ class HarvestSettings(SettingsSection):
     ] = tuple(kind for kind in REMEMBERED_KINDS if kind in DEFAULT_KINDS or kind in MODEL_KINDS)
 
 
+class ConsoleSettings(SettingsSection):
+    enabled: Annotated[
+        bool,
+        Field(description="serve people the console below /ui/, where they sign in here or everybody is the owner"),
+    ] = True
+
+
 class Settings(SettingsSection):
     """Everything that can be set, by section."""
 
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
+    ui: ConsoleSettings = ConsoleSettings()
     limits: LimitSettings = LimitSettings()
     plans: dict[PlanName, PlanSettings] = {}
     storage: StorageSettings = StorageSettings()

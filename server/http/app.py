@@ -7,6 +7,7 @@
     /v/{vault}/tools/{tool}       Gate → JsonRoute
     /v/{vault}/openapi.json       Gate → JsonRoute
     /oauth/*  /.well-known/oauth-authorization-server   SignInDoor → server.oauth, where people sign in here
+    /  /ui/*                      ConsoleDoor → server.ui, where people sign in here or everybody is the owner
     anything else                 404
 """
 
@@ -46,6 +47,7 @@ from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.command_door import open_door
 from server.http.certificate import certificate_names
+from server.http.console_door import ConsoleDoor, is_console_path
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
 from server.http.json_route import JsonRoute
@@ -118,6 +120,7 @@ class _Site:
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
         self._sign_in: ASGIApp | None = None
+        self._console: ASGIApp | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -130,6 +133,8 @@ class _Site:
             await self._gate(scope, receive, send)
         elif plain and self._sign_in is not None and is_sign_in_path(path):
             await self._sign_in(scope, receive, send)
+        elif plain and self._console is not None and is_console_path(path):
+            await self._console(scope, receive, send)
         elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)
         else:
@@ -199,10 +204,14 @@ class _Site:
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
         self._gate = Gate(serve_by_door(route, plain), policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
+        has_people = ring is None  # without keys everybody is the owner
         if ring is not None and has_local_login(self._settings.auth, self._url):
             issuers.insert(0, self._url)
             self._sign_in = door = SignInDoor(services, ring, self._url, policy)
             stack.push_async_callback(door.close)
+            has_people = True
+        if has_people and self._settings.ui.enabled:
+            self._console = ConsoleDoor(services, protocol, self._url, policy)
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
 

@@ -31,29 +31,10 @@ from server.toolsets.old_tool import NOT_VALID
 from vaults.errors import StrongroomError
 
 STATUS: Mapping[str, int] = {
-    "invalid_argument": 422,
-    NOT_VALID: 422,  # the same, of a tool of another system
-    "not_found": 404,
-    "already_exists": 409,
-    "conflict": 409,
-    "confirmation_required": 409,
-    "cancelled": 409,
-    "forbidden": 403,
-    "read_only": 403,
-    "too_large": 413,
-    "quota_exceeded": 429,
-    "rate_limited": 429,
-    "storage_full": 507,
-    "overloaded": 503,
-    "index_unavailable": 503,
-    "embedding_unavailable": 503,
-    "vault_unavailable": 503,
-    "vault_quarantined": 503,
-    "audit_unavailable": 503,
-    "timeout": 504,
-    "internal": 500,
+    **errors.HTTP_STATUS,
+    NOT_VALID: 422,  # the same as invalid_argument, of a tool of another system
 }
-"""The HTTP status of each code of ``vaults.errors``."""
+"""The HTTP status of each code a call may end with."""
 
 
 class JsonRoute:

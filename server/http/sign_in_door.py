@@ -6,25 +6,20 @@ Host and Origin are checked as at the gate. Only what programs call may be read 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from auth.kept_secrets import open_secret
-from auth.keys import KEYS_FOLDER, KeyRing
+from auth.keys import KeyRing
 from server.http import cors
 from server.http.gate import GatePolicy
+from server.http.late_application import LateApplication
 from server.http.request_head import Refusal, RequestHead, line_of, respond
 from server.services import Services
-from vaults.errors import StrongroomError
 
 if TYPE_CHECKING:
     from auth.outside.provider_questions import ProviderQuestions
-
-SIGN_IN_KEY = "sign-in.key"
-"""In the folder of keys: what forms and clients' secrets are derived from."""
 
 BODY_LIMIT = 64 * 1024
 """Bytes of a form, or of what a client says of itself."""
@@ -43,9 +38,8 @@ class SignInDoor:
 
     def __init__(self, services: Services, ring: KeyRing, url: str, policy: GatePolicy) -> None:
         self._services, self._ring, self._url, self._policy = services, ring, url, policy
-        self._application: ASGIApp | None = None
+        self._late = LateApplication(services, "sign-in", self._make)
         self._outside: Mapping[str, ProviderQuestions] = {}
-        self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = RequestHead.of(scope)
@@ -58,7 +52,7 @@ class SignInDoor:
                     await cors.answer_preflight(scope, b"POST", send)
                     return
             await self._policy.access_cache.catch_up()
-            application = await self._open()
+            application = await self._late.open()
         except Refusal as refusal:
             self._policy.on_refusal(line_of(refusal, scope))
             await respond(refusal, send)
@@ -70,17 +64,7 @@ class SignInDoor:
         for each in self._outside.values():
             await each.close()
 
-    async def _open(self) -> ASGIApp:
-        async with self._one_at_a_time:
-            if self._application is None:
-                try:
-                    self._application = await self._make()
-                except (StrongroomError, OSError):
-                    message = "sign-in cannot read its key at the moment"
-                    raise Refusal(503, "vault_unavailable", message, reason="vault_unavailable") from None
-            return self._application
-
-    async def _make(self) -> ASGIApp:
+    async def _make(self, seal: bytes) -> ASGIApp:
         from mcp.server.transport_security import RequestBodyLimitMiddleware
 
         from auth.outside.provider_questions import ProviderQuestions
@@ -91,8 +75,6 @@ class SignInDoor:
         from vaults.listed_hosts import ListedHosts
 
         services = self._services
-        passphrase = services.settings.auth.key_passphrase_file
-        seal = await asyncio.to_thread(open_secret, services.data / KEYS_FOLDER, SIGN_IN_KEY, passphrase)
         attempts, listed = Attempts(), services.settings.auth.client_hosts
         self._outside = {each.name: ProviderQuestions(each) for each in services.settings.auth.providers}
         parts = SignInParts(
@@ -104,6 +86,7 @@ class SignInDoor:
             audit=services.audit,
             url=self._url,
             seal=seal,
+            console=services.settings.ui.enabled,
             documents=ClientDocuments(ListedHosts(listed), attempts) if listed else None,
             outside=self._outside,
             leeway_s=services.settings.auth.leeway_s,

@@ -110,6 +110,7 @@ class AccountRoutes:
             hidden={FORM_FIELD: self._visits.form_value(visit)},
             sign_out={FORM_FIELD: self._visits.form_value(visit)},
             vaults=self._parts.roles_of(person),
+            console=self._parts.console,
             seen=seen,
             here=None if visit.session is None else visit.session.id,
             is_fresh=self._is_fresh(visit),

@@ -52,18 +52,22 @@ class Pages:
         return self.render("message", status=status, title=title, text=text, signed_in=None)
 
 
+def frame_style() -> str:
+    """The style every page of ours begins with, those of the console too."""
+    return (_FOLDER / "frame.css").read_text(encoding="utf-8")
+
+
 def style() -> Response:
     """The style sheet of every page."""
-    return _asset("frame.css", "text/css")
+    return _asset(frame_style(), "text/css")
 
 
 def passkey_script() -> Response:
     """The script of pages that ask for a passkey."""
-    return _asset("passkeys.js", "text/javascript")
+    return _asset((_FOLDER / "passkeys.js").read_text(encoding="utf-8"), "text/javascript")
 
 
-def _asset(name: str, media_type: str) -> Response:
-    text = (_FOLDER / name).read_text(encoding="utf-8")
+def _asset(text: str, media_type: str) -> Response:
     headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
     return Response(text, media_type=media_type, headers=headers)
 

@@ -27,7 +27,8 @@ from vaults.errors import Forbidden
 @dataclass(frozen=True, slots=True)
 class SignInParts:
     """``url``: where people and clients find this server, without a slash at its end. ``seal``: 32 secret bytes that
-    forms and clients' secrets are derived from. ``now``: seconds since 1970."""
+    forms and clients' secrets are derived from. ``console``: whether the console is served, to lead people there.
+    ``now``: seconds since 1970."""
 
     control: Database
     access_cache: AccessCache
@@ -37,6 +38,7 @@ class SignInParts:
     audit: AuditLog
     url: str
     seal: bytes
+    console: bool = False
     documents: ClientDocuments | None = None  # None: no host is listed
     outside: Mapping[str, ProviderQuestions] = field(default_factory=dict)  # by the name of the provider
     leeway_s: float = 30.0

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from starlette.datastructures import FormData
@@ -18,10 +20,23 @@ from starlette.responses import Response
 from auth.one_time import digest_of, make_secret
 from auth.people import browser_sessions
 from auth.people.browser_sessions import BrowserSession
-from server.oauth.parts import SignInParts
+from vaults.db.connection import Database
 from vaults.db.sql import Writer
 
 FORM_FIELD = "form"
+
+
+class VisitParts(Protocol):
+    """What visits are kept with: the part of ``SignInParts`` that the console has as well."""
+
+    @property
+    def control(self) -> Database: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def seal(self) -> bytes: ...
+    @property
+    def now(self) -> Callable[[], float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,7 @@ class Visits:
     """Reads and sets the cookies. Over https their names begin with ``__Host-``, which browsers take from this host
     alone; over http, on this machine, with the port: cookies of all ports are one."""
 
-    def __init__(self, parts: SignInParts) -> None:
+    def __init__(self, parts: VisitParts) -> None:
         self._parts = parts
         url = urlsplit(parts.url)
         self._secure = url.scheme == "https"

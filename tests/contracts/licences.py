@@ -48,6 +48,7 @@ packages' metadata; a test fails where one is stale, or where a licence is new t
 
 - The wheel carries **all-MiniLM-L6-v2** (Apache-2.0, its page is among its files) and the vocabulary **cl100k_base**,
   which [tiktoken](https://github.com/openai/tiktoken) is published with (MIT).
+- The wheel also carries **htmx** 2.0.11 (0BSD, `server/ui/assets/htmx.LICENSE`), unchanged; the console serves it.
 - **pygit2** holds libgit2 and is under GPL-2.0 with the exception that programs may link it under any licence.
   strongroom does nothing else with it.
 - **pathspec** is under MPL-2.0, which concerns changes of its own files. There are none.

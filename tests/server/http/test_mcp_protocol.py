@@ -291,7 +291,7 @@ async def test_only_post_is_served(site):
                 headers = {"accept": "text/event-stream", "mcp-protocol-version": era, "mcp-session-id": "x"}
                 answer = await reader.http.request(method, reader.path, headers=headers)
                 assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-        assert (await reader.http.get("/")).status_code == 404
+        assert (await reader.http.get("/x")).status_code == 404
         assert (await reader.http.get("/v")).json()["error"]["code"] == "not_found"
 
 

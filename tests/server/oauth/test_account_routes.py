@@ -17,6 +17,7 @@ async def test_a_program_can_be_sent_away(desk: Desk) -> None:
     tokens = await desk.login(browser, client)
     page = await browser.open("/oauth/account")
     assert "Tester" in page.text
+    assert 'href="/ui/' not in page.text  # no console is served here
     form = next(each for each in forms_of(page) if each.fields.get("do") == "end_login")
     stranger = desk.browser()
     await desk.person("ben")

@@ -1,0 +1,1 @@
+"""The console: pages for people. Imported at the first request for one."""

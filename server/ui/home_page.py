@@ -1,0 +1,87 @@
+"""The home of a vault: what a new session is told, who is at work, what waits, and what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from server.dispatch import CallOutcome
+from server.ui.vault_page import VaultPage
+from server.ui.vault_view import VaultView, complaint_of
+
+BRIEF_TOKENS = 4000
+RECENT_SESSIONS = 6
+RECENT_MEMORIES = 8
+CORRECTIONS = 10
+NEAR = 0.9
+"""The share of a limit from which on it is told."""
+
+_FAILS_WHOLE = frozenset({"vault_unavailable", "vault_quarantined", "overloaded", "rate_limited", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something a person should look at. ``kind``: a key of the catalogue; ``text``, ``todo``: what is wrong, and what
+    is right or helps; ``number``: how many."""
+
+    kind: str
+    text: str = ""
+    todo: str = ""
+    number: int = 1
+
+
+async def show(view: VaultView) -> Response:
+    """The page."""
+    calls: list[tuple[str, Mapping[str, Any]]] = [
+        ("context", {"budget_tokens": BRIEF_TOKENS}),
+        ("status", {}),
+        ("session_history", {"limit": RECENT_SESSIONS}),
+        ("claims", {"action": "list"}),
+        ("memory_list", {"limit": RECENT_MEMORIES}),
+        ("corrections", {"action": "list", "status": "open", "limit": CORRECTIONS}),
+    ]
+    outcomes = await view.ask_all(*calls)
+    found = {tool: outcome for (tool, _), outcome in zip(calls, outcomes, strict=True)}
+    broken = complaint_of(found["context"])
+    if broken is not None and broken.code in _FAILS_WHOLE:
+        return view.page("refused", here="home", status=broken.status, complaint=broken)
+    brief = _content(found["context"])
+    return view.page(
+        "home",
+        here="home",
+        brief=[each for each in brief.get("brief", ()) if each["kind"] != "handoff"],
+        handoffs=[each for each in brief.get("brief", ()) if each["kind"] == "handoff"],
+        told=[*brief.get("rules", ()), *brief.get("memories", ()), *brief.get("passages", ())],
+        state=_content(found["status"]),
+        sessions=_content(found["session_history"]).get("sessions", []),
+        claims=_content(found["claims"]).get("claims", []),
+        memories=_content(found["memory_list"]).get("memories", []),
+        concerns=list(_list_concerns(found)),
+        complaints=[each for outcome in outcomes if (each := complaint_of(outcome))],
+    )
+
+
+def _content(outcome: CallOutcome) -> Mapping[str, Any]:
+    """The result; of a failed call nothing: its complaint stands on the page."""
+    return outcome.content if outcome.ok else {}
+
+
+def _list_concerns(found: Mapping[str, CallOutcome]) -> Iterator[Concern]:
+    for correction in _content(found["corrections"]).get("corrections", ()):
+        yield Concern("correction", correction["wrong"], correction["right"])
+    status = _content(found["status"])
+    pending = status.get("embedding", {}).get("pending", 0)
+    if pending:
+        yield Concern("pending", number=pending)
+    for bound in status.get("limits", {}).get("bounds", ()):
+        if bound["used"] >= NEAR * bound["limit"]:
+            yield Concern("limit", f"{bound['what']}: {bound['used']:,} / {bound['limit']:,}")
+    skipped = status.get("notes", {}).get("skipped", 0)
+    if skipped:
+        yield Concern("skipped", number=skipped)
+
+
+PAGE = VaultPage("", show)

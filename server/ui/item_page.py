@@ -1,0 +1,33 @@
+"""Anything a search found that is no memory, as text: a note, a document, a part of code or of a conversation."""
+
+from __future__ import annotations
+
+from starlette.responses import RedirectResponse, Response
+
+from server.ui.memory_page import is_memory_id
+from server.ui.vault_page import VaultPage
+from server.ui.vault_view import Complaint, VaultView, complaint_of
+
+LINES = 2000
+BYTES = 400_000
+TOKENS = 100_000
+
+
+async def show(view: VaultView) -> Response:
+    """The page. ``id`` names the item as a hit does, ``from`` its first line."""
+    wanted = view.request.query_params.get("id", "")
+    if is_memory_id(wanted):
+        return RedirectResponse(f"{view.home}memories/{wanted}", 303)
+    first = view.request.query_params.get("from", "1")
+    line = int(first) if first.isascii() and first.isdigit() and len(first) <= 7 else 1
+    bounds = {"max_lines": LINES, "max_bytes": BYTES, "max_tokens": TOKENS}
+    outcome = await view.ask("fetch", id=wanted, from_line=max(1, line), **bounds)
+    complaint = complaint_of(outcome)
+    if complaint is None and outcome.content.get("text") is None:
+        complaint = Complaint("not_found", "there is no such item, or it is not shared with you", status=404)
+    if complaint is not None:
+        return view.page("refused", here="", status=complaint.status, complaint=complaint)
+    return view.page("item", here="", item=outcome.content)
+
+
+PAGE = VaultPage("items", show)

@@ -1,0 +1,70 @@
+"""Pages of the console: one frame, one style, and headers that let nothing else in.
+
+Templates escape whatever they are given and hold no text of their own: they take it from the catalogue. The policy
+(CSP) takes style and scripts from here, from files alone, and lets no page frame ours.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, Undefined
+from starlette.responses import HTMLResponse
+
+from server.oauth.pages import HEADERS
+from server.ui.assets import assets
+from server.ui.catalogue import load_catalogue
+from server.ui.visible_text import show
+
+_FOLDER = Path(__file__).parent / "templates"
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+HTMX_SETTINGS = {
+    "allowEval": False,
+    "allowScriptTags": False,
+    "includeIndicatorStyles": False,
+    "selfRequestsOnly": True,
+    "historyCacheSize": 0,  # nothing of a vault stays in the browser
+    "refreshOnHistoryMiss": True,
+}
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=Undefined,  # tools leave out what is not there
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    catalogue = load_catalogue()
+    made.filters["shown"] = show
+    made.globals.update(
+        t=catalogue.say,
+        counted=catalogue.count,
+        has_text=catalogue.has,
+        language=catalogue.language,
+        asset={name: each.address for name, each in assets().items()},
+        htmx_settings=json.dumps(HTMX_SETTINGS, separators=(",", ":")),
+    )
+    return made
+
+
+class ConsolePages:
+    """``base``: the path all addresses begin with."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """A page. ``values``: what its template and the frame show."""
+        text = _templates().get_template(f"{template}.html").render(base=self._base, **values)
+        return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": POLICY})
