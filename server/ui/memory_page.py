@@ -88,7 +88,8 @@ def _where_to(form: MemoryForm, memory_id: str, outcome: CallOutcome) -> str:
 def _ask_first(view: VaultView, form: MemoryForm, typed: Mapping[str, str], memory: Mapping[str, Any]) -> Response:
     """The page that says what would be done, with the same form again and its person's word added."""
     hidden = {**typed, "do": form.name, AGREED: "yes"}
-    return view.page("agree", here="", status=409, form=form, hidden=hidden, memory=memory)
+    address = f"{view.home}memories/{memory['id']}"
+    return view.page("agree", here="", status=409, form=form, hidden=hidden, address=address, about=memory["title"])
 
 
 async def _page(view: VaultView, refused: Refused | None = None) -> Response:

@@ -28,7 +28,7 @@ CLIENT = "console"
 AGREED = "agreed"
 """The field of a form that says its person has read what it would do, and agrees."""
 
-DONE = frozenset({"edit", "supersede", "forget", "purge", "same"})
+DONE = frozenset({"edit", "supersede", "forget", "purge", "same", "create", "tick", "undo"})
 """What a page may say was done just now, when its address says so."""
 
 

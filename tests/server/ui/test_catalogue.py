@@ -13,13 +13,15 @@ from server.ui.vault_view import DONE
 from tests.server.http.test_sign_in_door import ROOT
 
 TEMPLATES = sorted((ROOT / "server" / "ui" / "templates").glob("*.html"))
+MODULES = sorted((ROOT / "server" / "ui").glob("*.py"))
 TAKEN = re.compile(r'(t|counted|has_text)\("([a-z_.]+)"( ~)?')
+SPOKEN_BY_CODE = re.compile(r'\bsay\("([a-z_.]+)"\)')
 SAID = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<[^>]*>", re.DOTALL)
 SPOKEN = re.compile(r'(?:placeholder|title|alt|aria-label)="(?!\{\{)[^"]*[A-Za-z]')
 
 
 def taken() -> tuple[set[str], set[str]]:
-    """The keys templates name whole, and the beginnings of those they put together."""
+    """The keys templates and modules name whole, and the beginnings of those they put together."""
     whole, begun = set(), set()
     for template in TEMPLATES:
         for how, key, joined in TAKEN.findall(template.read_text(encoding="utf-8")):
@@ -27,6 +29,8 @@ def taken() -> tuple[set[str], set[str]]:
                 begun.add(key)
             else:
                 whole |= {f"{key}.one", f"{key}.other"} if how == "counted" else {key}
+    for module in MODULES:
+        whole |= {*SPOKEN_BY_CODE.findall(module.read_text(encoding="utf-8"))}
     return whole, begun
 
 

@@ -1,0 +1,231 @@
+"""A note as HTML, for reading.
+
+Markdown is read as CommonMark with tables, strikethrough, wiki links and tasks (markdown-it). What a note may bring
+along is decided afterwards, on the HTML itself (nh3, an allow-list): no scripts, styles, forms, frames or pictures from
+elsewhere, however it was written. Boxes of tasks, which that list would not let through, are put in last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import nh3
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from server.ui.visible_text import show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+MAX_TEXT = 120_000
+"""Characters that are rendered; a longer note is shown in pieces."""
+
+MAX_LABEL = 200
+
+_OPEN, _CLOSE = "\ue000", "\ue001"  # no text has them: they are taken out of it first
+_BOX = re.compile(f"{_OPEN}([0-9]+) ([^{_CLOSE}]*){_CLOSE}")
+_TASK = re.compile(r"\[([^\n\]])\](?=\s|$)")
+_WIKI = re.compile(r"(!?)\[\[([^\[\]\n|]{0,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_SLUG = re.compile(r"[^\w]+")
+
+_TAGS = frozenset(
+    re.findall(
+        "[a-z0-9]+",
+        "a abbr b blockquote br caption cite code dd del details dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li"
+        " mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var",
+    )
+)
+_DROPPED = frozenset({"script", "style", "template", "noscript", "svg", "math", "title", "textarea", "xmp", "iframe"})
+_ATTRIBUTES = {
+    "a": {"href", "title"},
+    "abbr": {"title"},
+    "ol": {"start"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan"},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
+}
+_CLASSES = {"a": {"wiki", "missing", "embed"}, "td": {"right", "center"}, "th": {"right", "center"}}
+
+Resolve = Callable[[str], str | None]
+"""From a link's target as written to the path of the note it means; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotePlaces:
+    """Where the links of a note lead. ``base``: the address of the vault's notes, with a slash at its end."""
+
+    base: str
+    resolve: Resolve
+
+    def address(self, path: str, heading: str = "") -> str:
+        """Where a note is shown."""
+        return f"{self.base}{quote(path)}" + (f"#{heading_id(heading)}" if heading else "")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading, and the id it has on the page."""
+
+    level: int
+    text: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedNote:
+    """``html`` is safe to put into a page."""
+
+    html: Markup
+    outline: Sequence[OutlineEntry] = field(default_factory=tuple)
+
+
+def heading_id(text: str) -> str:
+    """The id of a heading. It begins with a mark of ours, so that none can take the name of a part of the page."""
+    return "h-" + (_SLUG.sub("-", text.casefold()).strip("-") or "heading")
+
+
+def render_note(
+    text: str, places: NotePlaces, tick: Callable[[int, str], Markup] | None = None, first_line: int = 1
+) -> RenderedNote:
+    """Render the body of a note, at most ``MAX_TEXT`` characters of it. ``tick(line, status)`` is the box of the task
+    in a line of the note, where the body begins with ``first_line``; without it boxes are signs. Never raises."""
+    shown = show(text[:MAX_TEXT].replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd"))
+    env: dict[str, Any] = {"places": places}
+    tokens = _parser().parse(shown, env)
+    outline = tuple(_name_headings(tokens))
+    _mark_tasks(tokens, first_line)
+    html = nh3.clean(
+        _parser().renderer.render(tokens, _parser().options, env),
+        tags=set(_TAGS),
+        clean_content_tags=set(_DROPPED),
+        attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
+        allowed_classes={tag: set(names) for tag, names in _CLASSES.items()},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    draw = tick or _draw_box
+    return RenderedNote(Markup(_BOX.sub(lambda box: draw(int(box[1]), unquote(box[2])), html)), outline)  # noqa: S704
+
+
+def _draw_box(_: int, status: str) -> Markup:
+    return Markup('<span class="box">[{}]</span> ').format(status)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 20}).enable(["table", "strikethrough"])
+    parser.inline.ruler.before("link", "wiki_link", _read_wiki_link)
+    parser.add_render_rule("wiki_link", _write_wiki_link)
+    parser.add_render_rule("image", _write_image)
+    parser.add_render_rule("link_open", _write_link)
+    parser.add_render_rule("td_open", _write_cell)
+    parser.add_render_rule("th_open", _write_cell)
+    return parser
+
+
+def _read_wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as the parser calls it
+    match = _WIKI.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("wiki_link", "", 0)
+        token.meta = {"embed": bool(match[1]), "target": match[2].strip(), "label": match[3]}
+    state.pos = match.end()
+    return True
+
+
+def _write_wiki_link(_self: object, tokens: Sequence[Token], at: int, _options: object, env: Mapping[str, Any]) -> str:
+    places, meta = env["places"], tokens[at].meta
+    name, _, heading = meta["target"].partition("#")
+    label = (meta["label"] or meta["target"] or heading)[:MAX_LABEL]
+    if not name:
+        return Markup('<a class="wiki" href="#{}">{}</a>').format(heading_id(heading.lstrip("^")), label)
+    path = places.resolve(name)
+    kinds = ["wiki", *(["embed"] if meta["embed"] else []), *(["missing"] if path is None else [])]
+    return Markup('<a class="{}" href="{}">{}</a>').format(
+        " ".join(kinds), places.address(path or name, heading.lstrip("^")), label
+    )
+
+
+def _write_link(_self: object, tokens: Sequence[Token], at: int, _options: object, env: Mapping[str, Any]) -> str:
+    """A link to another note leads to its page; all others stay as they are."""
+    places, href, title = env["places"], str(tokens[at].attrGet("href") or ""), tokens[at].attrGet("title")
+    if not re.match(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//|#|/)", href) and href:
+        name, _, heading = unquote(href).partition("#")
+        path = places.resolve(name)
+        href = places.address(path or name, heading)
+    elif href.startswith("/") and not href.startswith("//"):
+        path = places.resolve(unquote(href).lstrip("/"))
+        href = places.address(path or unquote(href).lstrip("/"))
+    elif href.startswith("#"):
+        href = f"#{heading_id(unquote(href[1:]))}"
+    about = Markup(' title="{}"').format(title) if title else ""
+    return Markup('<a href="{}"{}>').format(href, about)
+
+
+def _write_image(_self: object, tokens: Sequence[Token], at: int, _options: object, env: Mapping[str, Any]) -> str:
+    """Pictures are links: one from elsewhere would tell its server who reads this note."""
+    source, label = str(tokens[at].attrGet("src") or ""), tokens[at].content
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:|//", source):
+        source = env["places"].address(unquote(source).lstrip("/"))
+    return Markup('<a class="embed" href="{}">{}</a>').format(source, label or source[:MAX_LABEL])
+
+
+def _write_cell(_self: object, tokens: Sequence[Token], at: int, _options: object, _env: object) -> str:
+    """The place of a cell's text as a class: the policy of our pages allows no styles in a tag."""
+    token = tokens[at]
+    align = str(token.attrGet("style") or "").removeprefix("text-align:")
+    return f'<{token.tag} class="{align}">' if align in {"right", "center"} else f"<{token.tag}>"
+
+
+def _name_headings(tokens: Sequence[Token]) -> list[OutlineEntry]:
+    """Give each heading an id, the second of a name with a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for token, inline in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        text = _plain(inline)
+        name = heading_id(text)
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            name = f"{name}-{seen[name]}"
+        token.attrSet("id", name)
+        found.append(OutlineEntry(int(token.tag[1]), text[:MAX_LABEL], name))
+    return found
+
+
+def _plain(inline: Token) -> str:
+    """The words of a heading without its marks."""
+    parts = []
+    for child in inline.children or ():
+        if child.type == "wiki_link":
+            parts.append(child.meta["label"] or child.meta["target"])
+        elif child.type in {"text", "code_inline", "image"}:
+            parts.append(child.content)
+        elif child.type in {"softbreak", "hardbreak"}:
+            parts.append(" ")
+    return "".join(parts).strip()
+
+
+def _mark_tasks(tokens: Sequence[Token], first_line: int) -> None:
+    """Put a mark in place of each box at the beginning of a list item."""
+    for before, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
+            continue
+        text = inline.children[0]
+        if text.type != "text" or inline.map is None:
+            continue
+        if (box := _TASK.match(text.content)) is not None:
+            mark = f"{_OPEN}{first_line + inline.map[0]} {quote(box[1], safe='')}{_CLOSE}"
+            text.content = mark + text.content[box.end() :].removeprefix(" ")
