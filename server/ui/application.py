@@ -18,7 +18,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
-from server.ui import findings_page, home_page, item_page, memory_page, note_page, search_page, sessions_page
+from server.ui import (
+    findings_page,
+    graph_page,
+    home_page,
+    item_page,
+    memory_page,
+    note_page,
+    search_page,
+    sessions_page,
+)
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
 from server.ui.pages import ConsolePages
@@ -34,6 +43,8 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     findings_page.PAGE,
     memory_page.PAGE,
     note_page.PAGE,
+    graph_page.PAGE,
+    graph_page.PICTURE,
     item_page.PAGE,
 )
 
