@@ -27,6 +27,7 @@ from server.ui import (
     note_page,
     search_page,
     sessions_page,
+    usage_page,
 )
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
@@ -45,6 +46,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     note_page.PAGE,
     graph_page.PAGE,
     graph_page.PICTURE,
+    usage_page.PAGE,
     item_page.PAGE,
 )
 
