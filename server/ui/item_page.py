@@ -1,15 +1,12 @@
-"""Anything a search found that is neither memory nor note, as text: a document, a part of code or of a conversation."""
+"""Anything a search found that has no page of its own, as text: a document, a part of code or of a conversation."""
 
 from __future__ import annotations
-
-from urllib.parse import quote
 
 from starlette.responses import RedirectResponse, Response
 
 from server.ui.memory_page import is_memory_id
 from server.ui.vault_page import VaultPage
 from server.ui.vault_view import Complaint, VaultView, complaint_of
-from vaults.markdown.link_resolution import SUFFIXES
 
 LINES = 2000
 BYTES = 400_000
@@ -21,8 +18,6 @@ async def show(view: VaultView) -> Response:
     wanted = view.request.query_params.get("id", "")
     if is_memory_id(wanted):
         return RedirectResponse(f"{view.home}memories/{wanted}", 303)
-    if wanted.lower().endswith(SUFFIXES):
-        return RedirectResponse(f"{view.home}notes/{quote(wanted)}", 303)
     first = view.request.query_params.get("from", "1")
     line = int(first) if first.isascii() and first.isdigit() and len(first) <= 7 else 1
     bounds = {"max_lines": LINES, "max_bytes": BYTES, "max_tokens": TOKENS}

@@ -157,13 +157,6 @@ async def test_a_folder_lists_its_notes_and_folders(stage: Stage) -> None:
     assert (await lea.open("/ui/v/main/notes/?cursor=nonsense")).status_code == 422
 
 
-async def test_a_search_leads_to_the_page_of_a_note(stage: Stage) -> None:
-    await write(stage, "found me.md", "here\n")
-    fred = await stage.person("fred", Role.READER)
-    answer = await fred.open("/ui/v/main/items?id=found%20me.md")
-    assert answer.headers["location"] == "/ui/v/main/notes/found%20me.md"
-
-
 async def test_a_note_longer_than_a_page_is_read_on_and_not_edited_there(stage: Stage) -> None:
     await write(stage, "long.md", "".join(f"line {number} of a long note\n\n" for number in range(8000)))
     lars = await stage.person("lars")

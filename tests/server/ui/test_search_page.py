@@ -28,7 +28,7 @@ async def test_hits_come_with_score_kind_author_time_and_reasons(stage: Stage) -
     assert re.search(r'<time datetime="20', page)
     assert "its words" in page
     assert re.search(r'<rect class="fill" width="[0-9]+"', page)
-    (link,) = re.findall(r'href="(/ui/v/main/items\?[^"]*)"', page)
+    (link,) = re.findall(r'href="(/ui/v/main/notes/[^"]+)"', page)
     item = await guest.open(html.unescape(link))
     assert "Green paint for the cranes" in item.text
     only = (await guest.open("/ui/v/main/search?q=cranes&kinds=note")).text
