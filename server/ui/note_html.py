@@ -73,7 +73,7 @@ class NotePlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineEntry:
+class PageHeading:
     """A heading, and the id it has on the page."""
 
     level: int
@@ -86,7 +86,7 @@ class RenderedNote:
     """``html`` is safe to put into a page."""
 
     html: Markup
-    outline: Sequence[OutlineEntry] = field(default_factory=tuple)
+    outline: Sequence[PageHeading] = field(default_factory=tuple)
 
 
 def heading_id(text: str) -> str:
@@ -188,7 +188,7 @@ def _write_cell(_self: object, tokens: Sequence[Token], at: int, _options: objec
     return f'<{token.tag} class="{align}">' if align in {"right", "center"} else f"<{token.tag}>"
 
 
-def _name_headings(tokens: Sequence[Token]) -> list[OutlineEntry]:
+def _name_headings(tokens: Sequence[Token]) -> list[PageHeading]:
     """Give each heading an id, the second of a name with a number."""
     seen: dict[str, int] = {}
     found = []
@@ -201,7 +201,7 @@ def _name_headings(tokens: Sequence[Token]) -> list[OutlineEntry]:
         if seen[name] > 1:
             name = f"{name}-{seen[name]}"
         token.attrSet("id", name)
-        found.append(OutlineEntry(int(token.tag[1]), text[:MAX_LABEL], name))
+        found.append(PageHeading(int(token.tag[1]), text[:MAX_LABEL], name))
     return found
 
 
