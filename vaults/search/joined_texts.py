@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from vaults.search.word_forms import WORD, find_marks, find_word_starts, fold
+from vaults.search.word_forms import WORD, find_terms_by_line, find_word_starts, fold
 
 if TYPE_CHECKING:
     from vaults.index.flat_vectors import Mask
@@ -80,7 +80,4 @@ def find_terms(texts: Sequence[str], terms: Sequence[str]) -> list[set[int]]:
     """The numbers of ``terms`` that each of ``texts`` holds in some form: what ``find_marks`` finds, in all of them at
     once."""
     starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))
-    found = [set[int]() for _ in texts]
-    for mark in find_marks("\n".join(texts), terms):
-        found[bisect_right(starts, mark.start) - 1].add(mark.term)
-    return found
+    return find_terms_by_line("\n".join(map(fold, texts)), starts, terms)
