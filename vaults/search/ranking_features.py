@@ -97,7 +97,7 @@ def read_features(
         "speaker": _speaker_features(head_of, found),
         "talk": _talk_features(head_of, found),
     }
-    matrix = np.column_stack([groups[group][name] for group, name in NAMES])
+    matrix = np.array([groups[group][name] for group, name in NAMES]).T
     return CandidateFeatures(passages, NAMES, matrix)
 
 
@@ -220,7 +220,7 @@ def _form_features(head: _Head) -> _Columns:
 
     return {
         "asks": np.array([body.rstrip().endswith(("?", "？", "؟")) for body in head.bodies], dtype=float),
-        "digits": head.joined.hold_digits().astype(float),
+        "digits": head.joined.digits.astype(float),
     }
 
 
