@@ -63,10 +63,10 @@ def find_asked(question: str) -> tuple[AnswerKind, ...]:
     return next((kinds for kinds, pattern in _ASKED if pattern.search(text)), ())
 
 
-def drop_stamp(text: str) -> str:
-    """A text without the date in brackets that a line of a conversation may begin with."""
-    end = text.find("] ", 0, LONGEST_STAMP) if text.startswith("[") else -1
-    return text[end + 2 :] if end > 0 else text
+def drop_stamps(texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts without the date in brackets that a line of a conversation may begin with."""
+    ends = [text.find("] ", 0, LONGEST_STAMP) if text[:1] == "[" else -1 for text in texts]
+    return tuple([text[end + 2 :] if end > 0 else text for text, end in zip(texts, ends, strict=True)])
 
 
 def words_of(question: str) -> frozenset[str]:

@@ -39,7 +39,8 @@ class JoinedTexts:
         whole = [f"{text}\n{more}" for text, more in zip(texts, below, strict=True)] if below else texts
         starts = tuple(accumulate([len(text) + 1 for text in whole], initial=0))
         ends = tuple(map(add, starts, map(len, texts)))
-        return cls("\n".join(map(fold, whole)), starts, ends)
+        text = "\n".join(whole)
+        return cls(text.lower() if text.isascii() else "\n".join(map(fold, whole)), starts, ends)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
