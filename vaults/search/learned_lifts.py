@@ -58,8 +58,9 @@ def lift_learned(
     added = (parts - parts.min(axis=0)) * share
     added[[row for row, passage in enumerate(features.passages) if known[passage].traits & ADVERSARIAL]] = 0.0
     rounded = added.round(DIGITS).T
+    tells = rounded.any(axis=1).tolist()
     return {
-        group: dict(zip(features.passages, lifted.tolist(), strict=True))
-        for group, lifted in zip(FEATURES, rounded, strict=True)
-        if group not in without and lifted.any()
+        group: dict(zip(features.passages, lifted, strict=True))
+        for group, lifted, telling in zip(FEATURES, rounded.tolist(), tells, strict=True)
+        if telling and group not in without
     }

@@ -177,6 +177,7 @@ def _compile_pattern(roots: tuple[str, ...], pieces: tuple[str, ...]) -> re.Patt
     return re.compile("|".join([*words, *map(re.escape, sorted(pieces, key=len, reverse=True))]))
 
 
+@lru_cache(maxsize=4_096)  # questions share most of their words
 def _parse_form(word: str) -> _Form:
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return _Form(word, _EXACT)
