@@ -126,7 +126,7 @@ class _Head:
     def of(cls, found: SearchRanking, passages: tuple[int, ...]) -> _Head:
         import numpy as np
 
-        # By column: a hundred candidates with a field each, asked for by name, cost as much as all that follows.
+        # By column, all at once: a hundred candidates asked for each field by name cost a little more.
         _, traits, authors, entities, _, parents, times, near, *_ = zip(
             *map(found.facts.__getitem__, passages), strict=True
         )
