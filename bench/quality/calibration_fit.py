@@ -17,7 +17,7 @@ from bench.quality.calibration_rows import OTHER_PERSON, OWN, AskedVault, area_u
 from bench.run import OUT
 from vaults.search.relevance import WINDOW
 from vaults.search.relevance_scores import RelevanceEvidence
-from vaults.search.relevance_weights import FEATURES, FILE, digest_of
+from vaults.search.relevance_weights import FEATURES, FILE, digest_of, measure_evidence
 from vaults.settings import EmbeddingSettings, SearchSettings
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def measure(hits: Sequence[RelevanceEvidence], names: Sequence[str]) -> np.ndarr
     """A row of features for each of the first hits, the last a constant."""
     import numpy as np
 
-    return np.array([[*(FEATURES[name](hit) for name in names), 1.0] for hit in hits[:WINDOW]])
+    places = [FEATURES.index(name) for name in names]
+    rows = map(measure_evidence, hits[:WINDOW])
+    return np.array([[*(row[place] for place in places), 1.0] for row in rows])
 
 
 def score(row: AskedVault, names: Sequence[str], weights: np.ndarray) -> float:

@@ -63,10 +63,10 @@ def find_asked(question: str) -> tuple[AnswerKind, ...]:
     return next((kinds for kinds, pattern in _ASKED if pattern.search(text)), ())
 
 
-def drop_stamp(text: str) -> str:
-    """A text without the date in brackets that a line of a conversation may begin with."""
-    end = text.find("] ", 0, LONGEST_STAMP) if text.startswith("[") else -1
-    return text[end + 2 :] if end > 0 else text
+def drop_stamps(texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts without the date in brackets that a line of a conversation may begin with."""
+    ends = [text.find("] ", 0, LONGEST_STAMP) if text[:1] == "[" else -1 for text in texts]
+    return tuple([text[end + 2 :] if end > 0 else text for text, end in zip(texts, ends, strict=True)])
 
 
 def words_of(question: str) -> frozenset[str]:
@@ -87,12 +87,12 @@ def find_offers(kind: AnswerKind, bodies: Sequence[str], joined: JoinedTexts, as
         return [any(match[0].lower() not in asked for match in _NAME.finditer(body[:MAX_READ])) for body in bodies]
     words, shape = _SIGNS[kind]
     telling = frozenset(word.encode() for word in words - asked)
-    spelled, text = joined.spell_ascii(), joined.text
+    spelled, text = joined.ascii, joined.text
     spans = [(start, min(end, start + MAX_READ)) for start, end in zip(joined.starts, joined.ends, strict=False)]
     found = [not telling.isdisjoint(spelled[start:end].split()) for start, end in spans]
     if shape is None:
         return found
-    digits = joined.hold_digits().tolist()  # without one no shape fits, and looking for it costs more than the words
+    digits = joined.digits.tolist()  # without one no shape fits, and looking for it costs more than the words
     return [
         said or (digit and shape.search(text, *span) is not None)
         for said, digit, span in zip(found, digits, spans, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vaults.db.sql import Reader
@@ -12,6 +13,7 @@ from vaults.index.shelves import shelves_of
 from vaults.index.text_index import TextIndex, in_own_text
 from vaults.search import passage_facts, private_text
 from vaults.search.filters import SearchFilter
+from vaults.search.fusion import sort_scores
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
@@ -159,7 +161,7 @@ def _to_best(scores: Scores, facts: dict[int, PassageFacts], limit: int, *, full
 
 
 def _keep_best(scores: Scores, limit: int) -> Scores:
-    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+    return dict(sort_scores(scores)[:limit])
 
 
 def _weighed_candidates(
@@ -189,7 +191,7 @@ def _shared_candidates(tx: Reader, index: TextIndex, match: str, limit: int, onl
 
 
 def _to_candidates(rows: list[Any], limit: int) -> SearchCandidates:
-    ordered = sorted(rows, key=lambda row: (row[passage_facts.WIDTH + 1], row[passage_facts.WIDTH]))[:limit]
+    ordered = sorted(rows, key=itemgetter(passage_facts.WIDTH + 1, passage_facts.WIDTH))[:limit]
     scores = {int(row[passage_facts.WIDTH]): -float(row[passage_facts.WIDTH + 1]) for row in ordered}
     return SearchCandidates(
         scores, {int(row[passage_facts.WIDTH]): passage_facts.from_row(row) for row in ordered}, len(ordered) >= limit

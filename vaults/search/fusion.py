@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import TypeAlias
 
 RRF_K = 60
@@ -34,6 +35,12 @@ def fuse_reciprocal_ranks(keyword: ChannelScores, dense: ChannelScores) -> dict[
         for rank, passage in enumerate(hits, 1):
             scores[passage] = scores.get(passage, 0.0) + (RRF_K + 1) / (RRF_K + rank) / 2
     return scores
+
+
+def sort_scores(scores: ChannelScores) -> list[tuple[int, float]]:
+    """Best first, of equal ones the lower number first. Two sorts: a key made of both takes a call each time, and a
+    search sorts its candidates five times."""
+    return sorted(sorted(scores.items()), key=itemgetter(1), reverse=True)
 
 
 def find_score_range(scores: ChannelScores) -> ScoreRange:

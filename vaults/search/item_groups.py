@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from vaults.search.fusion import sort_scores
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.repeats import DroppedResult, drop_repeats
 
@@ -21,10 +22,10 @@ def group_passages(
 ) -> list[tuple[int, float]]:
     """The best passage of each item, or parent, with the score of the whole: its best passage's, and a ``share`` of
     the next two's, because what mentions a thing three times is more likely about it. ``order``: best first."""
-    items = _group_by(order, lambda passage: known[passage].item, share)
+    items = _group_by(order, [known[passage].item for passage, _ in order], share)
     if by == "item":
         return items
-    return _group_by(items, lambda passage: group_key(known[passage], by), share)
+    return _group_by(items, [group_key(known[passage], by) for passage, _ in items], share)
 
 
 def group_key(facts: PassageFacts, by: GroupBy) -> Hashable:
@@ -32,18 +33,21 @@ def group_key(facts: PassageFacts, by: GroupBy) -> Hashable:
     return facts.parent or facts.item if by == "parent" else facts.item
 
 
-def _group_by(order: PassageOrder, of: Callable[[int], Hashable], share: float) -> list[tuple[int, float]]:
+def _group_by(order: PassageOrder, keys: Sequence[Hashable], share: float) -> list[tuple[int, float]]:
+    """``keys``: of each of ``order``, what it counts towards."""
+    if len(set(keys)) == len(keys):
+        return sort_scores(dict(order))
     best: dict[Hashable, int] = {}
     scores: dict[int, float] = {}
     spoken: dict[int, int] = {}
-    for passage, score in order:
-        first = best.setdefault(of(passage), passage)
+    for (passage, score), key in zip(order, keys, strict=True):
+        first = best.setdefault(key, passage)
         if first == passage:
             scores[passage] = score
         elif (more := spoken.get(first, 0)) < SUPPORTING_PASSAGES:
             scores[first] += share * max(0.0, score)
             spoken[first] = more + 1
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return sort_scores(scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +73,9 @@ def drop_repeated_items(
 ) -> tuple[list[tuple[int, float]], list[DroppedResult]]:
     """``order`` without items that repeat another's text, and those items. The same words at two places of a
     conversation were said twice: only what stands alone can repeat."""
-    return drop_repeats(order, lambda passage: known[passage].text_hash if known[passage].near is None else "")
+    texts = [known[passage].text_hash if known[passage].near is None else "" for passage, _ in order]
+    alone = list(filter(None, texts))
+    if len(set(alone)) == len(alone):
+        return list(order), []
+    by_passage = dict(zip((passage for passage, _ in order), texts, strict=True))
+    return drop_repeats(order, by_passage.__getitem__)

@@ -9,20 +9,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from operator import add
 from typing import TYPE_CHECKING
 
-from vaults.search.word_forms import WORD, find_marks, find_word_starts, fold
+from vaults.search.word_forms import WORD, find_terms_by_line, fold
 
 if TYPE_CHECKING:
     from vaults.index.flat_vectors import Mask
 
 _ZERO, _NINE = ord("0"), ord("9")
-_END = b"\n\0\0\0"  # so that an empty last text has a place, too
+_END = b" "  # so that an empty last text has a place, too
 _GAPS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JoinedTexts:
     """``text``: all of them folded, each on a line of its own and as long as it was. ``starts``: where each begins, and
     where a further one would. ``ends``: where each ends, and what stands below it begins."""
@@ -34,11 +36,11 @@ class JoinedTexts:
     @classmethod
     def of(cls, texts: Sequence[str], below: Sequence[str] = ()) -> JoinedTexts:
         """``texts`` joined, with what stands ``below`` each, such as its title."""
-        folded = [f"{text}\n{more}" for text, more in zip(texts, below, strict=True)] if below else texts
-        folded = [text.lower() if text.isascii() else fold(text) for text in folded]
-        starts = tuple(accumulate((len(text) + 1 for text in folded), initial=0))
-        ends = tuple(start + len(text) for start, text in zip(starts, texts, strict=False))
-        return cls("\n".join(folded), starts, ends)
+        whole = [f"{text}\n{more}" for text, more in zip(texts, below, strict=True)] if below else texts
+        starts = tuple(accumulate([len(text) + 1 for text in whole], initial=0))
+        ends = tuple(map(add, starts, map(len, texts)))
+        text = "\n".join(whole)
+        return cls(text.lower() if text.isascii() else "\n".join(map(fold, whole)), starts, ends)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -47,26 +49,31 @@ class JoinedTexts:
         """The number of the text that holds this place."""
         return bisect_right(self.starts, at) - 1
 
-    def hold_digits(self) -> Mask:
+    @cached_property
+    def ascii(self) -> bytes:
+        """All of it in ASCII, each character at its place, and a space for whatever is no letter or digit there."""
+        return self.text.encode("ascii", "replace").translate(_GAPS)
+
+    @cached_property
+    def digits(self) -> Mask:
         """Which texts hold a digit, what stands below them apart."""
         import numpy as np
 
-        codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass") + _END, dtype=np.uint32)
+        codes = np.frombuffer(self.ascii + _END, dtype=np.uint8)
         digits = (codes >= _ZERO) & (codes <= _NINE)
         edges = np.array([self.starts[:-1], self.ends]).T.ravel()
         found: Mask = np.logical_or.reduceat(digits, edges)[::2]
         return found
 
-    def spell_ascii(self) -> bytes:
-        """All of it in ASCII, each character at its place, and a space for whatever is no letter or digit there."""
-        return self.text.encode("ascii", "replace").translate(_GAPS)
-
     def find_words(self, beginning: str) -> Iterator[tuple[int, str]]:
         """Every word that begins so, and its place."""
-        for at in sorted(find_word_starts(self.text, (beginning,))):
-            word = WORD.match(self.text, at)
+        text = self.text
+        place = text.find(beginning)
+        while place >= 0:
+            word = WORD.match(text, place) if not place or not text[place - 1].isalnum() else None
             if word is not None:
-                yield at, word[0]
+                yield place, word[0]
+            place = text.find(beginning, place + len(beginning))
 
     def find(self, part: str) -> Iterator[int]:
         """Every place where ``part`` begins, within words too."""
@@ -80,7 +87,4 @@ def find_terms(texts: Sequence[str], terms: Sequence[str]) -> list[set[int]]:
     """The numbers of ``terms`` that each of ``texts`` holds in some form: what ``find_marks`` finds, in all of them at
     once."""
     starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))
-    found = [set[int]() for _ in texts]
-    for mark in find_marks("\n".join(texts), terms):
-        found[bisect_right(starts, mark.start) - 1].add(mark.term)
-    return found
+    return find_terms_by_line("\n".join(map(fold, texts)), starts, terms)

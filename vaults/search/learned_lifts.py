@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import accumulate
 
+from vaults.index.passages import ADVERSARIAL
 from vaults.search.lifts import KnownFacts, Lift
 from vaults.search.question import SearchRanking
 from vaults.search.ranking_features import FEATURES, HEAD, CandidateFeatures
@@ -40,8 +41,8 @@ texts mean different things: a note that shares one word with the question would
 def share_of_turns(found: SearchRanking) -> float:
     """How far the first candidates are turns of conversations, 0…1: all of them 1, four of five or fewer 0."""
     first = [found.facts[passage] for passage, _ in found.order[:HEAD]]
-    turns = (each.near is not None and each.parent is not None and each.item[0] in TURN_KINDS for each in first)
-    return max(0.0, sum(turns) / max(1, len(first)) - MOSTLY) / (1 - MOSTLY)
+    turns = [each for each in first if each.near is not None and each.parent is not None and each.item[0] in TURN_KINDS]
+    return max(0.0, len(turns) / max(1, len(first)) - MOSTLY) / (1 - MOSTLY)
 
 
 def lift_learned(
@@ -55,10 +56,11 @@ def lift_learned(
         return {}
     parts = np.add.reduceat(features.matrix * np.array(weights.values), FIRST_COLUMNS, axis=1)
     added = (parts - parts.min(axis=0)) * share
-    added[[row for row, passage in enumerate(features.passages) if known[passage].adversarial]] = 0.0
+    added[[row for row, passage in enumerate(features.passages) if known[passage].traits & ADVERSARIAL]] = 0.0
     rounded = added.round(DIGITS).T
+    tells = rounded.any(axis=1).tolist()
     return {
-        group: dict(zip(features.passages, lifted.tolist(), strict=True))
-        for group, lifted in zip(FEATURES, rounded, strict=True)
-        if group not in without and lifted.any()
+        group: dict(zip(features.passages, lifted, strict=True))
+        for group, lifted, telling in zip(FEATURES, rounded.tolist(), tells, strict=True)
+        if telling and group not in without
     }

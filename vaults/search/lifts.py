@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from vaults.index.items import name_words
+from vaults.index.passages import ADVERSARIAL, QUESTION
 from vaults.search.passage_facts import PassageFacts
 from vaults.search.stopwords import STOPWORDS
 
@@ -27,12 +28,12 @@ def lift_named(known: KnownFacts, names: Collection[str], weight: float) -> Lift
 
 def lower_questions(known: KnownFacts, weight: float) -> Lift:
     """Down: the passage asks, and so does not answer."""
-    return {passage: -weight for passage, facts in known.items() if facts.asks}
+    return {passage: -weight for passage, facts in known.items() if facts.traits & QUESTION}
 
 
 def lower_adversarial(known: KnownFacts, weight: float) -> Lift:
     """Down: the passage tells its reader what to do."""
-    return {passage: -weight for passage, facts in known.items() if facts.adversarial}
+    return {passage: -weight for passage, facts in known.items() if facts.traits & ADVERSARIAL}
 
 
 def lift_thread(known: KnownFacts, words: Collection[str], weight: float) -> Lift:

@@ -22,6 +22,7 @@ from vaults.search import (
 from vaults.search.candidate_texts import read_texts
 from vaults.search.candidates import Scores, SearchCandidates
 from vaults.search.lifts import Lift
+from vaults.search.passage_facts import PassageFacts
 from vaults.search.question import SearchMode, SearchQuestion, SearchRanking
 from vaults.search.ranking_features import RankingEvidence
 from vaults.settings import SearchSettings
@@ -84,7 +85,7 @@ def _order_by_score(fused: Mapping[int, float], applied: Mapping[str, Lift]) -> 
     for lift in applied.values():
         for passage, more in lift.items():
             scores[passage] += more
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return fusion.sort_scores(scores)
 
 
 def needs_rerank(cross: CrossEncoderService, asked: SearchQuestion) -> bool:
@@ -112,10 +113,18 @@ def collapse_to_items(found: SearchRanking, asked: SearchQuestion, settings: Sea
     order = [pair for pair in found.order if like is None or not like.excludes(facts[pair[0]], by)]
     items = item_groups.group_passages(order, found.facts, asked.group_by, settings.several)
     kept, repeats = item_groups.drop_repeated_items(items, found.facts)
-    shown = {
-        item_groups.group_key(facts, asked.group_by) for facts in found.facts.values() if facts.item in asked.without
-    }
-    left = [pair for pair in kept if item_groups.group_key(found.facts[pair[0]], asked.group_by) not in shown]
-    ahead = [pair for pair in kept if item_groups.group_key(found.facts[pair[0]], asked.group_by) in shown]
+    left, ahead = _part_shown(kept, facts, asked)
     top = max(1.0, kept[0][1]) if kept else 1.0
     return replace(found, items=left, ahead=ahead, repeats=repeats, top=top)
+
+
+def _part_shown(
+    kept: list[tuple[int, float]], facts: Mapping[int, PassageFacts], asked: SearchQuestion
+) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """What was not shown yet, and what was."""
+    if not asked.without:
+        return kept, []
+    by = asked.group_by
+    shown = {item_groups.group_key(each, by) for each in facts.values() if each.item in asked.without}
+    left = [pair for pair in kept if item_groups.group_key(facts[pair[0]], by) not in shown]
+    return left, [pair for pair in kept if item_groups.group_key(facts[pair[0]], by) in shown]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
+from vaults.index.passages import QUESTION
 from vaults.search import answer_signs, date_phrases, word_matches
 from vaults.search.candidate_texts import MAX_TEXT, CandidateText
 from vaults.search.joined_texts import JoinedTexts
-from vaults.search.passage_facts import PassageFacts
 from vaults.search.question import SearchQuestion, SearchRanking
 from vaults.search.time_spans import EARLIEST, LATEST, TimeSpan
 
@@ -49,6 +49,8 @@ DATE_DAYS = 5.0
 
 NO_NEIGHBOURS = (0, 0, 0, 0)
 NO_TEXT = CandidateText("", "", "", "", "")
+
+_ASKING = frozenset("?？؟")
 
 BEST = 3
 """Candidates of a conversation that tell how near it is to the question."""
@@ -84,7 +86,7 @@ def read_features(
     """The features of the first ``head`` candidates of ``found.order``, whose texts are in ``found.texts``."""
     import numpy as np
 
-    passages = tuple(passage for passage, _ in found.order[:head])
+    passages = tuple([passage for passage, _ in found.order[:head]])
     if not passages:
         return CandidateFeatures((), NAMES, np.zeros((0, len(NAMES))))
     head_of = _Head.of(found, passages)
@@ -97,37 +99,55 @@ def read_features(
         "speaker": _speaker_features(head_of, found),
         "talk": _talk_features(head_of, found),
     }
-    matrix = np.column_stack([groups[group][name] for group, name in NAMES])
+    matrix = np.array([groups[group][name] for group, name in NAMES]).T
     return CandidateFeatures(passages, NAMES, matrix)
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The candidates looked at. ``bodies``: their texts without the stamp of a line; ``joined``: these with their
-    titles. ``neighbours``: of each the passages at -2, -1, +1, +2, 0 for none; ``near``: their rows, the one after the
-    last where they are no candidates. ``replying``: 1 where the passage just before is a candidate that asks, and so
-    this one may answer it."""
+    """The candidates looked at, by column. ``bodies``: their texts without the stamp of a line; ``joined``: these with
+    their titles. ``near``: as in ``PassageFacts``. ``neighbours``: of each the passages at -2, -1, +1, +2, 0 for none;
+    ``rows``: the rows of these, the one after the last where they are no candidates. ``replying``: 1 where the passage
+    just before is a candidate that asks, and so this one may answer it."""
 
     passages: tuple[int, ...]
-    facts: tuple[PassageFacts, ...]
+    authors: tuple[str | None, ...]
+    entities: tuple[str | None, ...]
+    parents: tuple[str | None, ...]
+    times: tuple[str, ...]
+    near: tuple[tuple[int, ...] | None, ...]
     bodies: tuple[str, ...]
     joined: JoinedTexts
     neighbours: Ids
-    near: Ids
+    rows: Ids
     replying: Figures
 
     @classmethod
     def of(cls, found: SearchRanking, passages: tuple[int, ...]) -> _Head:
         import numpy as np
 
-        facts = tuple(found.facts[passage] for passage in passages)
-        texts = [found.texts.get(passage, NO_TEXT) for passage in passages]
-        bodies = tuple(answer_signs.drop_stamp(text.body[:MAX_TEXT]) for text in texts)
-        joined = JoinedTexts.of(bodies, [text.title for text in texts])
-        neighbours = np.array([each.near or NO_NEIGHBOURS for each in facts], dtype=np.int64)
-        near = _find_rows(np.array(passages, dtype=np.int64), neighbours)
-        asks = np.array([*(each.asks for each in facts), False], dtype=float)
-        return cls(passages, facts, bodies, joined, neighbours, near, asks[near[:, 1]])
+        # By column, all at once: a hundred candidates asked for each field by name cost a little more.
+        _, traits, authors, entities, _, parents, times, near, *_ = zip(
+            *map(found.facts.__getitem__, passages), strict=True
+        )
+        titles, told, *_ = zip(*[found.texts.get(passage, NO_TEXT) for passage in passages], strict=True)
+        bodies = answer_signs.drop_stamps([body[:MAX_TEXT] for body in told])
+        neighbours = np.array([each or NO_NEIGHBOURS for each in near], dtype=np.int64)
+        rows = _find_rows(np.array(passages, dtype=np.int64), neighbours)
+        asks = np.append((np.array(traits) & QUESTION) > 0, [False]).astype(float)
+        return cls(
+            passages=passages,
+            authors=authors,
+            entities=entities,
+            parents=parents,
+            times=times,
+            near=near,
+            bodies=bodies,
+            joined=JoinedTexts.of(bodies, titles),
+            neighbours=neighbours,
+            rows=rows,
+            replying=asks[rows[:, 1]],
+        )
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -151,9 +171,9 @@ def _word_features(head: _Head, found: SearchRanking, evidence: RankingEvidence)
     held = matches.counts > 0
     own = held @ matches.weights
     reach = np.vstack([held, np.zeros((1, held.shape[1]), bool)])
-    next_to = held | reach[head.near[:, 1]] | reach[head.near[:, 2]]
-    both = next_to | reach[head.near[:, 0]] | reach[head.near[:, 3]]
-    before = np.append(own, 0.0)[head.near[:, 1]]
+    next_to = held | reach[head.rows[:, 1]] | reach[head.rows[:, 2]]
+    both = next_to | reach[head.rows[:, 0]] | reach[head.rows[:, 3]]
+    before = np.append(own, 0.0)[head.rows[:, 1]]
     return {
         "own_words": {"held": own, "held_squared": own**2, "pairs": matches.pairs, "nearness": matches.nearness},
         "around": {
@@ -176,7 +196,7 @@ def _meaning_features(head: _Head, evidence: RankingEvidence) -> _Columns:
     numbers, places = np.unique(table, return_inverse=True)
     cosines = (evidence.index.gather(numbers) @ evidence.vector)[places.reshape(table.shape)]
     beside = np.where(head.neighbours > 0, cosines[:, 1:], 0.0)
-    in_sequence = np.array([facts.near is not None for facts in head.facts])
+    in_sequence = np.array([near is not None for near in head.near])
     return {
         "own": _spread(cosines[:, 0]),
         "before": beside[:, 1],
@@ -207,7 +227,7 @@ def _date_feature(head: _Head, asked: SearchQuestion) -> Figures:
     named = date_phrases.find_time_span(asked.text, datetime.fromisoformat(asked.only.now))
     if named is None or named[0].since == EARLIEST or named[0].until == LATEST:
         return np.zeros(len(head))
-    return np.array([math.exp(-_days_off(facts.at, named[0]) / DATE_DAYS) for facts in head.facts])
+    return np.array([math.exp(-_days_off(at, named[0]) / DATE_DAYS) for at in head.times])
 
 
 def _days_off(at: str, span: TimeSpan) -> float:
@@ -219,8 +239,8 @@ def _form_features(head: _Head) -> _Columns:
     import numpy as np
 
     return {
-        "asks": np.array([body.rstrip().endswith(("?", "？", "؟")) for body in head.bodies], dtype=float),
-        "digits": head.joined.hold_digits().astype(float),
+        "asks": np.array([body.rstrip()[-1:] in _ASKING for body in head.bodies], dtype=float),
+        "digits": head.joined.digits.astype(float),
     }
 
 
@@ -231,8 +251,9 @@ def _speaker_features(head: _Head, found: SearchRanking) -> _Columns:
     names = found.meant.names
     text = found.meant.query.text.lower()
     first = min(names, key=lambda name: (_place_in(text, name), name)) if len(names) > 1 else None
-    named = [facts.author in names or facts.entity in names for facts in head.facts]
-    leading = [first is not None and first in (facts.author, facts.entity) for facts in head.facts]
+    told = tuple(zip(head.authors, head.entities, strict=True))
+    named = [author in names or entity in names for author, entity in told]
+    leading = [first in both for both in told] if first is not None else np.zeros(len(head))
     return {"named": np.array(named, dtype=float), "first_named": np.array(leading, dtype=float)}
 
 
@@ -241,13 +262,13 @@ def _talk_features(head: _Head, found: SearchRanking) -> _Columns:
     new is told first."""
     import numpy as np
 
-    talks = [facts.parent or "" for facts in head.facts]
+    talks = [parent or "" for parent in head.parents]
     scores = defaultdict[str, list[float]](list)
     for talk, (_, score) in zip(talks, found.order, strict=False):
         scores[talk].append(score)
     top = BEST * max(found.order[0][1], 1e-9)
     best = {talk: max(0.0, sum(several[:BEST]) / top) for talk, several in scores.items()}
-    opens = [facts.near is not None and not facts.near[1] for facts in head.facts]
+    opens = [near is not None and not near[1] for near in head.near]
     return {"best": np.array([best[talk] for talk in talks]), "opens": np.array(opens, dtype=float)}
 
 

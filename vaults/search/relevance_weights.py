@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,47 +27,64 @@ TELLING_WORDS = 8
 """Words of a question from which on more of them tell no more."""
 
 
-def _size(each: RelevanceEvidence) -> float:
-    """A word missing from five notes says nothing, and the nearest of five is rarely near by chance."""
-    return math.log10(each.passages + 1) / 4
-
-
-def _length(each: RelevanceEvidence) -> float:
-    return min(each.words, TELLING_WORDS) / TELLING_WORDS
-
-
-FEATURES: Mapping[str, Callable[[RelevanceEvidence], float]] = {
-    "cosine": lambda each: each.cosine,
-    "cosine_with_words": lambda each: each.cosine * each.own,
-    "cosine_without_words": lambda each: each.cosine * (1 - each.around),
-    "cosine_among_many": lambda each: each.cosine * _size(each),
-    "among_many": _size,
-    "cosine_in_sequence": lambda each: each.cosine * each.sequence,
-    "in_sequence": lambda each: float(each.sequence),
-    "own_words": lambda each: each.own,
-    "words_around": lambda each: each.around,
-    "unknown_words": lambda each: each.unknown * _size(each),
-    "unknown_names": lambda each: each.strange,
-    "any_unknown_name": lambda each: float(each.strange > 0),
-    "unknown_names_among_many": lambda each: each.strange * _size(each),
-    "length": _length,
-    "length_with_words": lambda each: _length(each) * each.around,
-}
+FEATURES = (
+    "cosine",
+    "cosine_with_words",
+    "cosine_without_words",
+    "cosine_among_many",
+    "among_many",
+    "cosine_in_sequence",
+    "in_sequence",
+    "own_words",
+    "words_around",
+    "unknown_words",
+    "unknown_names",
+    "any_unknown_name",
+    "unknown_names_among_many",
+    "length",
+    "length_with_words",
+)
 """What is weighed, by its name in the file."""
+
+
+def measure_evidence(each: RelevanceEvidence) -> tuple[float, ...]:
+    """A figure for each of ``FEATURES``."""
+    cosine, own, around, strange = each.cosine, each.own, each.around, each.strange
+    # A word missing from five notes says nothing, and the nearest of five is rarely near by chance.
+    size = math.log10(each.passages + 1) / 4
+    length = min(each.words, TELLING_WORDS) / TELLING_WORDS
+    return (
+        cosine,
+        cosine * own,
+        cosine * (1 - around),
+        cosine * size,
+        size,
+        cosine * each.sequence,
+        float(each.sequence),
+        own,
+        around,
+        each.unknown * size,
+        strange,
+        float(strange > 0),
+        strange * size,
+        length,
+        length * around,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A fitted model. ``fits``: it was fitted to what the evidence comes from; otherwise its probabilities order hits,
-    and no threshold is to be held against them."""
+    """A fitted model. ``weights``: places in ``FEATURES``, each with its weight. ``fits``: it was fitted to what the
+    evidence comes from; otherwise its probabilities order hits, and no threshold is to be held against them."""
 
     bias: float
-    weights: tuple[tuple[Callable[[RelevanceEvidence], float], float], ...]
+    weights: tuple[tuple[int, float], ...]
     fits: bool = True
 
     def probability(self, each: RelevanceEvidence) -> float:
         """How likely a hit is an answer, 0…1."""
-        return 1 / (1 + math.exp(-self.bias - sum(weight * of(each) for of, weight in self.weights)))
+        figures = measure_evidence(each)
+        return 1 / (1 + math.exp(-self.bias - sum([weight * figures[place] for place, weight in self.weights])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +132,6 @@ def digest_of(given: Mapping[str, Any]) -> str:
 
 
 def _to_calibration(file: Path, section: _Section) -> Calibration:
-    if unknown := section.weights.keys() - FEATURES.keys():
+    if unknown := section.weights.keys() - set(FEATURES):
         raise broken_file(file.name, f"weighs what nobody measures: {', '.join(sorted(unknown))}", FIT_BY)
-    return Calibration(section.bias, tuple((FEATURES[name], weight) for name, weight in section.weights.items()))
+    return Calibration(section.bias, tuple((FEATURES.index(name), weight) for name, weight in section.weights.items()))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vaults.search.candidates import SearchCandidates
+from vaults.search.fusion import sort_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ def smooth_scores(
     if not near or not weight:
         return found
     scores = found.scores | _scores(index, vector, near, weight)
-    return SearchCandidates(dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))), found.facts, found.full)
+    return SearchCandidates(dict(sort_scores(scores)), found.facts, found.full)
 
 
 def _scores(

@@ -6,6 +6,7 @@ nowhere is looked up each time, though: it may have been stored since, and is th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,13 +104,14 @@ class Vocabulary:
         self._renew(tx)
         if len(self._words) > MAX_WORDS:
             self._words = {}
-        cached, found = self._words, {}
-        for word in words:
+        cached, found, sought = self._words, {}, tuple(words)
+        # Names are looked up each time: they change without any change of a passage's words.
+        names = _find_names(tx, sought)
+        for word in sought:
             known = cached.get(word)
             if known is None or ((known.meant or not known.share) and not _is_still_unknown(tx, word, known)):
                 known = self._read(tx, word, correct=correct)
-            # Names are looked up each time: they change without any change of a passage's words.
-            cached[word] = replace(known, names=_find_names(tx, word))
+            cached[word] = replace(known, names=names[word])
             own = known.meant is not None and text_index.is_own(tx, quote_words(word), viewer)
             found[word] = replace(cached[word], meant=None) if own else cached[word]
         return found
@@ -220,25 +222,33 @@ def _find_spelling(tx: Reader, found: str, typed: str) -> str | None:
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-def _next_name(column: str) -> str:
-    """SQL of the next name in a column that is a word or begins with it."""
+def _next_name(column: str, word: str, last: str) -> str:
+    """SQL of the next name after ``last`` in a column that is a word or begins with it."""
     return (
-        f"SELECT {column} FROM passages WHERE {column} >= :word AND {column} < :beyond AND {column} > :last"
+        f"SELECT {column} FROM passages WHERE {column} >= {word} AND {column} < {word} || '!' AND {column} > {last}"
         f" AND owner IS NULL AND hidden = 0 ORDER BY {column} LIMIT 1"
     )
 
 
-def _find_names(tx: Reader, word: str) -> tuple[str, ...]:
-    """Names that are this word or begin with it, of items that are nobody's own. Each costs one step in an index,
-    however many passages carry it."""
+_AUTHOR, _ENTITY = (_next_name(column, "w.value", "''") for column in ("author", "entity"))
+_FIRST_NAMES = f"({_AUTHOR}), ({_ENTITY})"
+
+
+def _find_names(tx: Reader, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each word names that are it or begin with it, of items that are nobody's own. Each costs one step in an
+    index, however many passages carry it."""
+    rows = tx.all(f"SELECT {_FIRST_NAMES} FROM json_each(:words) w", {"words": json.dumps(words)}) if words else []
+    return {word: _list_names(tx, word, row) if any(row) else () for word, row in zip(words, rows, strict=True)}
+
+
+def _list_names(tx: Reader, word: str, first: Sequence[str | None]) -> tuple[str, ...]:
+    """``first``: the first author and the first entity of that name, if there are any."""
     found: list[str] = []
-    bound = {"word": word, "beyond": word + "!", "last": ""}
-    first = tx.one(f"SELECT ({_next_name('author')}), ({_next_name('entity')})", bound) or ()  # mostly none
     for column, name in zip(("author", "entity"), first, strict=True):
-        last: str | None = name
+        last = name
         while last is not None and len(found) < MAX_NAMES:
             found.append(last)
-            last = tx.value(_next_name(column), {**bound, "last": last})
+            last = tx.value(_next_name(column, ":word", ":last"), {"word": word, "last": last})
     return tuple(name for name in dict.fromkeys(found) if name == word or name.startswith(f"{word} "))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,7 +35,10 @@ _WHOLE = re.compile(r"(?:(?<!ne)ss|[aeiou]y)\Z")  # no ending: class, day
 _AFTER_Y = ("e", "y", "ying", "ies", "ied", "ily", "iness")  # the root alone is no word: stud|y
 WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile(r"[\u00e0-\u024f\u1e00-\u1eff]")
-_BARE = {point: unicodedata.normalize("NFD", chr(point))[0] for point in [*range(0xE0, 0x250), *range(0x1E00, 0x1F00)]}
+_BARE = {
+    letter: unicodedata.normalize("NFD", letter)[0]
+    for letter in map(chr, [*range(0xE0, 0x250), *range(0x1E00, 0x1F00)])
+}
 
 MAX_PIECES = 32
 """Pieces of three letters, and of two, to look for per term in a script without spaces."""
@@ -57,12 +61,27 @@ def find_marks(text: str, terms: Sequence[str]) -> Iterator[TermMark]:
             yield TermMark(match.start(), match.end(), term)
 
 
+def find_terms_by_line(lines: str, starts: Sequence[int], terms: Sequence[str]) -> list[set[int]]:
+    """The numbers of the terms that ``find_marks`` finds in each of several folded texts, joined as lines that begin at
+    ``starts``; the last of these is where a further one would. Where a term stands does not matter here, only whether:
+    so a word is compared with the terms once, and a line is left as soon as it holds what a root can stand for."""
+    sought = _parse_terms(tuple(terms))
+    found = [set[int]() for _ in starts[1:]]
+    for place, term in sought.find_first(lines, starts):
+        found[bisect_right(starts, place) - 1].add(term)
+    return found
+
+
 def fold(text: str) -> str:
     """Lower-case and without accents, as in the text index; each character stays where it is."""
     if text.isascii():
         return text.lower()
     lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
-    return lowered.translate(_BARE) if _ACCENTED.search(lowered) else lowered
+    return _ACCENTED.sub(_strip_accent, lowered)
+
+
+def _strip_accent(letter: re.Match[str]) -> str:
+    return _BARE[letter[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +100,12 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _SoughtTerms:
-    """``roots``: of ``forms``. ``pieces``: what is looked for in scripts without spaces, each with the number of its
-    term."""
+    """``roots``: of ``forms``; ``lone`` are those with which no word begins that fits another form. ``pieces``: what is
+    looked for in scripts without spaces, each with the number of its term."""
 
     forms: tuple[_Form, ...]
     roots: tuple[str, ...]
+    lone: frozenset[str]
     pieces: dict[str, int]
 
     def find_in(self, text: str) -> Iterator[re.Match[str]]:
@@ -97,6 +117,23 @@ class _SoughtTerms:
         for place in sorted(find_word_starts(text, self.roots)):
             if (word := WORD.match(text, place)) is not None:
                 yield word
+
+    def find_first(self, lines: str, starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Where terms stand, and which: of each the first place in a line, and perhaps more."""
+        if self.pieces:
+            found = ((match.start(), self.term_of(match[0])) for match in self.find_in(lines))
+            yield from ((place, term) for place, term in found if term is not None)
+            return
+        term_of = lru_cache(maxsize=None)(self.term_of)
+        for root in self.roots:
+            place = lines.find(root)
+            while place >= 0:
+                after = place + len(root)
+                word = WORD.match(lines, place) if not place or not lines[place - 1].isalnum() else None
+                if word is not None and (term := term_of(word[0])) is not None:
+                    yield place, term
+                    after = starts[bisect_right(starts, place)] if root in self.lone else after
+                place = lines.find(root, after)
 
     def term_of(self, word: str) -> int | None:
         if (piece := self.pieces.get(word)) is not None:
@@ -125,7 +162,13 @@ def _parse_terms(terms: tuple[str, ...]) -> _SoughtTerms:
     for number, part in enumerate((part for part in parts if RUN.search(part)), len(forms)):
         for piece in (part, *(part[at : at + n] for n in (3, 2) for at in range(min(len(part) - n + 1, MAX_PIECES)))):
             pieces.setdefault(piece, number)
-    return _SoughtTerms(forms, tuple(dict.fromkeys(form.root for form in forms)), pieces)
+    roots = [form.root for form in forms]
+    lone = frozenset(root for root in roots if sum(_may_share_a_word(root, other) for other in roots) == 1)
+    return _SoughtTerms(forms, tuple(dict.fromkeys(roots)), lone, pieces)
+
+
+def _may_share_a_word(root: str, other: str) -> bool:
+    return root.startswith(other) or other.startswith(root)
 
 
 @lru_cache(maxsize=64)
@@ -134,6 +177,7 @@ def _compile_pattern(roots: tuple[str, ...], pieces: tuple[str, ...]) -> re.Patt
     return re.compile("|".join([*words, *map(re.escape, sorted(pieces, key=len, reverse=True))]))
 
 
+@lru_cache(maxsize=4_096)  # questions share most of their words
 def _parse_form(word: str) -> _Form:
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return _Form(word, _EXACT)

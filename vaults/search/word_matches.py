@@ -75,12 +75,13 @@ def find_matches(
 
     sought, told = _list_words(query, shares, frozenset(left_out))
     pairs = _list_pairs(query, told)
-    places = sorted(set(_find_places(texts, sought, pairs)))[:MAX_PLACES]
+    # A place and a word's number as one number, which sorts and compares quicker than a pair.
+    places = np.unique(np.fromiter(_find_places(texts, sought, pairs, len(told)), np.int64))[:MAX_PLACES]
     counts = np.zeros((len(texts), len(told)))
-    if not places:
+    if not len(places):
         none = np.zeros(len(texts))
         return WordMatches(counts, np.zeros(len(told)), none, none)
-    at, word = np.array(places).T
+    at, word = np.divmod(places, len(told))
     row = np.searchsorted(texts.starts, at, side="right") - 1
     np.add.at(counts, (row, word), 1)
     weights = _weigh(counts, told)
@@ -129,15 +130,16 @@ def _list_pairs(query: Query, told: list[float | None]) -> list[tuple[int, str]]
 
 
 def _find_places(
-    texts: JoinedTexts, sought: Sequence[_SoughtWord], pairs: Sequence[tuple[int, str]]
-) -> Iterator[tuple[int, int]]:
+    texts: JoinedTexts, sought: Sequence[_SoughtWord], pairs: Sequence[tuple[int, str]], words: int
+) -> Iterator[int]:
+    """Each place times ``words``, their count, plus the number of the word that stands there."""
     for each in sought:
         for at, word in texts.find_words(each.beginning):
             if word == each.word or _stem(word) == each.stem:
-                yield at, each.number
+                yield at * words + each.number
     for number, pair in pairs:
         for at in texts.find(pair):
-            yield at, number
+            yield at * words + number
 
 
 def _weigh(counts: Figures, told: Sequence[float | None]) -> Figures:

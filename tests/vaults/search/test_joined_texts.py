@@ -41,7 +41,7 @@ def test_each_text_keeps_its_place_and_length(texts: list[str]) -> None:
     assert [end - start for start, end in zip(joined.starts, joined.ends, strict=False)] == [
         len(text) for text in texts
     ]
-    assert len(joined.spell_ascii()) == len(joined.text) == max(0, joined.starts[-1] - 1)
+    assert len(joined.ascii) == len(joined.text) == max(0, joined.starts[-1] - 1)
     assert all(joined.row_of(start) == row for row, start in enumerate(joined.starts[:-1]))
 
 
@@ -53,4 +53,4 @@ def test_a_word_is_found_where_it_begins_and_a_part_anywhere() -> None:
 
 @pytest.mark.parametrize("text", ["", "no", "n0"])
 def test_digits_are_seen_in_the_last_text_too(text: str) -> None:
-    assert JoinedTexts.of(["none", text]).hold_digits().tolist() == [False, "0" in text]
+    assert JoinedTexts.of(["none", text]).digits.tolist() == [False, "0" in text]

@@ -155,7 +155,7 @@ def test_what_gives_orders_earns_nothing() -> None:
 
 
 def test_what_holds_a_digit_is_told_apart_whatever_its_title_holds() -> None:
-    assert JoinedTexts.of(["one", "2", "", "a 3"], ["7", "", "8", ""]).hold_digits().tolist() == [
+    assert JoinedTexts.of(["one", "2", "", "a 3"], ["7", "", "8", ""]).digits.tolist() == [
         False,
         True,
         False,
