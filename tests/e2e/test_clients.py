@@ -17,6 +17,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.blanks import lay_out_listings
 from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,7 @@ CLIENTS, ROUNDS = 16, 6
 def server(tmp_path_factory):
     """Base URL and token of a server with two workers."""
     folder = tmp_path_factory.mktemp("clients")
+    lay_out_listings(folder / "data")
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
