@@ -14,10 +14,13 @@ from typing import Any, TypeVar
 
 from uuid_utils import uuid7
 
+from auth.roles import Role
 from ops.audit.chain import file_of
 from server import vault_admin
+from server.audience import audience_of
 from server.services import open_services
 from server.settings import load
+from server.tools import discover_kept
 from tests.tool_list import registry_with
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
@@ -105,6 +108,33 @@ def lay_out_audit(data: Path, chains: Iterable[str]) -> None:
     """The same for chains of the audit."""
     for name in chains:
         _place(file_of(data, name), "audit")
+
+
+def lay_out_listings(data: Path) -> None:
+    """What a server keeps of its tools for the next start. To make it is half of the first start of a process, which
+    loads every tool and its models for it."""
+    folder = data / "cache" / "listings"
+    for each in (data, folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+    for name, content in _listings().items():
+        if not (folder / name).exists():
+            (folder / name).write_bytes(content)
+            (folder / name).chmod(0o600)
+
+
+@cache
+def _listings() -> dict[str, bytes]:
+    """Of this very code, as the client of an administrator asks for it."""
+    from server.http.mcp_route import _declares_header
+    from server.mcp_bridge.catalogue import ToolCatalogue
+
+    with tempfile.TemporaryDirectory() as place:
+        registry = discover_kept(Path(place))
+        registry.kept.get("header arguments", lambda: [each.name for each in registry if _declares_header(each)])
+        for preset in ("agent", "full"):
+            audience_of(registry, (Role.ADMIN, preset, "auto"))
+            ToolCatalogue(registry).page((Role.ADMIN, preset, "auto"), None)
+        return {file.name: file.read_bytes() for file in (Path(place) / "cache" / "listings").iterdir()}
 
 
 def _place(path: Path, kind: str) -> None:

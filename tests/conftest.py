@@ -47,6 +47,17 @@ WHOLE_MODULES = (
 )
 """Where tests start clients and servers as programs of their own, each of which takes a second or more to load."""
 
+PARTLY_WHOLE = (
+    "bench/test_bench_files.py",
+    "bench/test_bench_languages.py",
+    "bench/test_bench_quality.py",
+    "contracts/test_contributing.py",
+    "server/cli/test_vault_models.py",
+    "server/http/test_certificate.py",
+)
+"""Where single tests do, and bear the mark themselves. ``make e2e`` loads no other module: all of them take ten seconds
+of each worker. A test with the mark in another module ends every run, so that none is left out."""
+
 LOAD_TORCH = (
     "server/test_reranked_recall.py",
     "vaults/embed/test_cross_encoder.py",
@@ -88,12 +99,23 @@ def pytest_configure() -> None:
         patient.setattr(wait, PATIENCE_S)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave unread what holds no test of a run of whole clients and servers alone."""
+    among = collection_path.is_dir() or _is_whole(collection_path) or _path_of(collection_path) in PARTLY_WHOLE
+    return True if config.option.markexpr == "e2e" and not among else None
+
+
+def _is_whole(module: Path) -> bool:
+    return module.parent.name in WHOLE_FOLDERS or _path_of(module) in WHOLE_MODULES
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, so that ``make test`` stays quick and ``make e2e`` runs them."""
     for item in items:
-        whole = item.path.parent.name in WHOLE_FOLDERS or _path_of(item.path) in WHOLE_MODULES
-        if whole and not any(item.get_closest_marker(mark) for mark in OPT_IN):
+        if _is_whole(item.path) and not any(item.get_closest_marker(mark) for mark in OPT_IN):
             item.add_marker(pytest.mark.e2e)
+        elif item.get_closest_marker("e2e") and not (_is_whole(item.path) or _path_of(item.path) in PARTLY_WHOLE):
+            raise pytest.UsageError(f"{item.nodeid}: its module is to stand in PARTLY_WHOLE of tests/conftest.py")
     items.sort(key=lambda item: _path_of(item.path) not in LOAD_TORCH)
 
 

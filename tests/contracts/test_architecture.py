@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,9 +31,17 @@ def modules() -> list[Read]:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         found.append(Read(path.relative_to(ROOT), classes, {name for node in imports for name in _imported(node)}))
     return found
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement, however deep. Expressions, which are most of a tree, hold none."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for each in getattr(node, name, ()):
+            yield each
+            yield from _statements(each)
 
 
 def test_there_is_something_to_check() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 
+from tests.blanks import lay_out_listings
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import BOTH, MODERN, enveloped
 from tests.work import PROGRAM_PATIENCE_S
@@ -25,6 +26,7 @@ class Serving:
     def __init__(self, data: Path, workers: int = 1, **environment: str) -> None:
         argv = [sys.executable, "-m", "server", "serve", "--port", "0", "--metrics-port", "0"]
         self.data = data
+        lay_out_listings(data)
         self.process = subprocess.Popen(
             [*argv, "--workers", str(workers)],
             env={**ENVIRONMENT, "STRONGROOM_DATA": str(data), **environment},

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
 from auth.roles import Role
 from ops.backup import contents, questions
@@ -280,8 +279,7 @@ async def restore_beside(server: Server, data: Path, archive: Path) -> None:
     await server.call("talk", "memory_forget", ids=there, purge=True, reason="only a question", confirmed=True)
 
 
-@pytest.mark.parametrize("release", ["this", "before"])
-async def test_a_lost_server_comes_back_from_backups_made_under_load(tmp_path: Path, release: str) -> None:
+async def test_a_lost_server_comes_back_from_backups_made_under_load(tmp_path: Path) -> None:
     data, backups = tmp_path / "data", tmp_path / "backups"
     async with ground(settings_of(data), VAULTS) as prepared:
         token = await prepared.token("owner", Role.ADMIN, "*")
@@ -298,21 +296,21 @@ async def test_a_lost_server_comes_back_from_backups_made_under_load(tmp_path: P
             await done[vault].wait_for(WARM)
             before[vault] = done[vault].copy()
             archives[vault] = await back_up(data, vault, backups / vault)
-            stop[
-                vault
-            ].set()  # what comes later moves the weights of words, and with them answers that are nearly equal
+            # What comes later moves the weights of words, and with them answers that are nearly equal.
+            stop[vault].set()
         await asyncio.gather(*load)
         answers = await ask_all(server)
     shutil.rmtree(data)
-    if release == "before":
-        archives = {
-            vault: with_schema_before(archive, tmp_path / "older" / vault / "members")
-            for vault, archive in archives.items()
-        }
-    fresh = tmp_path / "fresh"
-    token = await restore_all(fresh, archives)
-    async with serving(fresh, token) as server:
-        await check(server, fresh, before, done, archives)
-        assert await ask_all(server) == answers
-        await restore_beside(server, fresh, archives["talk"])
-        assert await ask_all(server) == answers
+    older = {
+        vault: with_schema_before(archive, tmp_path / "older" / vault / "members")
+        for vault, archive in archives.items()
+    }
+    for release, of_release in (("this", archives), ("before", older)):
+        fresh = tmp_path / release / "data"
+        fresh.parent.mkdir()
+        token = await restore_all(fresh, of_release)
+        async with serving(fresh, token) as server:
+            await check(server, fresh, before, done, of_release)
+            assert await ask_all(server) == answers, release
+            await restore_beside(server, fresh, of_release["talk"])
+            assert await ask_all(server) == answers, release

@@ -17,21 +17,35 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.blanks import lay_out_listings
 from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "conformance" / "fixture_server.py"
-VAULTS = tuple(f"vault{number}" for number in range(4))
 MODES = ("2026-07-28", "legacy")
+VAULTS = {mode: tuple(f"vault{4 * place + number}" for number in range(4)) for place, mode in enumerate(MODES)}
+FLOCKS = {mode: f"flock{place}" for place, mode in enumerate(MODES)}
+"""Vaults that one test alone writes into: all of them ask the same server."""
+
 CLIENTS, ROUNDS = 16, 6
 
 
-@pytest.fixture
-def server(tmp_path):
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
     """Base URL and token of a server with two workers."""
-    with (tmp_path / "log").open("wb") as log:
+    folder = tmp_path_factory.mktemp("clients")
+    lay_out_listings(folder / "data")
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(tmp_path / "data"), "plain", "2", *VAULTS],
+            [
+                sys.executable,
+                str(SCRIPT),
+                str(folder / "data"),
+                "plain",
+                "2",
+                *sum(VAULTS.values(), ()),
+                *FLOCKS.values(),
+            ],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=log,
@@ -40,7 +54,7 @@ def server(tmp_path):
     yield said["url"].partition("/v/")[0], said["token"]
     process.send_signal(signal.SIGTERM)
     with process.stdout:
-        assert process.wait(PROGRAM_PATIENCE_S) == 0, (tmp_path / "log").read_text()
+        assert process.wait(PROGRAM_PATIENCE_S) == 0, (folder / "log").read_text()
 
 
 async def connected(stack, server, vault, mode):
@@ -54,8 +68,8 @@ async def connected(stack, server, vault, mode):
 
 async def ask_around(clients, number):
     """Through this caller's clients, one per vault, never the same vault twice in a row."""
-    seen = []
-    for vault in itertools.islice(itertools.cycle(VAULTS[number % 4 :] + VAULTS[: number % 4]), ROUNDS):
+    seen, vaults = [], tuple(clients)
+    for vault in itertools.islice(itertools.cycle(vaults[number % 4 :] + vaults[: number % 4]), ROUNDS):
         found = await clients[vault].call_tool("recall", {"query": "canary of this vault"})
         seen.append((vault, [hit["content"].split()[-1] for hit in found.structured_content["hits"]]))
     return seen
@@ -64,7 +78,7 @@ async def ask_around(clients, number):
 @pytest.mark.parametrize("mode", MODES)
 async def test_sixteen_clients_on_two_workers_get_their_own_vaults(server, mode):
     async with AsyncExitStack() as stack:
-        shared = {vault: await connected(stack, server, vault, mode) for vault in VAULTS}
+        shared = {vault: await connected(stack, server, vault, mode) for vault in VAULTS[mode]}
         for vault, client in shared.items():
             stored = await client.call_tool("remember", {"content": f"The canary of this vault is called {vault}"})
             assert not stored.is_error
@@ -77,7 +91,7 @@ async def test_sixteen_clients_on_two_workers_get_their_own_vaults(server, mode)
 @pytest.mark.parametrize("mode", MODES)
 async def test_what_one_worker_stores_the_other_finds(server, mode):
     async with AsyncExitStack() as stack:
-        clients = [await connected(stack, server, VAULTS[0], mode) for _ in range(6)]
+        clients = [await connected(stack, server, FLOCKS[mode], mode) for _ in range(6)]
         ids = set()
         for number, client in enumerate(clients):
             stored = await client.call_tool("remember", {"content": f"swift number {number} of its flock"})

@@ -22,10 +22,10 @@ NODE_MODULES = ENVIRONMENT / "node"
 PATIENCE_S = 120
 
 
-def _seen(command: list[str], at: tuple[str, str], folder: Path) -> dict[str, Any]:
+def _seen(command: list[str], at: tuple[str, str], vault: str, folder: Path) -> dict[str, Any]:
     url, token = at
     done = subprocess.run(
-        [*command, f"{url}/v/vault0/mcp", token], cwd=folder, capture_output=True, timeout=PATIENCE_S, check=False
+        [*command, f"{url}/v/{vault}/mcp", token], cwd=folder, capture_output=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -34,7 +34,7 @@ def _seen(command: list[str], at: tuple[str, str], folder: Path) -> dict[str, An
 
 @pytest.mark.skipif(not PYTHON.exists(), reason="make e2e installs LangChain's adapters")
 def test_a_model_that_is_shown_text_alone_reads_memories_and_notes(server, tmp_path):
-    said = _seen([str(PYTHON), str(CLIENTS / "langchain_reader.py")], server, tmp_path)
+    said = _seen([str(PYTHON), str(CLIENTS / "langchain_reader.py")], server, "vault0", tmp_path)
     for tool in ("recall", "memory_get"):
         assert "The ferry leaves pier 7 at noon" in said[tool], said[tool]
     for tool in ("note_read", "search", "fetch"):
@@ -48,7 +48,7 @@ def test_a_model_that_is_shown_text_alone_reads_memories_and_notes(server, tmp_p
     not (NODE_MODULES / "node_modules").is_dir() or shutil.which("node") is None, reason="needs Node and its packages"
 )
 def test_a_model_that_is_shown_json_alone_reads_memories_and_notes(server):
-    found = _seen(["node", str(CLIENTS / "typescript_reader.mjs")], server, NODE_MODULES)
+    found = _seen(["node", str(CLIENTS / "typescript_reader.mjs")], server, "vault1", NODE_MODULES)
     assert found["recall"]["hits"][0]["content"] == "The tram stops at pier 9"
     assert found["memory_get"]["memories"][0]["content"] == "The tram stops at pier 9"
     assert "Tickets are sold on board." in found["note_read"]["text"]

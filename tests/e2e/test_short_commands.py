@@ -18,7 +18,7 @@ import pytest
 from tests.server.cli.command import Strongroom
 from tests.work import PROGRAM_PATIENCE_S
 
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
+ROUNDS = int(os.environ.get("ROUNDS", "2"))
 COMMANDS = (
     ("vault", "info", "main"),
     ("call", "recall", '{"query": "databases"}', "--vault", "main"),

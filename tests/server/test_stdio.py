@@ -17,6 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitResult
 
 from server.settings import Settings
+from tests.blanks import lay_out_listings
 from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +41,7 @@ def call(number, tool, **arguments):
 
 
 def command(data, *more):
+    lay_out_listings(data)
     return [sys.executable, str(SCRIPT), str(data), "main", *more]
 
 

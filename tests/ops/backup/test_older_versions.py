@@ -6,7 +6,9 @@ Covers server.tools._backups.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,32 +22,55 @@ from ops.backup.references import KnownBackups, ListedBackup, list_backups
 from ops.backup.staging import StagedBackup
 from server.call import Caller
 from server.services import Services
-from tests.conftest import Asking, Opening, asker, local
+from tests.conftest import Asking, Opening, asker, local, open_at
 from tests.ops.backup.restoring import back_up
 from vaults.errors import Forbidden, NotFound
 
 MOMENTS = ("2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z")
 
 
+@dataclass(frozen=True)
+class Ground:
+    """A data folder and its backups, and the id of the memory in them."""
+
+    folder: Path
+    memory_id: str
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """Of four backups two in a row say the same, and the oldest has neither note nor memory. Made once; each test has
+    a copy."""
+    folder = tmp_path_factory.mktemp("ground")
+    (folder / "to").mkdir()
+    return Ground(folder, asyncio.run(_fill(folder)))
+
+
+async def _fill(folder: Path) -> str:
+    async with open_at(folder / "data") as services:
+        ask = asker(services)
+        await _archive(services, folder, MOMENTS[0])
+        memory_id = str((await ask("remember", content="closes at nine")).content["id"])
+        await ask("note_write", path="plan.md", content="first\n")
+        await _archive(services, folder, MOMENTS[1])
+        await _archive(services, folder, MOMENTS[2])
+        await ask("memory_update", id=memory_id, content="closes at ten")
+        await ask("note_write", path="plan.md", content="second\n", mode="overwrite")
+        await _archive(services, folder, MOMENTS[3])
+        return memory_id
+
+
 @pytest.fixture
-async def services(opening: Opening, tmp_path: Path) -> AsyncIterator[Services]:
-    (tmp_path / "to").mkdir()
-    async with opening({"backup.to": str(tmp_path / "to")}, data=tmp_path / "data") as opened:
+async def services(ground: Ground, tmp_path: Path) -> AsyncIterator[Services]:
+    for name in ("data", "to"):
+        shutil.copytree(ground.folder / name, tmp_path / name)
+    async with open_at(tmp_path / "data", flags={"backup.to": str(tmp_path / "to")}) as opened:
         yield opened
 
 
 @pytest.fixture
-async def memory_id(services: Services, ask: Asking, tmp_path: Path) -> str:
-    """Of four backups two in a row say the same, and the oldest has neither note nor memory."""
-    await _archive(services, tmp_path, MOMENTS[0])
-    memory_id = str((await ask("remember", content="closes at nine")).content["id"])
-    await ask("note_write", path="plan.md", content="first\n")
-    await _archive(services, tmp_path, MOMENTS[1])
-    await _archive(services, tmp_path, MOMENTS[2])
-    await ask("memory_update", id=memory_id, content="closes at ten")
-    await ask("note_write", path="plan.md", content="second\n", mode="overwrite")
-    await _archive(services, tmp_path, MOMENTS[3])
-    return memory_id
+def memory_id(ground: Ground) -> str:
+    return ground.memory_id
 
 
 async def _archive(services: Services, folder: Path, moment: str, vault_id: str | None = None) -> Path:

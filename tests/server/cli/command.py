@@ -21,6 +21,7 @@ from unittest import mock
 from typer.main import get_command
 
 from server.cli import app
+from tests.blanks import lay_out_listings
 from tests.work import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,6 +83,8 @@ class Strongroom:
         return subprocess.Popen(self.argv(*args), cwd=self.data.parent, env=env, **options)
 
     def argv(self, *args: str) -> list[str]:
+        if self.data.is_dir():  # where there is none yet, the program makes it
+            lay_out_listings(self.data)
         return [sys.executable, "-m", "server", *args]
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +25,27 @@ def limits(**more: str) -> dict[str, str]:
     return {f"STRONGROOM_STORAGE__{name.upper()}": value for name, value in more.items()}
 
 
-@pytest.fixture
-def filled(strongroom: Strongroom, tmp_path: Path) -> Strongroom:
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Vault research with a session's transcript in a file of Claude Code's, which is no business of an eviction."""
+    folder = tmp_path_factory.mktemp("ground")
+    strongroom = Strongroom(folder / "data")
     assert strongroom("vault", "create", "research").code == 0
     lines: list[dict[str, Any]] = [
         {"kind": "document", "format": "transcript", "external_id": f"s{n}", "title": f"Session {n}",
          "created_at": OLD, "modified_at": OLD, "parts": [{"text": f"harbour {n} " * 400, "at": OLD}]}
         for n in range(4)
     ]  # fmt: skip
-    file = tmp_path / "sessions.jsonl"
+    file = folder / "sessions.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = strongroom("import", "jsonl", str(file), "--vault", "research")
     assert done.code == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def filled(ground: Path, strongroom: Strongroom, tmp_path: Path) -> Strongroom:
+    shutil.copytree(ground, tmp_path, dirs_exist_ok=True)
     return strongroom
 
 

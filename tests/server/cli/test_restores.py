@@ -8,6 +8,7 @@ ops.change_log.unsealing.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pyrage
@@ -35,12 +36,20 @@ def archive(strongroom: Strongroom, to: Path, *closed: str) -> Path:
     return Path(made.out.strip())
 
 
-@pytest.fixture
-def filled(strongroom: Strongroom) -> Strongroom:
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a memory and a note, filled once."""
+    strongroom = Strongroom(tmp_path_factory.mktemp("ground") / "data")
     lay_out(strongroom.data, ("main",))
     assert strongroom("vault", "create", "main").code == 0
     assert strongroom("call", "remember", '{"content": "the harbour closes at nine"}', "--vault", "main").code == 0
     assert strongroom("call", "note_write", '{"path": "a.md", "content": "first"}', "--vault", "main").code == 0
+    return strongroom.data
+
+
+@pytest.fixture
+def filled(ground: Path, strongroom: Strongroom) -> Strongroom:
+    shutil.copytree(ground, strongroom.data)
     return strongroom
 
 

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from server.services import Services
-from tests.conftest import Asking
+from tests.conftest import Asking, asker, open_at
 from vaults.db import sql
 from vaults.db.sql import Reader
 from vaults.search import interpretation, time_limited, vocabulary
@@ -20,17 +21,31 @@ from vaults.search.vocabulary import Vocabulary
 from vaults.settings import SearchSettings
 from vaults.vault import Vault
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 ONLY = SearchFilter("nobody", "2026-01-01T00:00:00.000Z", kinds=("memory",))
 NO_TIME = SearchSettings.model_construct(keyword_ms=0)
 
 
-@pytest.fixture
-async def vault(services: Services, ask: Asking, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Services]:
+    """Nothing here writes into it."""
     texts = [f"the common harbour of number{n}, with {'rare' if n == 7 else 'many'}" for n in range(60)]
-    await asyncio.gather(*(ask("remember", content=text) for text in texts))
+    async with open_at(tmp_path_factory.mktemp("filled")) as services:
+        await asyncio.gather(*(asker(services)("remember", content=text) for text in texts))
+        yield services
+
+
+@pytest.fixture
+def ask(filled: Services) -> Asking:
+    return asker(filled)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def vault(filled: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
     monkeypatch.setattr(time_limited, "BIG_VAULT", 0)
     monkeypatch.setattr(sql, "CLOCK_CHECK_STEPS", 1)
-    async with services.pool.lease(services.registry_cache.entry("main")) as held:
+    async with filled.pool.lease(filled.registry_cache.entry("main")) as held:
         yield held
 
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from server.services import Services
-from tests.conftest import Asking, Opening, asker
+from tests.conftest import Asking, asker, open_at
 from tests.noted import folder, indexed, put, settled
 from vaults.domain.notes.read import note_listing
 from vaults.files.notebook import IndexProgress
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOTES = {
     "plan.md": "---\ntitle: Überblick\ntags: [Work/Now, idea]\nstatus: Open\nrank: 3\n---\ntext\n",
@@ -26,14 +30,27 @@ NOTES = {
 }
 
 
-@pytest.fixture
-async def notes(opening: Opening, tmp_path: Path) -> AsyncIterator[Services]:
-    root = folder(tmp_path)
+@asynccontextmanager
+async def noted(data: Path) -> AsyncIterator[Services]:
+    root = folder(data)
     put(root, NOTES)
     for day, path in enumerate(NOTES, 1):
         os.utime(root / path, (1_700_000_000 + day * 86_400,) * 2)
-    async with opening() as services:
+    async with open_at(data) as services:
         await indexed(services, len(NOTES))
+        yield services
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def notes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Services]:
+    """For tests that only read."""
+    async with noted(tmp_path_factory.mktemp("listing")) as services:
+        yield services
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_notes(tmp_path: Path) -> AsyncIterator[Services]:
+    async with noted(tmp_path) as services:
         yield services
 
 
@@ -124,10 +141,10 @@ async def test_a_budget_cuts_the_page_and_long_frontmatter(notes: Services) -> N
     assert gamma["frontmatter"] == {"status": ["open", "late"]}
 
 
-async def test_a_title_of_any_length_can_be_paged_over(notes: Services, tmp_path: Path) -> None:
+async def test_a_title_of_any_length_can_be_paged_over(own_notes: Services, tmp_path: Path) -> None:
     put(folder(tmp_path), {f"{name}.md": f"---\ntitle: {'Ä' * 20_000}{name}\n---\n" for name in "abc"})
-    await indexed(notes, len(NOTES) + 3)
-    ask, seen, cursor = asker(notes), [], {}
+    await indexed(own_notes, len(NOTES) + 3)
+    ask, seen, cursor = asker(own_notes), [], {}
     while cursor is not None:
         page = (await ask("find_notes", sort_by="title", limit=1, **cursor)).content
         seen += [note["path"] for note in page["notes"]]
@@ -152,11 +169,11 @@ async def test_what_is_no_folder_time_tag_or_cursor_is_refused_by_name(notes: Se
         assert (refused.code, refused.content["error"]["details"]["field"]) == ("invalid_argument", name)
 
 
-async def test_an_index_that_is_behind_says_so(notes: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_index_that_is_behind_says_so(own_notes: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(note_listing, "SYNC_WAIT_S", 0.01)
-    await settled(notes)  # vectors that are still to come are warned of, too
-    ask = asker(notes)
-    async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
+    await settled(own_notes)  # vectors that are still to come are warned of, too
+    ask = asker(own_notes)
+    async with own_notes.pool.lease(own_notes.registry_cache.entry("main")) as vault:
         vault.notes.report(IndexProgress("scanning", 3400, 10_000))
         for tool, arguments in (("find_notes", {}), ("search", {"query": "alpha"})):
             assert (await ask(tool, **arguments)).content["warnings"][0] == "notes: 3400 of 10000 read so far"

@@ -6,15 +6,19 @@ Covers vaults.domain.notes.read.dated_notes, vaults.domain.notes.read.note_looku
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from server.services import Services
-from tests.conftest import Asking, Opening, asker
+from tests.conftest import Asking, asker, open_at
 from tests.noted import folder, indexed, put
 from vaults.domain.notes.read import dated_notes
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PLAN = (
     "---\ntitle: The plan\ntags: [work/now]\naliases: [roadmap]\nstatus: open\n---\n"
@@ -33,17 +37,34 @@ NOTES: dict[str, str | bytes] = {
 }
 
 
-@pytest.fixture
-async def notes(opening: Opening, tmp_path: Path) -> AsyncIterator[Services]:
-    put(folder(tmp_path), NOTES)
-    async with opening() as services:
+@asynccontextmanager
+async def noted(data: Path) -> AsyncIterator[Services]:
+    put(folder(data), NOTES)
+    async with open_at(data) as services:
         await indexed(services, len(NOTES) - 1)
         yield services
 
 
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def read(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Asking]:
+    """For tests that change nothing."""
+    async with noted(tmp_path_factory.mktemp("parts")) as services:
+        yield reader(services)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_notes(tmp_path: Path) -> AsyncIterator[Services]:
+    async with noted(tmp_path) as services:
+        yield services
+
+
 @pytest.fixture
-def read(notes: Services) -> Asking:
-    ask = asker(notes)
+def own_read(own_notes: Services) -> Asking:
+    return reader(own_notes)
+
+
+def reader(services: Services) -> Asking:
+    ask = asker(services)
 
     async def note_read(path: str, /, **arguments: object) -> object:
         return await ask("note_read", path=path, **arguments)
@@ -82,13 +103,16 @@ async def test_a_long_note_comes_as_its_outline(read: Asking) -> None:
     assert long["outline"][0]["tokens"] > long["outline"][1]["tokens"] > long["outline"][2]["tokens"]
 
 
-async def test_outline_and_text_together_stay_within_the_budget(read: Asking, tmp_path: Path) -> None:
+async def test_outline_and_text_together_stay_within_the_budget(own_read: Asking, tmp_path: Path) -> None:
     put(folder(tmp_path), {"steep.md": "# A heading of some words\nx\n" * 60})
-    both, alone = (await read("steep.md", max_tokens=5000)).content, (await read("steep.md", max_tokens=700)).content
+    both, alone = (
+        (await own_read("steep.md", max_tokens=5000)).content,
+        (await own_read("steep.md", max_tokens=700)).content,
+    )
     assert both["text"] == alone["text"]
     assert len(both["outline"]) == 60
     assert "outline" not in alone
-    assert "text" not in (await read("steep.md", max_tokens=300)).content
+    assert "text" not in (await own_read("steep.md", max_tokens=300)).content
 
 
 async def test_a_long_note_without_headings_comes_as_far_as_it_fits(read: Asking) -> None:
@@ -174,44 +198,44 @@ async def test_paths_that_leave_the_vault_are_refused(read: Asking, path: str) -
     assert (await read(path)).code == "invalid_argument"
 
 
-async def test_links_folders_and_what_is_no_text_are_refused(read: Asking, tmp_path: Path) -> None:
+async def test_links_folders_and_what_is_no_text_are_refused(own_read: Asking, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
     (folder(tmp_path) / "link.md").symlink_to(tmp_path / "secret.md")
     (folder(tmp_path) / "out").symlink_to(tmp_path)
     for path in ("link.md", "out/secret.md", "projects", "binary.md"):
-        refused = await read(path)
+        refused = await own_read(path)
         assert refused.code in ("invalid_argument", "not_found"), path
         assert "secret" not in str(refused.content).replace("out/secret.md", "")
 
 
-async def test_the_file_counts_where_the_index_is_behind(read: Asking, notes: Services, tmp_path: Path) -> None:
-    before = (await read("projects/plan.md")).content
-    async with notes.pool.lease(notes.registry_cache.entry("main")) as vault:
+async def test_the_file_counts_where_the_index_is_behind(own_read: Asking, own_notes: Services, tmp_path: Path) -> None:
+    before = (await own_read("projects/plan.md")).content
+    async with own_notes.pool.lease(own_notes.registry_cache.entry("main")) as vault:
         await vault.db.write(lambda tx: tx.run("UPDATE notes SET hash = 'x', title = 'stale', tags = '[]'"))
-    after = (await read("projects/plan.md")).content
+    after = (await own_read("projects/plan.md")).content
     assert {**after, "modified_at": ""} == {**before, "modified_at": ""}
 
 
 async def test_words_for_dated_notes_follow_the_habit_of_the_vault(
-    read: Asking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    own_read: Asking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(dated_notes, "today", lambda: date(2026, 11, 21))
-    assert (await read("@yesterday")).content["path"] == "daily/2026-11-20.md"
-    assert (await read("@daily:2026-11-20")).content["path"] == "daily/2026-11-20.md"
-    assert (await read("@memory")).content["path"] == "MEMORY.md"
-    absent = (await read("@today")).content["error"]
+    assert (await own_read("@yesterday")).content["path"] == "daily/2026-11-20.md"
+    assert (await own_read("@daily:2026-11-20")).content["path"] == "daily/2026-11-20.md"
+    assert (await own_read("@memory")).content["path"] == "MEMORY.md"
+    absent = (await own_read("@today")).content["error"]
     assert (absent["code"], absent["details"]["path"]) == ("not_found", "daily/2026-11-21.md")
-    assert (await read("@weekly:nonsense")).code == "invalid_argument"
+    assert (await own_read("@weekly:nonsense")).code == "invalid_argument"
     settings = {".obsidian/daily-notes.json": '{"folder": "journal", "format": "YYYY/MM-DD"}'}
     put(folder(tmp_path), {**settings, "journal/2026/11-21.md": "today\n"})
-    assert (await read("@daily")).content["text"] == "today\n"
+    assert (await own_read("@daily")).content["text"] == "today\n"
     put(folder(tmp_path), {".obsidian/daily-notes.json": '{"folder": "../../out"}'})
-    assert (await read("@daily")).code == "invalid_argument"
+    assert (await own_read("@daily")).code == "invalid_argument"
 
 
-async def test_reading_a_note_of_megabytes_says_where_to_go_on(read: Asking, tmp_path: Path) -> None:
+async def test_reading_a_note_of_megabytes_says_where_to_go_on(own_read: Asking, tmp_path: Path) -> None:
     put(folder(tmp_path), {"big.md": "word " * 420_000})
-    big = (await read("big.md", part="full", max_tokens=200)).content
+    big = (await own_read("big.md", part="full", max_tokens=200)).content
     assert big["truncated"]
     assert 0 < len(big["text"]) < 2000
     assert "cut within" in big["warnings"][-1]

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.conftest import Asking, Opening, asker
+from tests.conftest import Asking, asker, open_at
 from tests.noted import folder, indexed, put
 from tests.server.rendering.answers import outside
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WIDE = "wide " * 3000 + "\n"
 SECTION = "## S\n" + "".join(f"line {number} of many words here\n" for number in range(900))
@@ -18,11 +21,15 @@ LONG = "# L\nbefore\n" + SECTION + "## T\nlast\n"
 BROAD = f"# A\nx\n{WIDE}after\n# B\n{WIDE}# C\ny\n"
 
 
-@pytest.fixture
-async def read(opening: Opening, tmp_path: Path) -> AsyncIterator[Asking]:
-    put(folder(tmp_path), {"long.md": LONG, "broad.md": BROAD})
-    async with opening() as services:
-        await indexed(services, 2)
+STEEP = "# A heading of some words\nx\n" * 60
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def read(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Asking]:
+    data: Path = tmp_path_factory.mktemp("read_on")
+    put(folder(data), {"long.md": LONG, "broad.md": BROAD, "steep.md": STEEP})
+    async with open_at(data) as services:
+        await indexed(services, 3)
         ask = asker(services)
 
         async def note_read(path: str, /, **arguments: object) -> object:
@@ -100,7 +107,6 @@ async def test_of_a_line_longer_than_the_budget_the_rest_is_named(read: Asking) 
     assert more["text"] == WIDE
 
 
-async def test_an_outline_that_is_cut_says_how_it_goes_on(read: Asking, tmp_path: Path) -> None:
-    put(folder(tmp_path), {"steep.md": "# A heading of some words\nx\n" * 60})
+async def test_an_outline_that_is_cut_says_how_it_goes_on(read: Asking) -> None:
     cut = await read("steep.md", max_tokens=300)
     assert f"- part outline goes on at from_line {cut.content['next_line']}" in outside(cut.text)

@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from tests.conftest import Opening
+from tests.conftest import open_at
 from tests.noted import folder, indexed, put
 from vaults.domain.notes.read import task_listing
 from vaults.domain.notes.read.task_listing import TaskFilter
 from vaults.errors import InvalidArgument, NotFound
 from vaults.vault import Vault
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOTES = {
     "b.md": "# Home\n- [ ] paint 📅 2026-03-01 #home/walls\n- [x] sweep\n- [-] dropped\n- [/] half #Home\n",
@@ -20,10 +23,11 @@ NOTES = {
 }
 
 
-@pytest.fixture
-async def vault(opening: Opening, tmp_path: Path) -> AsyncIterator[Vault]:
-    put(folder(tmp_path), NOTES)
-    async with opening() as services:
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def vault(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Vault]:
+    data: Path = tmp_path_factory.mktemp("tasks")
+    put(folder(data), NOTES)
+    async with open_at(data) as services:
         await indexed(services, len(NOTES))
         async with services.pool.lease(services.registry_cache.entry("main")) as opened:
             yield opened

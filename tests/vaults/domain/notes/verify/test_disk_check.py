@@ -8,13 +8,15 @@ vaults.domain.notes.verify.journal_check, vaults.domain.notes.verify.row_compari
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from server.services import Services
-from tests.conftest import Asking, Opening, asker
+from tests.conftest import Asking, Opening, asker, open_at
 from tests.noted import folder, indexed, put, settled
 from tests.vaults.domain.notes.proved import NOTES, aged, errors, notices
 from tests.work import PATIENCE_S
@@ -37,14 +39,40 @@ def patient(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_check, "SLACK_S", PATIENCE_S)
 
 
-@pytest.fixture
-async def vault(services: Services, tmp_path: Path) -> AsyncIterator[Vault]:
-    """With all that follows from its notes, which would mend what a test plants."""
-    aged(folder(tmp_path), NOTES)
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose notes are indexed, with all that follows from them. Made once; each test has a copy."""
+    data = tmp_path_factory.mktemp("ground")
+    aged(folder(data), NOTES)
+
+    async def fill() -> None:
+        async with open_at(data) as services, ready(services):
+            pass
+
+    asyncio.run(fill())
+    return data
+
+
+@asynccontextmanager
+async def ready(services: Services) -> AsyncIterator[Vault]:
+    """Once nothing is at work that would mend what a test plants."""
     async with services.pool.lease(services.registry_cache.entry("main")) as held:
         await indexed(services, len(NOTES))
         await settled(services)
         await held.background.wait()
+        yield held
+
+
+@pytest.fixture
+async def services(ground: Path, tmp_path: Path) -> AsyncIterator[Services]:
+    shutil.copytree(ground, tmp_path, dirs_exist_ok=True)
+    async with open_at(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def vault(services: Services) -> AsyncIterator[Vault]:
+    async with ready(services) as held:
         yield held
 
 
