@@ -53,7 +53,7 @@ def load_settings(ctx: typer.Context, data: Path | None = None, **flags: Any) ->
 def import_structlog() -> None:
     """Import the library of the logs before all that uses it. It takes rich along, where that is installed, for
     tracebacks in colour, which no log of ours prints: 4 MB of an idle server, and a twentieth of a start."""
-    if "rich" in sys.modules:
+    if "rich" in sys.modules or "structlog" in sys.modules:
         return
     sys.modules["rich"] = None  # type: ignore[assignment]  # "not installed", as the import system puts it
     try:
@@ -63,7 +63,8 @@ def import_structlog() -> None:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine."""
+    """Run a command's coroutine. What it imports takes the library of the logs along."""
+    import_structlog()
     return asyncio.run(work)
 
 
@@ -93,8 +94,6 @@ async def open_all(
 ) -> AsyncIterator[Services]:
     """Open everything a tool call needs. Only failures inside are logged, unless a level was asked for. ``modules``:
     load only their tools. ``background``: the background work; by default little, since the process soon ends."""
-    import_structlog()
-
     from ops.logs import configure
     from server.background_plan import COMMAND_WORK
     from server.services import Recorders, open_services

@@ -82,10 +82,6 @@ def _follow_conversations(services: Services, vault: str, write_mode: str) -> as
 
 
 async def _serve(loaded: LoadedSettings, vault: str | None, project: Path | None, view: tuple[str | None, str]) -> None:
-    from server.cli.runtime import import_structlog
-
-    import_structlog()
-
     import asyncio
 
     from auth.principal import owner
