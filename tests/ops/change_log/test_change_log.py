@@ -393,6 +393,7 @@ async def test_a_long_line_gets_another_base(
 ) -> None:
     monkeypatch.setattr("ops.change_log.upkeep.MIN_LINE_BYTES", 1000)
     async with logged(tmp_path / "v.db", shelf) as (db, log):
+        await until(lambda: log.figures.bases)
         for number in range(1, 30):
             await put(db, size=3000)
             await until(lambda number=number: log.figures.commits >= number)  # type: ignore[misc]
