@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Conformance against the outside world: the official suite in both eras, mcpcheck, the TypeScript client and the
-# Inspector. Packages come from the npm and Python registries, without install scripts, into an ignored folder.
+# Conformance against the outside world: the official suite in both eras and for the built-in login, mcpcheck, the
+# TypeScript client and the Inspector. Packages come from the npm and Python registries, without install scripts, into
+# an ignored folder.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
@@ -68,3 +69,5 @@ for era in legacy modern; do
   inspect --protocol-era "$era" --method resources/read --uri vault://status
   echo "Inspector, $era: ok"
 done
+echo "== authorization server"
+PYTHONPATH=$ROOT "$BIN/python" "$HERE/authorize.py" "$NODE" "$SCOPE/conformance/dist/index.js"
