@@ -1,8 +1,8 @@
-"""The suite's scenarios for authorization servers, against a server that has nothing but its built-in login: a person
-takes an invite and signs in, and answers each program the suite sends to the consent page.
+"""The suite's scenarios for authorization servers, and the TypeScript client's own login, against a server that has
+nothing but its built-in login: a person takes an invite and signs in, and lets in each program that asks.
 
-``python authorize.py NODE SUITE``: ``NODE`` runs JavaScript, ``SUITE`` is the suite's program. Prints a line a
-scenario; exit code 1 where one fails.
+``python authorize.py NODE SUITE LOGIN``: ``NODE`` runs JavaScript, ``SUITE`` is the suite's program, ``LOGIN`` that of
+the client. Prints a line for each; exit code 1 where one fails.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ VAULT = "main"
 WAIT_S = 60.0
 
 
-def main(node: str, suite: str) -> int:
-    """Run the scenarios with a client that registered itself. It has no secret: the suite never sends one to a server
-    that takes clients without."""
+def main(node: str, suite: str, login: str) -> int:
+    """Run both."""
     with tempfile.TemporaryDirectory() as folder, kept_port() as port:
         url, options = f"http://127.0.0.1:{port}", ("--data", folder)
         served = subprocess.Popen(
@@ -41,18 +40,18 @@ def main(node: str, suite: str) -> int:
             told = subprocess.run([BIN, *invite], capture_output=True, text=True, check=True).stdout
             link = re.search(rf"{re.escape(url)}\S+", told)
             assert link is not None, told
-            passed = asyncio.run(_take_invite_and_authorize((node, suite), url, link[0]))
+            passed = asyncio.run(_let_in(node, suite, login, url, link[0]))
         finally:
             served.terminate()
             served.wait()
     return int(not passed)
 
 
-async def _take_invite_and_authorize(suite: tuple[str, str], url: str, link: str) -> bool:
+async def _let_in(node: str, suite: str, login: str, url: str, link: str) -> bool:
     async with httpx2.AsyncClient(base_url=url) as http:
         browser = Browser(http)
         await browser.send(await browser.open(link), "/oauth/invite", password=PASSWORD, again=PASSWORD)
-        return await _authorize(browser, suite, url)
+        return await _authorize(browser, (node, suite), url) and await _log_in(browser, (node, login), url)
 
 
 async def _wait_until_ready(url: str) -> None:
@@ -67,7 +66,8 @@ async def _wait_until_ready(url: str) -> None:
 
 
 async def _authorize(browser: Browser, suite: tuple[str, str], url: str) -> bool:
-    """Both scenarios; whether they passed."""
+    """The scenarios with a client that registered itself; whether they passed. It has no secret: the suite never sends
+    one to a server that takes clients without."""
     with kept_port() as port:
         client = await _register(browser.http, f"http://127.0.0.1:{port}/callback")
         given = ["--client-id", client, "--resource", f"{url}/v/{VAULT}/mcp", "--port", str(port)]
@@ -80,7 +80,9 @@ async def _authorize(browser: Browser, suite: tuple[str, str], url: str) -> bool
             async for line in process.stdout:
                 said += line
                 if line.startswith(f"{url}/oauth/authorize?".encode()):
-                    await _consent(browser, line.decode().strip())
+                    back = await _consent(browser, line.decode().strip())
+                    async with httpx2.AsyncClient() as outside:
+                        await outside.get(back)
             code = await process.wait()
     total = re.findall(r"Total: .*", said.decode())
     print(f"authorization server: {total[-1] if total else said.decode()[-2000:]}")
@@ -95,17 +97,30 @@ async def _register(http: httpx2.AsyncClient, redirect: str) -> str:
     return str(answer.json()["client_id"])
 
 
-async def _consent(browser: Browser, address: str) -> None:
+async def _log_in(browser: Browser, login: tuple[str, str], url: str) -> bool:
+    """The TypeScript client, which knows the address of a vault alone; whether it came in."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*login, f"{url}/v/{VAULT}/mcp", stdin=pipe, stdout=pipe)
+    assert process.stdout is not None
+    async with asyncio.timeout(WAIT_S):
+        asked = await process.stdout.readline()
+        back = await _consent(browser, asked.decode().strip())
+        said, _ = await process.communicate(f"{back}\n".encode())
+    print(f"TypeScript client, OAuth: {said.decode().strip()}")
+    return process.returncode == 0
+
+
+async def _consent(browser: Browser, address: str) -> str:
+    """Let a program in; returns where the browser is sent back to."""
     async with asyncio.timeout(WAIT_S):  # a grant that a command gave holds within seconds
         while 'value="allow"' not in (page := await browser.open(address)).text:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
     answer = await browser.send(page, "/oauth/authorize", decision="allow")
     assert answer.status_code in (302, 303), answer.text
-    back = answer.headers["location"]
+    back = str(answer.headers["location"])
     assert urlsplit(back).path == "/callback", back
-    async with httpx2.AsyncClient() as outside:
-        await outside.get(back)
+    return back
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:4]))

@@ -69,5 +69,5 @@ for era in legacy modern; do
   inspect --protocol-era "$era" --method resources/read --uri vault://status
   echo "Inspector, $era: ok"
 done
-echo "== authorization server"
-PYTHONPATH=$ROOT "$BIN/python" "$HERE/authorize.py" "$NODE" "$SCOPE/conformance/dist/index.js"
+echo "== built-in login"
+PYTHONPATH=$ROOT "$BIN/python" "$HERE/authorize.py" "$NODE" "$SCOPE/conformance/dist/index.js" "$HERE/login.mjs"
