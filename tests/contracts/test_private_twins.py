@@ -96,8 +96,7 @@ AGAIN, PAUSE_S = 50, 0.1
 """Times a reading that differs is asked again: what one vault still works at in the background ends, a leak stays."""
 
 SEARCHING = {"recall", "search", "explain", "fetch", "memory_get", "memory_list", "threads"}
-"""What is asked again after everything was written: answers that wait for nothing in the background. In hybrid mode
-alone, which shows what either of its channels finds."""
+"""What is asked again after everything was written: answers that wait for nothing in the background."""
 
 
 def _asked(writing: bool) -> list[tuple[ToolSpec, dict[str, Any]]]:
@@ -155,11 +154,7 @@ def test_every_tool_is_asked() -> None:
 async def test_what_is_private_to_another_changes_no_answer(opening: Opening) -> None:
     async with opening(vaults=TWINS) as services:
         left, right = [await twin(services, name) for name in TWINS]
-        again = [
-            (spec, arguments)
-            for spec, arguments in _asked(writing=False)
-            if spec.name in SEARCHING and arguments.get("mode", "hybrid") == "hybrid"
-        ]
+        again = [(spec, arguments) for spec, arguments in _asked(writing=False) if spec.name in SEARCHING]
         for calls in (_asked(writing=False), _asked(writing=True), again):
             wrong = await _differing(left, right, calls)
             assert not wrong, "\n".join(wrong)

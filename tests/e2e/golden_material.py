@@ -308,21 +308,16 @@ TRANSCRIPT = (
 CHECKOUTS = ("aiosqlite", "limits")
 """Libraries of this environment, laid out as repositories somebody works in."""
 
-LEFT_OUT = ("tests", "storage")
-"""Folders of theirs that no question asks about: three quarters of the code, and of what a model has to read."""
-
 
 def lay_out_checkout(root: Path, package: str) -> Path:
-    """A copy of an installed library under version control, with one commit; without ``LEFT_OUT``."""
+    """A copy of an installed library under version control, with one commit."""
     import pygit2
 
     spec = find_spec(package)
     assert spec is not None
     assert spec.origin is not None
     target = root / f"{package}-checkout"
-    shutil.copytree(
-        Path(spec.origin).parent, target / package, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", *LEFT_OUT)
-    )
+    shutil.copytree(Path(spec.origin).parent, target / package, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     repository = pygit2.init_repository(str(target))
     repository.index.add_all()
     tree = repository.index.write_tree()

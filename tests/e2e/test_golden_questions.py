@@ -27,7 +27,7 @@ from tests.e2e.test_working_day import asking
 from tests.server.http.serving import served
 
 TOP = 3
-MEMORY_COUNT = 100
+MEMORY_COUNT = 300
 
 
 @asynccontextmanager
