@@ -36,6 +36,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # no text has them: they are taken out of it
 _BOX = re.compile(f"{_OPEN}([0-9]+) ([^{_CLOSE}]*){_CLOSE}")
 _TASK = re.compile(r"\[([^\n\]])\](?=\s|$)")
 _WIKI = re.compile(r"(!?)\[\[([^\[\]\n|]{0,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_HEADING = "h-"
 _SLUG = re.compile(r"[^\w]+")
 
 _TAGS = frozenset(
@@ -91,7 +92,7 @@ class RenderedNote:
 
 def heading_id(text: str) -> str:
     """The id of a heading. It begins with a mark of ours, so that none can take the name of a part of the page."""
-    return "h-" + (_SLUG.sub("-", text.casefold()).strip("-") or "heading")
+    return _HEADING + (_SLUG.sub("-", text.casefold()).strip("-") or "heading")
 
 
 def render_note(
@@ -109,12 +110,21 @@ def render_note(
         tags=set(_TAGS),
         clean_content_tags=set(_DROPPED),
         attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
+        attribute_filter=_check_attribute,
         allowed_classes={tag: set(names) for tag, names in _CLASSES.items()},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
     draw = tick or _draw_box
     return RenderedNote(Markup(_BOX.sub(lambda box: draw(int(box[1]), unquote(box[2])), html)), outline)  # noqa: S704
+
+
+def _check_attribute(_tag: str, name: str, value: str) -> str | None:
+    """What stays of an attribute. A box is put into text alone: HTML that a note left open may have taken its mark into
+    a value. Ids that are not of our headings could stand for a part of the page."""
+    if name == "id" and not value.startswith(_HEADING):
+        return None
+    return value.replace(_OPEN, "").replace(_CLOSE, "")
 
 
 def _draw_box(_: int, status: str) -> Markup:

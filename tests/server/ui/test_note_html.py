@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from server.ui.note_html import MAX_TEXT, NotePlaces, heading_id, render_note
 from tests.work import python_steps
@@ -22,7 +23,7 @@ PIECES = (
     "[[Rope|<b>]]", "![[Rope]]", "[[Nope#H]]", "- [ ] a", "- [x] b", "# H", "`a`", "```\n", "<!--", "-->", "\n\n", "> ",
     "| a | b |\n|--|:-:|\n| 1 | 2 |\n", "<math><mi xlink:href=javascript:1>", "<base href=//evil>",
     "[a]: javascript:x\n[a]", "\ue000 12 x\ue001", "\ue00012 x\ue001", "<a href='//evil'>", '" onclick="x',
-    "&#x6a;avascript:", "\u202e", "\x00", "<details open ontoggle=alert(1)>",
+    '<h2 id="content">', "&#x6a;avascript:", "\u202e", "\x00", "<details open ontoggle=alert(1)>",
 )  # fmt: skip
 
 
@@ -110,6 +111,18 @@ def test_a_note_cannot_make_a_box_itself() -> None:
     made: list[int] = []
     render_note("a \ue0007 x\ue001 b", PLACES, lambda line, _: made.append(line) or "")  # type: ignore[arg-type, func-returns-value, return-value]
     assert made == []
+
+
+def test_a_box_is_never_put_into_an_attribute() -> None:
+    left_open = '<div><a href="http://x" title="\n\n- [ ] foo\n\n<h2 id="x">k</h2></a></div>\n'
+    html = render_note(left_open, PLACES, lambda line, _: Markup('<button name="task" value="{}">').format(line)).html
+    assert "foo" in html
+    assert "<button" not in html
+
+
+def test_no_heading_takes_the_id_of_a_part_of_the_page() -> None:
+    html = render_note('<h2 id="form-tick">a</h2>\n\n<h2 id="content">b</h2>\n\n## c\n', PLACES).html
+    assert re.findall('id="([^"]*)"', html) == ["h-c"]
 
 
 def test_headings_of_one_name_have_two_ids() -> None:

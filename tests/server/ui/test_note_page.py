@@ -165,3 +165,14 @@ async def test_a_note_longer_than_a_page_is_read_on_and_not_edited_there(stage: 
     assert not any(form.fields.get("do") == "save" for form in forms_of(page))
     following = page.text.split("?from=")[1].split('"')[0]
     assert f"From line {following}" in (await lars.open(f"{address('long.md')}?from={following}")).text
+
+
+async def test_saving_keeps_the_line_endings_of_a_note(stage: Stage) -> None:
+    await stage.ask("note_write", path="crlf.md", content="one\ntwo\n")
+    file = next(stage.services.data.rglob("crlf.md"))
+    file.write_bytes(b"one\r\ntwo\r\n")
+    carl = await stage.person("carl")
+    page = await carl.open(address("crlf.md"))
+    assert (await carl.send(page, "save")).headers["location"].endswith("?done=same")
+    await carl.send(await carl.open(address("crlf.md")), "save", content="one\r\nthree\r\n")
+    assert file.read_bytes() == b"one\r\nthree\r\n"
