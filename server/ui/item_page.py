@@ -18,10 +18,8 @@ async def show(view: VaultView) -> Response:
     wanted = view.request.query_params.get("id", "")
     if is_memory_id(wanted):
         return RedirectResponse(f"{view.home}memories/{wanted}", 303)
-    first = view.request.query_params.get("from", "1")
-    line = int(first) if first.isascii() and first.isdigit() and len(first) <= 7 else 1
     bounds = {"max_lines": LINES, "max_bytes": BYTES, "max_tokens": TOKENS}
-    outcome = await view.ask("fetch", id=wanted, from_line=max(1, line), **bounds)
+    outcome = await view.ask("fetch", id=wanted, from_line=view.first_line, **bounds)
     complaint = complaint_of(outcome)
     if complaint is None and outcome.content.get("text") is None:
         complaint = Complaint("not_found", "there is no such item, or it is not shared with you", status=404)

@@ -118,10 +118,8 @@ _DIFF_LINES = {"+": "added", "-": "removed", "@": "where"}
 
 
 async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
-    first = view.request.query_params.get("from", "1")
-    line = int(first) if first.isascii() and first.isdigit() and 0 < len(first) <= 7 else 1
     read, links, backlinks, changes = await view.ask_all(
-        ("note_read", {"path": path, "part": "full", "from_line": max(1, line), "max_tokens": TOKENS}),
+        ("note_read", {"path": path, "part": "full", "from_line": view.first_line, "max_tokens": TOKENS}),
         ("graph", {"action": "forward_links", "path": path, "limit": LINKS, "max_tokens": TOKENS}),
         ("graph", {"action": "backlinks", "path": path, "limit": BACKLINKS, "max_tokens": TOKENS}),
         ("history", {"action": "log", "path": path, "limit": CHANGES, "max_tokens": TOKENS}),

@@ -83,6 +83,12 @@ class VaultView:
         """The address of the vault."""
         return f"{self.parts.base}/ui/v/{self.vault}/"
 
+    @property
+    def first_line(self) -> int:
+        """The line of a text that the address asks for: the first, where it says nothing that is one."""
+        given = self.request.query_params.get("from", "")
+        return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) <= 7 else 1
+
     async def ask(self, tool: str, /, **arguments: Any) -> CallOutcome:
         """Call a tool as this person. Raises ``NoSuchVault`` where the grant, or the vault, ended meanwhile."""
         outcome = await self.parts.call(self._caller(), tool, arguments)
