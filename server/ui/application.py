@@ -6,8 +6,8 @@ theirs and whether a form came from a page of ours is asked here, before any of 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
@@ -25,15 +25,17 @@ from server.ui import (
     item_page,
     memory_page,
     note_page,
+    overview_page,
     search_page,
     sessions_page,
     usage_page,
 )
+from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
+from server.ui.page import AdminPage, Page, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
-from server.ui.vault_page import VaultPage
 from server.ui.vault_view import NoSuchVault, VaultView
 from vaults.errors import StrongroomError
 
@@ -50,7 +52,19 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     item_page.PAGE,
 )
 
+ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
+"""Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
+
 Answer = Callable[[Request, Guest], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request of somebody who is signed in, with the form it brings."""
+
+    request: Request
+    guest: Guest
+    form: FormData = field(default_factory=FormData)
 
 
 def make_console(parts: ConsoleParts) -> ASGIApp:
@@ -66,11 +80,8 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
         Route("/ui/", console.answering(console.list_vaults)),
         Route("/ui/assets/{address}", serve_asset),
     ]
-    for page in VAULT_PAGES:
-        path = f"/ui/v/{{vault}}/{page.path}"
-        routes.append(Route(path, console.answering(console.showing(page))))
-        if page.change is not None:
-            routes.append(Route(path, console.answering(console.changing(page)), methods=["POST"]))
+    routes += console.routes_of("/ui/v/{vault}/", VAULT_PAGES, console.enter)
+    routes += console.routes_of("/ui/admin/", ADMIN_PAGES, console.administer)
     return Router(routes, redirect_slashes=False, default=console.serve_nothing)
 
 
@@ -82,34 +93,46 @@ class _Console:
         """The vaults somebody may enter."""
         roles = self._parts.roles_of(guest.principal)
         vaults = [(name, role.label) for name, role in sorted(roles.items())]
-        return self._pages.render("vaults", vault=None, guest=guest, vaults=vaults)
+        administers = self._parts.administers(guest.principal)
+        return self._pages.render("vaults", vault=None, guest=guest, vaults=vaults, administers=administers)
 
-    def showing(self, page: VaultPage) -> Answer:
-        """A page of a vault."""
+    def routes_of(self, place: str, pages: Sequence[Page[V]], enter: Callable[[PageRequest], V]) -> Iterator[Route]:
+        """The routes of pages that are made from the same view."""
+        for page in pages:
+            path = f"{place}{page.path}"
+            yield Route(path, self.answering(self._showing(page.show, enter)))
+            if page.change is not None:
+                yield Route(path, self.answering(self._changing(page.change, enter)), methods=["POST"])
 
+    def _showing(self, show: Callable[[V], Awaitable[Response]], enter: Callable[[PageRequest], V]) -> Answer:
         async def answer(request: Request, guest: Guest) -> Response:
-            return await page.show(self._enter(request, guest))
+            return await show(enter(PageRequest(request, guest)))
 
         return answer
 
-    def changing(self, page: VaultPage) -> Answer:
-        """What a form of that page asks for. One that is not ours changes nothing, and is given back."""
+    def _changing(self, change: Callable[[V], Awaitable[Response]], enter: Callable[[PageRequest], V]) -> Answer:
+        """What a form of a page asks for. One that is not ours changes nothing, and is given back."""
 
         async def answer(request: Request, guest: Guest) -> Response:
-            view = replace(self._enter(request, guest), form=await request.form())
-            if not self._visits.is_ours(guest.visit, view.form):
-                return self._give_back(view.form, guest)
-            assert page.change is not None, "only such pages have this route"
-            return await page.change(view)
+            form = await request.form()
+            view = enter(PageRequest(request, guest, form))
+            return await change(view) if self._visits.is_ours(guest.visit, form) else self._give_back(form, guest)
 
         return answer
 
-    def _enter(self, request: Request, guest: Guest) -> VaultView:
-        vault = request.path_params["vault"]
-        role = self._parts.roles_of(guest.principal).get(vault)
+    def enter(self, asked: PageRequest) -> VaultView:
+        """The vault an address names, for somebody with a grant. Raises ``NoSuchVault``."""
+        vault = asked.request.path_params["vault"]
+        role = self._parts.roles_of(asked.guest.principal).get(vault)
         if role is None:
             raise NoSuchVault("no such vault, or no grant for it")
-        return VaultView(self._parts, self._pages, guest, vault, role, request)
+        return VaultView(self._parts, self._pages, asked.guest, vault, role, asked.request, asked.form)
+
+    def administer(self, asked: PageRequest) -> AdminView:
+        """The administration, for who is admin of every vault. Raises ``NoSuchVault``, as for what is not there."""
+        if not self._parts.administers(asked.guest.principal):
+            raise NoSuchVault("nothing is here")
+        return AdminView(self._parts, self._pages, asked.guest, asked.request, asked.form)
 
     def answering(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
         """An answer to somebody who is signed in, or the page that says why there is none."""

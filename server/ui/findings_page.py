@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from ops.doctor.check import GRAVE
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 
 

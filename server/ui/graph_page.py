@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from server.oauth.pages import HEADERS
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import Complaint, VaultView, complaint_of
 from vaults.markdown.link_resolution import SUFFIXES
 

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from server.dispatch import CallOutcome
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 
 BRIEF_TOKENS = 4000

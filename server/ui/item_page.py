@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import RedirectResponse, Response
 
 from server.ui.memory_page import is_memory_id
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import Complaint, VaultView, complaint_of
 
 LINES = 2000

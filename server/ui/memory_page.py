@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from server.dispatch import CallOutcome
 from server.ui.memory_forms import FORMS, MemoryForm, form_named, shown_values
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import AGREED, Complaint, VaultView, complaint_of
 from vaults.memory_types import MEMORY_TYPES
 

@@ -15,7 +15,7 @@ from server.ui import note_list
 from server.ui.catalogue import load_catalogue
 from server.ui.note_forms import FORMS, NoteForm, form_named
 from server.ui.note_html import MAX_TEXT, NotePlaces, RenderedNote, render_note
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import AGREED, Complaint, VaultView, complaint_of
 from vaults.markdown.encoding import to_lf_same_length
 from vaults.markdown.frontmatter.parser import find_body_start

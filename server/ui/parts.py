@@ -13,6 +13,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import CallOutcome
 from server.services import Services
+from server.vault_admin import is_admin_everywhere
 from vaults.db.connection import Database
 
 ToolCall = Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
@@ -45,3 +46,7 @@ class ConsoleParts:
     def roles_of(self, principal: Principal) -> Mapping[str, Role]:
         """The vaults somebody may enter now, with their role there. Raises ``VaultUnavailable``."""
         return self.services.access_cache.current.vaults_of(principal, self.services.registry_cache.names())
+
+    def administers(self, principal: Principal) -> bool:
+        """Whether somebody is admin of every vault there is or will be, and so of the installation."""
+        return is_admin_everywhere(self.services, principal)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 
 KINDS = ("memory", "note", "document", "code", "transcript")

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 
 STATES = ("active", "paused", "completed")

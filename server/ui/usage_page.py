@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from server.ui.vault_page import VaultPage
+from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 
 PERIODS = ("1d", "7d", "30d", "90d")

@@ -17,6 +17,7 @@ from server.call import Caller
 from server.caller_views import strictest_mode
 from server.dispatch import CallOutcome
 from server.errors import HTTP_STATUS
+from server.ui.forms import text_field
 from server.ui.guests import Guest
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
@@ -114,9 +115,8 @@ class VaultView:
         return RedirectResponse(f"{self.home}{path}", 303)
 
     def text(self, name: str) -> str:
-        """A field of the form as it was typed, with line feeds alone; "" for one that is missing, or a file."""
-        value = self.form.get(name)
-        return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+        """A field of the form, as ``text_field`` gives it."""
+        return text_field(self.form, name)
 
     def _is_gone(self) -> bool:
         return self.parts.services.role_in(self.guest.principal, self.vault) is None

@@ -1,7 +1,7 @@
 """Who is let into the console, what it says where nothing is, and what every answer carries.
 
-Covers server.ui.application, server.ui.guests, server.ui.parts, server.ui.pages, server.ui.vault_page and
-server.ui.vault_view.
+Covers server.ui.application, server.ui.guests, server.ui.parts, server.ui.pages, server.ui.page,
+server.ui.vault_view, server.ui.forms, server.ui.admin_view and server.ui.overview_page.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from auth.access import EVERY_VAULT
 from auth.grants import set_grant
 from auth.people import accounts
 from auth.principal import LOCAL
 from auth.roles import Role
 from server import vault_admin
-from server.ui.application import VAULT_PAGES
+from server.ui.application import ADMIN_PAGES, VAULT_PAGES
 from server.ui.graph_page import PICTURE
 from server.ui.pages import POLICY
 from tests.server.ui.stage import Stage, forms_of, open_stage
@@ -73,6 +74,26 @@ async def test_a_vault_of_others_answers_as_one_that_is_not_there(stage: Stage) 
         assert answers[0].text == answers[1].text
         assert answers[0].status_code == answers[1].status_code != 200
     assert (await guest.open("/ui/nothing")).status_code == 404
+
+
+async def test_who_administers_everything_administers_the_installation(stage: Stage) -> None:
+    guest = await stage.person("ada", Role.ADMIN, EVERY_VAULT)
+    assert "/ui/admin/" in (await guest.open("/ui/")).text
+    assert (await guest.open("/ui/admin/")).status_code == 200
+    await stage.end_grant("ada", EVERY_VAULT)
+    assert (await guest.open("/ui/admin/")).status_code == 404
+
+
+async def test_for_anybody_else_there_is_no_administration(stage: Stage) -> None:
+    guest = await stage.person("adam", Role.ADMIN)
+    nothing = await guest.open("/ui/nothing")
+    assert "/ui/admin/" not in (await guest.open("/ui/")).text
+    for page in ADMIN_PAGES:
+        answers = [await guest.open(f"/ui/admin/{page.path}")]
+        if page.change is not None:
+            answers.append(await guest.http.post(f"/ui/admin/{page.path}", data={"form": "x"}))
+        for answer in answers:
+            assert (answer.status_code, answer.text) == (404, nothing.text)
 
 
 async def test_a_grant_that_ends_between_two_requests_shuts_the_page(stage: Stage) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from server.ui.admin_view import DONE as ADMIN_DONE
+from server.ui.admin_view import PLACES
 from server.ui.catalogue import load_catalogue
 from server.ui.memory_forms import FORMS
 from server.ui.vault_view import DONE
@@ -57,6 +59,8 @@ def test_a_template_says_nothing_of_its_own(template: Path) -> None:
 def test_what_is_put_together_from_names_has_its_texts() -> None:
     catalogue = load_catalogue()
     assert all(catalogue.has(f"done.{each}") for each in DONE)
+    assert all(catalogue.has(f"done.{each}") for each in ADMIN_DONE)
+    assert all(catalogue.has(f"places.{each}") for each, _ in PLACES)
     for form in FORMS:
         assert all(catalogue.has(f"agree.{form.name}.{part}") for part in ("title", "text", "yes"))
 

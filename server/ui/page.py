@@ -1,0 +1,29 @@
+"""A page, as the application serves it: of a vault, or of the administration."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from starlette.responses import Response
+
+from server.ui.admin_view import AdminView
+from server.ui.vault_view import VaultView
+
+V = TypeVar("V")
+"""The view a page is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[V]):
+    """``path``: below the address of the vault, or of the administration. ``change``: does what its forms ask for;
+    None: it has none."""
+
+    path: str
+    show: Callable[[V], Awaitable[Response]]
+    change: Callable[[V], Awaitable[Response]] | None = None
+
+
+VaultPage: TypeAlias = Page[VaultView]
+AdminPage: TypeAlias = Page[AdminView]
