@@ -22,8 +22,8 @@ T = TypeVar("T")
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 
 FRAME_TOKENS = 140
-"""Tokens of an answer besides its rows: head, fence, totals, how to go on, and a cursor, which alone takes up to 100. Too
-few, and an answer turns out longer than its budget, so that its tool is asked again for less."""
+"""Tokens of an answer besides its rows: head, fence, totals, how to go on, and a cursor, which alone takes up to 100.
+With fewer, an answer turns out longer than its budget, and its tool is asked again for less."""
 
 
 async def fit_rows(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
