@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from starlette.responses import RedirectResponse, Response
 
 from auth.access import EVERY_VAULT
-from auth.grants import Grant, check_subject, list_grants, remove_grant, set_grant
-from auth.principal import LOCAL
+from auth.grants import Grant, check_subject, find_grants, grants_of, list_issuers, remove_grant, set_grant
+from auth.principal import LOCAL, local_names
 from auth.roles import Role, parse_role
 from server.administration.grants import issuer_of, issuer_of_grant
 from server.administration.vault_names import require_vaults
@@ -34,12 +34,11 @@ class GrantRow:
     grants: Mapping[str, Grant]
 
 
-def rows_of(grants: Iterable[Grant], text: str = "") -> list[GrantRow]:
-    """Grants by whose they are, of those whose name has this text."""
+def rows_of(grants: Iterable[Grant]) -> list[GrantRow]:
+    """Grants by whose they are."""
     rows: dict[tuple[str, str], dict[str, Grant]] = {}
     for each in grants:
-        if text.casefold() in each.subject.casefold():
-            rows.setdefault((each.subject, each.issuer), {})[each.vault] = each
+        rows.setdefault((each.subject, each.issuer), {})[each.vault] = each
     return [GrantRow(subject, issuer, held) for (subject, issuer), held in rows.items()]
 
 
@@ -111,9 +110,9 @@ def _go_on(view: AdminView, subject: str, issuer: str, done: str) -> Response:
 
 
 async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
-    asked, grants = narrowing_of(view.request), await view.services.control.read(list_grants)
-    found, vaults = rows_of(grants, asked.text), vault_choices(view)
-    rows = found[asked.offset : asked.offset + ROWS]
+    asked, vaults, control = narrowing_of(view.request), vault_choices(view), view.services.control
+    grants, total = await control.read(lambda tx: find_grants(tx, asked.text, ROWS, asked.offset))
+    rows = rows_of(grants)
     columns = columns_of(rows, vaults)
     return view.page(
         "grants",
@@ -122,28 +121,30 @@ async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
         refused=refused,
         asked=asked,
         rows=rows,
-        total=len(found),
+        total=total,
         columns=columns[:COLUMNS],
         hidden_columns=len(columns[COLUMNS:]),
         vaults=vaults,
         roles=ROLES,
-        issuers=issuer_choices(view, grants),
+        issuers=issuer_choices(view, await control.read(list_issuers)),
         typed={name: view.text(name) for name in ("subject", "vault", "role", "issuer")},
     )
 
 
-def issuer_choices(view: AdminView, grants: Iterable[Grant]) -> list[str]:
+def issuer_choices(view: AdminView, granted: Iterable[str]) -> list[str]:
     """Whose identities a grant may be for: those signed in here, of issuers in the settings, of issuers granted to."""
-    named = {*view.services.settings.auth.issuer_urls, *(each.issuer for each in grants)} - {LOCAL}
+    named = {*view.services.settings.auth.issuer_urls, *granted} - {LOCAL}
     return [LOCAL, *sorted(named)]
 
 
 async def show_subject(view: AdminView) -> Response:
-    """The page of one subject: each of its grants with the forms that change it."""
+    """The page of one subject: each of its grants with the forms that change it. Who signs in here, or holds a token
+    from here, is the same with and without ``sub:``."""
     asked = view.request.query_params
     subject, issuer = asked.get("subject", ""), asked.get("issuer", "")
-    held = await view.services.control.read(list_grants)
-    mine = [each for each in held if (each.subject, each.issuer) == (subject, issuer)]
+    names = local_names(subject.removeprefix("sub:")) if issuer == LOCAL else {subject}
+    mine = await view.services.control.read(lambda tx: grants_of(tx, names, issuer))
+    held = {(each.subject, each.vault) for each in mine}
     return view.page(
         "grant",
         here="grants",
@@ -151,7 +152,7 @@ async def show_subject(view: AdminView) -> Response:
         issuer=issuer,
         grants=mine,
         is_here=issuer == LOCAL,
-        free=[each for each in vault_choices(view) if all(each != grant.vault for grant in mine)],
+        free=[each for each in vault_choices(view) if (subject, each) not in held],
         roles=ROLES,
     )
 

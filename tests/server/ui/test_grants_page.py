@@ -76,6 +76,11 @@ async def test_grants_that_follow_groups_say_so(stage: Stage) -> None:
     assert "groups of <bdi>keycloak</bdi>" in table
     mine = (await guest.open(f"/ui/admin/grant?subject={quote('sub:nora@keycloak')}&issuer={LOCAL}")).text
     assert "follows the groups of <bdi>keycloak</bdi>" in mine
+    person = await guest.open(f"/ui/admin/grant?subject={quote('nora@keycloak')}&issuer={LOCAL}")
+    assert "sub:nora@keycloak" in person.text  # the same person
+    await guest.send(person, "set", role="admin")
+    (grant,) = [each for each in await stage.services.control.read(list_grants) if "nora" in each.subject]
+    assert (grant.subject, grant.role, grant.source) == ("sub:nora@keycloak", Role.ADMIN, None)
 
 
 async def test_what_cannot_be_granted_says_why(stage: Stage) -> None:
