@@ -19,15 +19,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    clients_page,
     findings_page,
+    grants_page,
     graph_page,
     home_page,
     item_page,
     memory_page,
     note_page,
     overview_page,
+    people_page,
+    person_page,
     search_page,
     sessions_page,
+    tokens_page,
     usage_page,
 )
 from server.ui.admin_view import AdminView
@@ -52,7 +57,15 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     item_page.PAGE,
 )
 
-ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
+ADMIN_PAGES: tuple[AdminPage, ...] = (
+    overview_page.PAGE,
+    people_page.PAGE,
+    person_page.PAGE,
+    grants_page.PAGE,
+    grants_page.SUBJECT,
+    tokens_page.PAGE,
+    clients_page.PAGE,
+)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
