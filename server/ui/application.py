@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    connect_page,
     findings_page,
     graph_page,
     home_page,
@@ -50,6 +51,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     graph_page.PICTURE,
     usage_page.PAGE,
     item_page.PAGE,
+    connect_page.PAGE,
 )
 
 ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
