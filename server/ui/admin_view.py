@@ -19,10 +19,15 @@ from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
 from server.ui.vault_view import CLIENT
 
-PLACES = (("overview", ""),)
+PLACES = (
+    ("overview", ""),
+    ("vaults", "vaults"),
+)
 """The navigation: a key of the texts of the frame, and a path below the administration."""
 
-DONE: frozenset[str] = frozenset()
+DONE: frozenset[str] = frozenset(
+    {"rename_vault", "rename_limited_vault", "copy_vault", "archive_vault", "unarchive_vault", "plan_vault"}
+)
 """What a page may say was done just now, when its address says so."""
 
 

@@ -30,6 +30,8 @@ from server.ui import (
     search_page,
     sessions_page,
     usage_page,
+    vault_life_page,
+    vaults_page,
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
@@ -54,7 +56,12 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     connect_page.PAGE,
 )
 
-ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
+ADMIN_PAGES: tuple[AdminPage, ...] = (
+    overview_page.PAGE,
+    vaults_page.PAGE,
+    vault_life_page.PAGE,
+    vault_life_page.DELETION,
+)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
