@@ -22,6 +22,7 @@ from server.ui.vault_view import CLIENT
 PLACES = (
     ("overview", ""),
     ("vaults", "vaults"),
+    ("settings", "settings"),
 )
 """The navigation: a key of the texts of the frame, and a path below the administration."""
 

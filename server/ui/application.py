@@ -23,12 +23,15 @@ from server.ui import (
     findings_page,
     graph_page,
     home_page,
+    issuers_page,
     item_page,
+    licence_page,
     memory_page,
     note_page,
     overview_page,
     search_page,
     sessions_page,
+    settings_page,
     usage_page,
     vault_life_page,
     vaults_page,
@@ -61,6 +64,9 @@ ADMIN_PAGES: tuple[AdminPage, ...] = (
     vaults_page.PAGE,
     vault_life_page.PAGE,
     vault_life_page.DELETION,
+    settings_page.PAGE,
+    issuers_page.PAGE,
+    licence_page.PAGE,
 )
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
