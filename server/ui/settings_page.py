@@ -21,7 +21,7 @@ _COMMANDS = frozenset({"extraction.command"})
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """``source``: default, environment, flag, or the path of the file."""
+    """``value``: "" where it has none. ``source``: default, environment, flag, or the path of the file."""
 
     name: str
     value: str
@@ -52,6 +52,8 @@ def list_settings(held: Mapping[str, Mapping[str, Any]]) -> Sequence[ShownSettin
 
 
 def _conceal(name: str, value: Any) -> str:
+    if value is None:
+        return ""
     if name in _COMMANDS and len(value) > 1:
         value = [value[0], "********"]
     return _QUERY.sub("********", to_text(value))
