@@ -25,11 +25,14 @@ PLACES = (
     ("grants", "grants"),
     ("tokens", "tokens"),
     ("clients", "clients"),
+    ("vaults", "vaults"),
+    ("settings", "settings"),
 )
 """The navigation: a key of the texts of the frame, and a path below the administration."""
 
 DONE: frozenset[str] = frozenset(
     {"disable", "end_session", "end_sessions", "set_grant", "remove_grant", "revoke_token", "end_login"}
+    {"rename_vault", "rename_limited_vault", "copy_vault", "archive_vault", "unarchive_vault", "plan_vault"}
 )
 """What a page may say was done just now, when its address says so."""
 
