@@ -24,6 +24,7 @@ PARTS = {
     "start": "cold start over stdio and HTTP, and commands somebody waits for",
     "memory": "resident memory",
     "vaults": "1,000 vaults, 64 open",
+    "console": "pages of the console, alone and beside 100 calls a second",
     "lag": "loop lag beside an import",
     "imports": "imports of 100,000 memories, and dry runs of a gigabyte",
     "harvests": "harvests of 1,000 sessions, and second passes",
