@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    across_page,
     findings_page,
     graph_page,
     home_page,
@@ -33,9 +34,10 @@ from server.ui import (
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
-from server.ui.page import AdminPage, Page, V, VaultPage
+from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
+from server.ui.person_view import PersonView
 from server.ui.vault_view import NoSuchVault, VaultView
 from vaults.errors import StrongroomError
 
@@ -54,6 +56,9 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
 
 ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
+
+PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE,)
+"""Pages of whoever is signed in, in no vault."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
 
@@ -81,6 +86,7 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
         Route("/ui/assets/{address}", serve_asset),
     ]
     routes += console.routes_of("/ui/v/{vault}/", VAULT_PAGES, console.enter)
+    routes += console.routes_of("/ui/", PERSON_PAGES, console.greet)
     routes += console.routes_of("/ui/admin/", ADMIN_PAGES, console.administer)
     return Router(routes, redirect_slashes=False, default=console.serve_nothing)
 
@@ -127,6 +133,10 @@ class _Console:
         if role is None:
             raise NoSuchVault("no such vault, or no grant for it")
         return VaultView(self._parts, self._pages, asked.guest, vault, role, asked.request, asked.form)
+
+    def greet(self, asked: PageRequest) -> PersonView:
+        """Somebody who is signed in."""
+        return PersonView(self._parts, self._pages, asked.guest, asked.request, asked.form)
 
     def administer(self, asked: PageRequest) -> AdminView:
         """The administration, for who is admin of every vault. Raises ``NoSuchVault``, as for what is not there."""

@@ -52,7 +52,9 @@ def count_vaults(hits: Sequence[Hit], names: Iterable[str], question: Question) 
     """The filter of a search over several vaults: all that may be entered, those with most hits first."""
     counts = Counter(hit["vault"] for hit in hits if question.picks(hit))
     chosen = question.vaults
-    values = [FacetValue(name, counts[name] if name in chosen or not chosen else None, name in chosen) for name in names]
+    values = [
+        FacetValue(name, counts[name] if name in chosen or not chosen else None, name in chosen) for name in names
+    ]
     return Facet("vault", sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value)))
 
 

@@ -21,7 +21,9 @@ class Signal:
     width: int
 
 
-def show_hits(hits: Iterable[Mapping[str, Any]], home_of: Callable[[Mapping[str, Any]], str]) -> Iterator[dict[str, Any]]:
+def show_hits(
+    hits: Iterable[Mapping[str, Any]], home_of: Callable[[Mapping[str, Any]], str]
+) -> Iterator[dict[str, Any]]:
     """The hits with what a page adds. ``home_of``: the address of the vault a hit is in."""
     hits = list(hits)
     best = max((hit["signals"].get("keyword", 0.0) for hit in hits), default=0.0) or 1.0

@@ -163,4 +163,6 @@ async def test_a_hit_can_be_opened_beside_the_list_and_leads_to_its_page_by_itse
     page = (await guest.open("/ui/v/main/search?q=osprey")).text
     assert re.search(r'<aside id="beside"[^>]* hidden>', page)
     assert f'<a class="hit" href="/ui/v/main/memories/{memory}">' in page
-    assert page.index("</form>\n<aside") > page.index('class="hit"'), "its forms would stand within the form of the search"
+    assert page.index("</form>\n<aside") > page.index('class="hit"'), (
+        "its forms would stand within the form of the search"
+    )
