@@ -120,7 +120,7 @@ class _Site:
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
         self._sign_in: ASGIApp | None = None
-        self._console: ASGIApp | None = None
+        self._console: ConsoleDoor | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -178,7 +178,7 @@ class _Site:
             stack.callback(asyncio.create_task(_load_tools(services.registry), name="tools").cancel)
             stack.callback(self._refusals.flush)
             yield {
-                "drain": partial(_drain, services, protocol),
+                "drain": partial(_drain, services, protocol, self._console),
                 "reload": _Reload(ring, services),
                 "certificate": self._metrics.on_certificate,
                 "refused": self._refusals.write,
@@ -353,9 +353,11 @@ async def _load_tools(registry: ToolRegistry) -> None:
     gc.freeze()
 
 
-def _drain(services: Services, protocol: Protocol) -> None:
+def _drain(services: Services, protocol: Protocol, console: ConsoleDoor | None) -> None:
     services.health.drain()
     protocol.subscriptions.close()
+    if console is not None:
+        console.close()
 
 
 def _log_opened(services: Services) -> None:

@@ -5,6 +5,8 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.gate import GatePolicy
@@ -30,6 +32,12 @@ class ConsoleDoor:
     def __init__(self, services: Services, protocol: Protocol, url: str, policy: GatePolicy) -> None:
         self._services, self._protocol, self._url, self._policy = services, protocol, url, policy
         self._late = LateApplication(services, "the console", self._make)
+        self._close: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """End what is open for as long as its page is, as soon as a shutdown begins."""
+        if self._close is not None:
+            self._close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = RequestHead.of(scope)
@@ -56,4 +64,5 @@ class ConsoleDoor:
 
         signs_in = self._policy.authenticator is not None
         parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in)
+        self._close = parts.streams.close
         return RequestBodyLimitMiddleware(make_console(parts), BODY_LIMIT)

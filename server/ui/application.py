@@ -20,6 +20,7 @@ from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
     across_page,
+    events_page,
     findings_page,
     graph_page,
     home_page,
@@ -30,6 +31,7 @@ from server.ui import (
     search_page,
     sessions_page,
     usage_page,
+    work_page,
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
@@ -43,6 +45,7 @@ from vaults.errors import StrongroomError
 
 VAULT_PAGES: tuple[VaultPage, ...] = (
     home_page.PAGE,
+    work_page.PAGE,
     search_page.PAGE,
     sessions_page.PAGE,
     findings_page.PAGE,
@@ -86,6 +89,7 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
         Route("/ui/assets/{address}", serve_asset),
     ]
     routes += console.routes_of("/ui/v/{vault}/", VAULT_PAGES, console.enter)
+    routes += console.routes_of("/ui/v/{vault}/", (events_page.PAGE,), console.enter)
     routes += console.routes_of("/ui/", PERSON_PAGES, console.greet)
     routes += console.routes_of("/ui/admin/", ADMIN_PAGES, console.administer)
     return Router(routes, redirect_slashes=False, default=console.serve_nothing)
@@ -106,7 +110,7 @@ class _Console:
         """The routes of pages that are made from the same view."""
         for page in pages:
             path = f"{place}{page.path}"
-            yield Route(path, self.answering(self._showing(page.show, enter)))
+            yield Route(path, self.answering(self._showing(page.show, enter), is_use=page.is_use))
             if page.change is not None:
                 yield Route(path, self.answering(self._changing(page.change, enter)), methods=["POST"])
 
@@ -144,12 +148,12 @@ class _Console:
             raise NoSuchVault("nothing is here")
         return AdminView(self._parts, self._pages, asked.guest, asked.request, asked.form)
 
-    def answering(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def answering(self, answer: Answer, *, is_use: bool = True) -> Callable[[Request], Awaitable[Response]]:
         """An answer to somebody who is signed in, or the page that says why there is none."""
 
         async def respond(request: Request) -> Response:
             try:
-                guest = await find_guest(self._parts, self._visits, request)
+                guest = await find_guest(self._parts, self._visits, request, is_use=is_use)
                 if guest is not None:
                     return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
                 after = sign_in_address(self._parts.base, _path_of(request))

@@ -19,11 +19,13 @@ V = TypeVar("V")
 @dataclass(frozen=True)  # no slots: up to Python 3.11.7 a generic class that has both cannot be made by its alias
 class Page(Generic[V]):
     """``path``: below the address of the vault, of the console or of the administration. ``change``: does what its
-    forms ask for; None: it has none."""
+    forms ask for; None: it has none. ``is_use``: False where an open page asks for it by itself, which keeps nobody
+    signed in."""
 
     path: str
     show: Callable[[V], Awaitable[Response]]
     change: Callable[[V], Awaitable[Response]] | None = None
+    is_use: bool = True
 
 
 VaultPage: TypeAlias = Page[VaultView]

@@ -42,9 +42,11 @@
     }
     const wanted = new URL(event.detail.pathInfo.requestPath, location.href).pathname;
     const isHere = new URL(request.responseURL || location.href).pathname === wanted;
-    if (!isHere) {
+    if (!isHere || (event.detail.target.id === "live" && request.status === 404)) {
       event.detail.shouldSwap = false;
       location.reload();
+    } else if (event.detail.target.id === "live" && request.status !== 200) {
+      event.detail.shouldSwap = false; // what was true a moment ago stays
     } else if ((request.getResponseHeader("content-type") || "").startsWith("text/html")) {
       event.detail.shouldSwap = true;
     }
@@ -94,4 +96,30 @@
     else if (event.key === "Escape" && beside && !beside.hidden) { close(); event.preventDefault(); }
     else if (event.key === "Escape" && at >= 0 && field) go(field);
   });
+
+  // Who is at work: the server says that something changed, and that part of the page is fetched again.
+  const gone = document.querySelector("#gone");
+  const events = document.querySelector("#live")?.dataset.events;
+  let stream = null, failures = 0, later = 0;
+  const again = () => htmx.trigger("#live", "changed");
+  const hush = () => { stream?.close(); stream = null; clearTimeout(later); };
+  const listen = (isFirst) => {
+    stream = new EventSource(events);
+    stream.addEventListener("open", () => { if (!isFirst) again(); isFirst = false; failures = 0; gone.hidden = true; });
+    stream.addEventListener("change", again);
+    stream.addEventListener("error", () => {
+      failures += 1;
+      if (failures > 1) gone.hidden = false;
+      if (stream.readyState !== EventSource.CLOSED) return; // else the browser tries again by itself
+      hush();
+      again(); // says whether the server is there, and whether this page still is
+      later = setTimeout(listen, 10000, false);
+    });
+  };
+  if (events) {
+    document.addEventListener("htmx:sendError", (event) => { if (event.detail.target.id === "live") gone.hidden = false; });
+    document.addEventListener("htmx:afterOnLoad", (event) => { if (event.detail.target.id === "live") gone.hidden = true; });
+    document.addEventListener("visibilitychange", () => { hush(); if (!document.hidden) listen(false); });
+    if (!document.hidden) listen(true);
+  }
 })();

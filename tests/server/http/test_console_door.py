@@ -74,3 +74,17 @@ async def test_where_everybody_is_the_owner_nobody_signs_in(tmp_path_factory: py
         assert page.status_code == 200
         assert "Everybody here is the owner" in page.text
         assert (await http.get("/ui/", headers={"host": "evil.example"})).status_code == 421
+
+
+async def test_an_open_page_does_not_hold_up_a_shutdown(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("drained"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+        http.stream("GET", "/ui/v/main/events") as stream,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.aiter_lines()
+        assert await anext(lines) == "retry: 3000"
+        site.state["drain"]()
+        assert [line async for line in lines if line] == []
+        assert (await http.get("/ui/v/main/events")).status_code == 503
