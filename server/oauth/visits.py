@@ -25,6 +25,9 @@ from vaults.db.sql import Writer
 
 FORM_FIELD = "form"
 
+LANGUAGE_LIFE_S = 365 * 86_400
+"""Seconds a browser keeps a choice of language."""
+
 
 class VisitParts(Protocol):
     """What visits are kept with: the part of ``SignInParts`` that the console has as well."""
@@ -130,6 +133,14 @@ class Visits:
     def remembered_next(self, request: Request) -> str:
         """Where it was to be led; "" where it kept nothing."""
         return unquote(request.cookies.get(f"{self._name}-next", ""))
+
+    def remember_language(self, response: Response, language: str) -> None:
+        """Have the browser keep in which language its person wants pages."""
+        self._set(response, f"{self._name}-language", language, LANGUAGE_LIFE_S)
+
+    def remembered_language(self, request: Request) -> str:
+        """The language it keeps, whoever wrote that; "" where it keeps none."""
+        return request.cookies.get(f"{self._name}-language", "")
 
     def _set(self, response: Response, name: str, value: str, life_s: int | None = None) -> None:
         response.set_cookie(name, value, max_age=life_s, path="/", secure=self._secure, httponly=True, samesite="lax")

@@ -25,6 +25,7 @@ from server.ui import (
     graph_page,
     home_page,
     item_page,
+    language_page,
     memory_page,
     note_page,
     overview_page,
@@ -36,6 +37,7 @@ from server.ui import (
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
 from server.ui.guests import Guest, find_guest
+from server.ui.languages import choose_language, reading_in
 from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
@@ -60,7 +62,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
 ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
-PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE,)
+PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE, language_page.PAGE)
 """Pages of whoever is signed in, in no vault."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
@@ -152,6 +154,11 @@ class _Console:
         """An answer to somebody who is signed in, or the page that says why there is none."""
 
         async def respond(request: Request) -> Response:
+            accepted = request.headers.get("accept-language", "")
+            with reading_in(choose_language(self._visits.remembered_language(request), accepted)):
+                return await answer_or_say(request)
+
+        async def answer_or_say(request: Request) -> Response:
             try:
                 guest = await find_guest(self._parts, self._visits, request, is_use=is_use)
                 if guest is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from server.dispatch import CallOutcome
+from server.ui.catalogue import load_catalogue
 from server.ui.page import VaultPage
 from server.ui.vault_view import VaultView, complaint_of
 from server.ui.work_page import CALLS, work_values
@@ -69,13 +70,14 @@ def _content(outcome: CallOutcome) -> Mapping[str, Any]:
 def _list_concerns(found: Mapping[str, CallOutcome]) -> Iterator[Concern]:
     for correction in _content(found["corrections"]).get("corrections", ()):
         yield Concern("correction", correction["wrong"], correction["right"])
-    status = _content(found["status"])
+    status, digits = _content(found["status"]), load_catalogue().digits
     pending = status.get("embedding", {}).get("pending", 0)
     if pending:
         yield Concern("pending", number=pending)
     for bound in status.get("limits", {}).get("bounds", ()):
         if bound["used"] >= NEAR * bound["limit"]:
-            yield Concern("limit", f"{bound['what']}: {bound['used']:,} / {bound['limit']:,}")
+            used, limit = digits(bound["used"]), digits(bound["limit"])
+            yield Concern("limit", f"{bound['what']}: {used} / {limit}")
     skipped = status.get("notes", {}).get("skipped", 0)
     if skipped:
         yield Concern("skipped", number=skipped)

@@ -40,7 +40,7 @@ def count_facets(hits: Sequence[Hit], question: Question) -> list[Facet]:
     picked = [hit for hit in hits if question.picks(hit)]
     kinds = Counter(hit["kind"] for hit in picked)
     return [
-        Facet("kinds", [_kind(kind, kinds, question.kinds) for kind in KINDS]),
+        Facet("kinds", [_kind(kind, kinds, question) for kind in KINDS]),
         Facet("types", _offered(Counter(_types(hits)), question.types)),
         Facet("author", _offered(Counter(_authors(picked)), _given(question.author)), takes_others=True),
         Facet("folder", _offered(Counter(_folders(picked, question.folder)), _given(question.folder))),
@@ -58,8 +58,9 @@ def count_vaults(hits: Sequence[Hit], names: Iterable[str], question: Question) 
     return Facet("vault", sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value)))
 
 
-def _kind(kind: str, counts: Counter[str], chosen: Sequence[str]) -> FacetValue:
-    return FacetValue(kind, counts[kind] if kind in chosen or not chosen else None, kind in chosen)
+def _kind(kind: str, counts: Counter[str], question: Question) -> FacetValue:
+    found = question.as_arguments().get("kinds", KINDS)
+    return FacetValue(kind, counts[kind] if kind in found else None, kind in question.kinds)
 
 
 def _offered(counts: Counter[str], chosen: Sequence[str]) -> list[FacetValue]:

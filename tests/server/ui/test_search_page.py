@@ -134,6 +134,7 @@ async def test_filters_count_what_was_found_and_narrow_to_it(stage: Stage) -> No
     assert re.findall(r'class="hit" href="([^"]*)"', page) == [f"/ui/v/main/memories/{kept}"]
     assert counts_of(page)["types", "fact"] == "3", "types are counted before they are picked"
     assert 'name="types" value="decision" checked' in page
+    assert ("kinds", "note") not in counts_of(page), "nobody looked for notes, so that none is no news"
     assert 'name="tag" value="locks" checked' in page
     inner = (await guest.open("/ui/v/main/search?q=lock+gate&folder=Locks&folder=Locks%2FEast")).text
     assert 'name="folder" value="Locks/East" checked' in inner
