@@ -5,6 +5,7 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,9 +21,20 @@ BODY_LIMIT = 1024 * 1024
 """Bytes of a form: the longest memory, of characters that take twelve bytes each there, fits."""
 
 
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/\\\0")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})?")
+
+
 def is_console_path(path: str) -> bool:
     """Whether this door leads there."""
     return path in ("/", "/ui") or path.startswith("/ui/")
+
+
+def is_console_address(raw_path: bytes) -> bool:
+    """Whether an address is written as pages write it. Notes and people may have spaces and umlauts in their names, but
+    what needs no escape has none, nor has a slash: what looks like one segment to a proxy must not be two to us."""
+    escapes = _ESCAPE.findall(raw_path)
+    return all(each and bytes.fromhex(each.decode())[0] not in _PLAIN for each in escapes)
 
 
 class ConsoleDoor:

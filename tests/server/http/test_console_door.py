@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests.server.http.serving import Site, browser, served
+from tests.server.http.serving import Site, browser, raw, served
 from tests.server.http.test_sign_in_door import prepare
 from tests.server.oauth.desk import Browser
 
@@ -61,6 +62,29 @@ async def test_where_it_is_switched_off_or_nobody_signs_in_nothing_is_there(
     ):
         for path in ("/", "/ui", "/ui/", "/ui/v/main/"):
             answer = await http.get(path)
+            assert answer.status_code == 404
+            assert answer.json()["error"]["code"] == "not_found"
+
+
+async def test_a_note_may_be_called_anything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("named"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+    ):
+        async with raw(site, "owner") as owner:
+            await owner.call("note_write", {"path": "Höfe/Paint & 100 %.md", "content": "# Paint\n\nBlue."})
+        folder = await http.get("/ui/v/main/notes/H%C3%B6fe/")
+        (address,) = re.findall(r'href="(/ui/v/main/notes/H[^"]*md)"', folder.text)
+        assert "Blue." in (await http.get(address)).text
+        for strange in (
+            "H%C3%B6fe%2FPaint%20%26%20100%20%25.md",
+            "%48%C3%B6fe/",
+            "H%C3%B6fe/%2e%2e/",
+            "%zz",
+            "%5C",
+            "%00",
+        ):
+            answer = await http.get(f"/ui/v/main/notes/{strange}")
             assert answer.status_code == 404
             assert answer.json()["error"]["code"] == "not_found"
 
