@@ -19,10 +19,18 @@ from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
 from server.ui.vault_view import CLIENT
 
-PLACES = (("overview", ""),)
+PLACES = (
+    ("overview", ""),
+    ("people", "people"),
+    ("grants", "grants"),
+    ("tokens", "tokens"),
+    ("clients", "clients"),
+)
 """The navigation: a key of the texts of the frame, and a path below the administration."""
 
-DONE: frozenset[str] = frozenset()
+DONE: frozenset[str] = frozenset(
+    {"disable", "end_session", "end_sessions", "set_grant", "remove_grant", "revoke_token", "end_login"}
+)
 """What a page may say was done just now, when its address says so."""
 
 

@@ -20,8 +20,10 @@ from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
     across_page,
+    clients_page,
     events_page,
     findings_page,
+    grants_page,
     graph_page,
     home_page,
     item_page,
@@ -29,8 +31,11 @@ from server.ui import (
     memory_page,
     note_page,
     overview_page,
+    people_page,
+    person_page,
     search_page,
     sessions_page,
+    tokens_page,
     usage_page,
     work_page,
 )
@@ -59,7 +64,15 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     item_page.PAGE,
 )
 
-ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
+ADMIN_PAGES: tuple[AdminPage, ...] = (
+    overview_page.PAGE,
+    people_page.PAGE,
+    person_page.PAGE,
+    grants_page.PAGE,
+    grants_page.SUBJECT,
+    tokens_page.PAGE,
+    clients_page.PAGE,
+)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
 PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE, language_page.PAGE)

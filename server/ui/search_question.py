@@ -16,8 +16,8 @@ MODES = ("hybrid", "keyword", "semantic")
 
 PER_PAGE = 20
 COUNTED = 50
-"""Hits asked for at once: the filters count among them, and pages lead through them. A search for 100 takes half as long
-again, and one is made while somebody types."""
+"""Hits asked for at once: the filters count among them, and pages lead through them. A search for 100 takes twice the
+time of one for 20, and one is made at each pause of typing."""
 
 TOKENS = 50_000
 """Of texts in an answer: so many hits, none of them cut short."""
