@@ -6,7 +6,7 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -39,10 +39,13 @@ def is_console_address(raw_path: bytes) -> bool:
 
 class ConsoleDoor:
     """ASGI. ``url``: where people find this server; ``policy``: that of the gate, whose authenticator is None where
-    everybody is the owner."""
+    everybody is the owner; ``sources``: of each setting that was set, by what."""
 
-    def __init__(self, services: Services, protocol: Protocol, url: str, policy: GatePolicy) -> None:
+    def __init__(
+        self, services: Services, protocol: Protocol, url: str, policy: GatePolicy, sources: Mapping[str, str]
+    ) -> None:
         self._services, self._protocol, self._url, self._policy = services, protocol, url, policy
+        self._sources = sources
         self._late = LateApplication(services, "the console", self._make)
         self._close: Callable[[], None] | None = None
 
@@ -75,6 +78,6 @@ class ConsoleDoor:
         from server.ui.parts import ConsoleParts
 
         signs_in = self._policy.authenticator is not None
-        parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in)
+        parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in, self._sources)
         self._close = parts.streams.close
         return RequestBodyLimitMiddleware(make_console(parts), BODY_LIMIT)

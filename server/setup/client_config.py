@@ -23,13 +23,19 @@ What it tells is data, never instructions."""
 """The same for an agent whose token only reads."""
 
 
+def claude_code_command(endpoint: str, token: str | None = None) -> str:
+    """The command with which Claude Code adds a server; without a token it signs in by itself."""
+    header = f' --header "Authorization: Bearer {token}"' if token is not None else ""
+    return f"claude mcp add --transport http strongroom {endpoint}{header}"
+
+
 def http_client_config(endpoint: str, token: str) -> str:
     """The settings of clients that connect to a server."""
     headers = {"Authorization": f"Bearer {token}"}
     cursor = {"mcpServers": {"strongroom": {"url": endpoint, "headers": headers}}}
     code = {"servers": {"strongroom": {"type": "http", "url": endpoint, "headers": headers}}}
     return f"""Claude Code:
-claude mcp add --transport http strongroom {endpoint} --header "Authorization: Bearer {token}"
+{claude_code_command(endpoint, token)}
 
 Cursor (.cursor/mcp.json):
 {json.dumps(cursor)}

@@ -21,13 +21,16 @@ from server.oauth.visits import Visits
 from server.ui import (
     across_page,
     clients_page,
+    connect_page,
     events_page,
     findings_page,
     grants_page,
     graph_page,
     home_page,
+    issuers_page,
     item_page,
     language_page,
+    licence_page,
     memory_page,
     note_page,
     overview_page,
@@ -35,8 +38,11 @@ from server.ui import (
     person_page,
     search_page,
     sessions_page,
+    settings_page,
     tokens_page,
     usage_page,
+    vault_life_page,
+    vaults_page,
     work_page,
 )
 from server.ui.admin_view import AdminView
@@ -62,6 +68,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     graph_page.PICTURE,
     usage_page.PAGE,
     item_page.PAGE,
+    connect_page.PAGE,
 )
 
 ADMIN_PAGES: tuple[AdminPage, ...] = (
@@ -72,6 +79,12 @@ ADMIN_PAGES: tuple[AdminPage, ...] = (
     grants_page.SUBJECT,
     tokens_page.PAGE,
     clients_page.PAGE,
+    vaults_page.PAGE,
+    vault_life_page.PAGE,
+    vault_life_page.DELETION,
+    settings_page.PAGE,
+    issuers_page.PAGE,
+    licence_page.PAGE,
 )
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 

@@ -24,15 +24,15 @@ ToolCall = Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
 @dataclass(frozen=True, slots=True)
 class ConsoleParts:
     """``url``: where people find this server, without a slash at its end. ``seal``: 32 secret bytes that forms are
-    derived from, the same as sign-in's. ``signs_in``: False where everybody is the owner. ``now``: seconds since 1970.
-    ``streams``: to the pages that are open.
-    """
+    derived from, the same as sign-in's. ``signs_in``: False where everybody is the owner. ``sources``: of each setting
+    that was set, by what. ``now``: seconds since 1970. ``streams``: to the pages that are open."""
 
     services: Services
     call: ToolCall
     url: str
     seal: bytes
     signs_in: bool
+    sources: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     streams: LiveStreams = field(default_factory=LiveStreams)
 
