@@ -8,10 +8,8 @@ from starlette.responses import Response
 
 from auth.access import EVERY_VAULT
 from auth.principal import NAME_LIMIT
-from server.errors import HTTP_STATUS
 from server.ui.admin_view import AdminView
-from server.ui.vault_view import AGREED, Complaint
-from vaults.errors import StrongroomError
+from server.ui.vault_view import AGREED
 
 ROLES = ("reader", "writer", "admin")
 
@@ -58,8 +56,3 @@ def vaults_field(view: AdminView) -> tuple[str, ...]:
 def vault_choices(view: AdminView) -> tuple[str, ...]:
     """What may be ticked: every vault at once, or those there are."""
     return (EVERY_VAULT, *sorted(view.services.registry_cache.names()))
-
-
-def refusal_of(failure: StrongroomError) -> Complaint:
-    """Why something was not done, in the same words as on the command line."""
-    return Complaint(failure.code, failure.message, failure.hint or "", HTTP_STATUS[failure.code])

@@ -7,11 +7,10 @@ from starlette.responses import Response
 from auth.oauth.client_logins import find_logins
 from auth.oauth.clients import find_clients
 from server.administration.clients import end_login, require_login
-from server.ui.admin_forms import refusal_of
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
-from server.ui.vault_view import Complaint
+from server.ui.vault_view import Complaint, refusal_of
 from vaults.errors import StrongroomError
 
 

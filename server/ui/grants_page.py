@@ -14,11 +14,11 @@ from auth.principal import LOCAL, local_names
 from auth.roles import Role, parse_role
 from server.administration.grants import issuer_of, issuer_of_grant
 from server.administration.vault_names import require_vaults
-from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, refusal_of, vault_choices
+from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, vault_choices
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
-from server.ui.vault_view import Complaint
+from server.ui.vault_view import Complaint, refusal_of
 from vaults.errors import StrongroomError
 
 COLUMNS = 30

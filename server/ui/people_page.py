@@ -8,11 +8,11 @@ from auth.people.people import find_people
 from auth.roles import parse_role
 from server.administration import people
 from server.administration.vault_names import require_vaults
-from server.ui.admin_forms import ROLES, name_field, refusal_of, vault_choices, vaults_field
+from server.ui.admin_forms import ROLES, name_field, vault_choices, vaults_field
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
-from server.ui.vault_view import Complaint
+from server.ui.vault_view import Complaint, refusal_of
 from vaults.errors import InvalidArgument, StrongroomError
 
 

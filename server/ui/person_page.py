@@ -15,11 +15,11 @@ from auth.people.passkeys import Passkey
 from auth.people.people import Person
 from auth.principal import LOCAL
 from server.administration import people
-from server.ui.admin_forms import ask_first, has_agreed, name_field, refusal_of
+from server.ui.admin_forms import ask_first, has_agreed, name_field
 from server.ui.admin_view import AdminView
 from server.ui.page import AdminPage
 from server.ui.people_page import show_link
-from server.ui.vault_view import Complaint, NoSuchVault
+from server.ui.vault_view import Complaint, NoSuchVault, refusal_of
 from vaults.db.sql import Reader
 from vaults.errors import StrongroomError
 

@@ -13,11 +13,11 @@ from server.administration.tokens import MAX_TOKEN_ID, read_request
 from server.administration.vault_names import require_vaults
 from server.setup.client_config import token_client_config
 from server.tool_spec import PRESETS, TOOLSETS
-from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, refusal_of, vault_choices, vaults_field
+from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, vault_choices, vaults_field
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
-from server.ui.vault_view import Complaint
+from server.ui.vault_view import Complaint, refusal_of
 from vaults.errors import StrongroomError
 
 
