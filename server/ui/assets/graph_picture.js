@@ -1,0 +1,180 @@
+// The whole vault on a canvas. Links take long to draw, so they are drawn on a sheet wider than what is seen, a part each
+// frame, and moving about moves the finished sheet. WebGL is not used: without a graphics card browsers have none, or a slow
+// one (sigma 3 showed 60,000 links after 7 s, 0.4 times a second; this is measured in docs/console.md).
+"use strict";
+const makeGraphPicture = (canvas, data, look) => {
+  const MARGIN = 0.35, NEAR = 12, LABELS = 40, CELL = 400;
+  const { x, y, links } = data, count = x.length, pen = canvas.getContext("2d");
+  const degree = x.map((_, i) => data.into[i] + data.out[i]);
+  const most = degree.reduce((top, each) => Math.max(top, each), 1);
+  const view = { x: 0, y: 0, scale: 1 };
+  let sheet = null, painting = null, portion = 6000, last = 0, asked = false, dense = 1, wide = 1, high = 1;
+  let marks = { picked: -1, hovered: -1, way: [], found: [] };
+
+  const near = Array.from({ length: count }, () => []);
+  for (let k = 0; k < links.length; k += 2) { near[links[k]].push(links[k + 1]); near[links[k + 1]].push(links[k]); }
+  const cells = new Map();
+  for (let i = 0; i < count; i++) {
+    const cell = `${Math.floor(x[i] / CELL)} ${Math.floor(y[i] / CELL)}`;
+    if (cells.has(cell)) cells.get(cell).push(i); else cells.set(cell, [i]);
+  }
+
+  const radius = (i, scale) => Math.max(1.1, Math.min(6 + 14 * Math.sqrt(degree[i] / most), scale * (24 + 90 * Math.sqrt(degree[i] / most))));
+  const at = (i) => [(x[i] - view.x) * view.scale + wide / 2, (y[i] - view.y) * view.scale + high / 2];
+  const smallest = () => { // of the scale: everything is seen
+    let reach = 100;
+    for (let i = 0; i < count; i++) reach = Math.max(reach, Math.abs(x[i]), Math.abs(y[i]));
+    return Math.min(wide, high) / (2.08 * reach);
+  };
+
+  const write = (to, text, px, py, placed) => {
+    const shown = text.length > 42 ? `${text.slice(0, 40)}…` : text, half = to.measureText(shown).width / 2;
+    const box = [px - half - 3, py - 2, px + half + 3, py + 14];
+    if (placed.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return false;
+    placed.push(box);
+    to.strokeText(shown, px, py);
+    to.fillText(shown, px, py);
+    return true;
+  };
+  const prepare = (to) => {
+    Object.assign(to, { font: "12px system-ui, sans-serif", textAlign: "center", textBaseline: "top", lineWidth: 3, lineJoin: "round", direction: "ltr" });
+    [to.strokeStyle, to.fillStyle] = [look.paper, look.ink];
+  };
+  const dot = (to, px, py, r) => {
+    if (r < 1.6) { to.fillRect(px - r, py - r, 2 * r, 2 * r); return; }
+    to.beginPath(); to.arc(px, py, r, 0, 7); to.fill();
+  };
+
+  // A sheet in portions: after each of them the browser may draw a frame.
+  function* paint(made) {
+    const { width, height, scale } = made, to = made.canvas.getContext("2d");
+    const px = new Float32Array(count), py = new Float32Array(count);
+    for (let i = 0; i < count; i++) { px[i] = (x[i] - made.x) * scale + width / 2; py[i] = (y[i] - made.y) * scale + height / 2; }
+    to.scale(dense, dense);
+    to.strokeStyle = look.line;
+    to.lineWidth = 1 / dense;
+    to.globalAlpha = Math.max(0.1, Math.min(0.7, 0.12 + scale * 2.2 + 60 / (links.length + 60)));
+    let room = portion, drawn = 0;
+    to.beginPath();
+    for (let k = 0; k < links.length; k += 2) {
+      const a = links[k], b = links[k + 1];
+      if ((px[a] < 0 && px[b] < 0) || (py[a] < 0 && py[b] < 0) || (px[a] > width && px[b] > width) || (py[a] > height && py[b] > height)) continue;
+      to.moveTo(px[a], py[a]);
+      to.lineTo(px[b], py[b]);
+      if (++drawn % 200 === 0) { to.stroke(); to.beginPath(); }
+      if (--room <= 0) { to.stroke(); to.beginPath(); yield; room = portion; }
+    }
+    to.stroke();
+    to.globalAlpha = 1;
+    for (let i = count - 1; i >= 0; i--) {
+      if (px[i] < -20 || py[i] < -20 || px[i] > width + 20 || py[i] > height + 20) continue;
+      to.fillStyle = look.colour(i);
+      dot(to, px[i], py[i], radius(i, scale));
+      if ((room -= 2) <= 0) { yield; room = portion; }
+    }
+    prepare(to);
+    const placed = [];
+    for (let i = 0, tried = 0; i < count && tried < 4 * LABELS && placed.length < LABELS; i++) {
+      if (px[i] < 0 || py[i] < 0 || px[i] > width || py[i] > height || !look.isShown(i)) continue;
+      tried++;
+      write(to, data.titles[i], px[i], py[i] + radius(i, scale) + 2, placed);
+    }
+  }
+
+  const begin = () => {
+    const width = Math.ceil(wide * (1 + 2 * MARGIN)), height = Math.ceil(high * (1 + 2 * MARGIN));
+    const made = { x: view.x, y: view.y, scale: view.scale, width, height, canvas: document.createElement("canvas") };
+    [made.canvas.width, made.canvas.height] = [width * dense, height * dense];
+    painting = { made, steps: paint(made) };
+  };
+  const isStale = (made) => made.scale !== view.scale || Math.abs(view.x - made.x) * view.scale > wide * MARGIN * 0.7 || Math.abs(view.y - made.y) * view.scale > high * MARGIN * 0.7;
+
+  const frame = (now) => {
+    asked = false;
+    const took = now - last;
+    last = now;
+    if (painting && took < 200) portion = Math.max(500, Math.min(12000, portion * (took > 24 ? 0.7 : 1.2)));
+    if (!painting && (!sheet || isStale(sheet))) begin();
+    if (painting && painting.steps.next().done) { sheet = painting.made; painting = null; canvas.dataset.drawn = "yes"; }
+    pen.setTransform(dense, 0, 0, dense, 0, 0);
+    pen.clearRect(0, 0, wide, high);
+    const shown = sheet || painting?.made;
+    if (shown) {
+      const k = view.scale / shown.scale;
+      pen.globalAlpha = marks.picked >= 0 || marks.way.length || marks.found.length ? 0.3 : 1;
+      pen.drawImage(shown.canvas, (shown.x - view.x) * view.scale + wide / 2 - k * shown.width / 2, (shown.y - view.y) * view.scale + high / 2 - k * shown.height / 2, k * shown.width, k * shown.height);
+      pen.globalAlpha = 1;
+    }
+    mark();
+    if (painting || (sheet && isStale(sheet))) ask();
+  };
+  const ask = () => { if (!asked) { asked = true; requestAnimationFrame(frame); } };
+
+  // What is picked, found or on the way, above the rest.
+  const mark = () => {
+    const { picked, hovered, way, found } = marks, about = picked >= 0 && !way.length ? near[picked].slice(0, 3000) : [];
+    pen.strokeStyle = look.act;
+    pen.lineWidth = way.length ? 3 : 1;
+    pen.beginPath();
+    for (const other of about) { pen.moveTo(...at(picked)); pen.lineTo(...at(other)); }
+    way.forEach((i, step) => (step ? pen.lineTo(...at(i)) : pen.moveTo(...at(i))));
+    pen.stroke();
+    const named = [...new Set([hovered, picked, ...way, ...found.slice(0, LABELS), ...about.slice(0, 15)])].filter((i) => i >= 0);
+    for (const i of new Set([...about, ...found, ...named])) {
+      pen.fillStyle = look.colour(i);
+      dot(pen, ...at(i), Math.max(3, radius(i, view.scale)));
+    }
+    for (const i of [hovered, picked]) {
+      if (i < 0) continue;
+      pen.lineWidth = 2.5;
+      pen.strokeStyle = look.ink;
+      pen.beginPath(); pen.arc(...at(i), radius(i, view.scale) + 4, 0, 7); pen.stroke();
+    }
+    prepare(pen);
+    const placed = [];
+    for (const i of named) { const [px, py] = at(i); write(pen, data.titles[i], px, py + radius(i, view.scale) + 5, placed); }
+  };
+
+  const hold = (value, least, top) => Math.max(least, Math.min(top, value));
+  return {
+    near,
+    degree,
+    resize() {
+      const had = wide > 1;
+      [wide, high, dense] = [canvas.clientWidth, canvas.clientHeight, Math.min(2, devicePixelRatio || 1)];
+      [canvas.width, canvas.height] = [wide * dense, high * dense];
+      if (!had) this.fit();
+      this.repaint();
+    },
+    fit() { Object.assign(view, { x: 0, y: 0, scale: smallest() }); ask(); },
+    pan(right, down) { view.x += right / view.scale; view.y += down / view.scale; ask(); },
+    zoom(factor, px = wide / 2, py = high / 2) {
+      const scale = hold(view.scale * factor, smallest() / 2, 1.2), [right, down] = [px - wide / 2, py - high / 2];
+      view.x += right / view.scale - right / scale;
+      view.y += down / view.scale - down / scale;
+      view.scale = scale;
+      ask();
+    },
+    centre(several) {
+      const [left, right, top, low] = [Math.min(...several.map((i) => x[i])), Math.max(...several.map((i) => x[i])), Math.min(...several.map((i) => y[i])), Math.max(...several.map((i) => y[i]))];
+      const fits = Math.min(wide / (right - left + 800), high / (low - top + 800));
+      Object.assign(view, { x: (left + right) / 2, y: (top + low) / 2, scale: several.length > 1 ? Math.min(fits, 0.25) : Math.max(view.scale, Math.min(fits, 0.25)) });
+      ask();
+    },
+    pick(px, py) {
+      const [mx, my, reach] = [(px - wide / 2) / view.scale + view.x, (py - high / 2) / view.scale + view.y, NEAR / view.scale];
+      let best = -1, far = Infinity;
+      for (let cx = Math.floor((mx - reach) / CELL); cx <= Math.floor((mx + reach) / CELL); cx++) {
+        for (let cy = Math.floor((my - reach) / CELL); cy <= Math.floor((my + reach) / CELL); cy++) {
+          for (const i of cells.get(`${cx} ${cy}`) || []) {
+            const away = Math.hypot(x[i] - mx, y[i] - my) - radius(i, view.scale) / view.scale;
+            if (away < Math.min(far, reach)) [best, far] = [i, away];
+          }
+        }
+      }
+      return best;
+    },
+    show(changed) { marks = { ...marks, ...changed }; ask(); },
+    repaint() { painting = null; begin(); ask(); },
+  };
+};
