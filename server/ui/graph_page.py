@@ -30,6 +30,8 @@ PACKING = 4
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 """Of the picture, which holds its colours: opened by itself it runs nothing and loads nothing."""
 
+DATA_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
@@ -122,7 +124,7 @@ async def lay_out(view: VaultView) -> Response:
     if complaint is not None:
         return view.page("refused", here="graph", status=complaint.status, complaint=complaint)
     data = outcome.content["export"].encode()
-    headers = dict(HEADERS)
+    headers = {**HEADERS, "content-security-policy": DATA_POLICY}
     if "gzip" in view.request.headers.get("accept-encoding", ""):
         data = await asyncio.to_thread(gzip.compress, data, PACKING)
         headers["content-encoding"] = "gzip"

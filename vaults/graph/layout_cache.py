@@ -1,10 +1,10 @@
-"""Keeps the places of a vault's notes in a picture of all of them, until its graph changes."""
+"""Keeps what a picture of a whole vault is made from, until its graph changes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,23 +12,38 @@ if TYPE_CHECKING:
 
     Places: TypeAlias = NDArray[np.float64]
 
+T = TypeVar("T")
 
-class LayoutCache:
-    """The layout of the newest graph somebody asked for, one row for each note. One per open vault, used on its event
-    loop: who asks while it is computed waits, and nobody computes it twice."""
+
+class NewestResult(Generic[T]):
+    """What was computed for the newest state somebody asked for. Who asks meanwhile waits, and nothing is computed
+    twice."""
 
     def __init__(self) -> None:
-        self._change: int | None = None
-        self._places: Places | None = None
+        self._kept: tuple[object, T] | None = None
         self._turn = asyncio.Lock()
 
-    async def at(self, change: int, compute: Callable[[], Awaitable[Places]]) -> Places:
-        """The layout of the graph at a change of it."""
+    async def at(self, state: object, compute: Callable[[], Awaitable[T]]) -> T:
+        """The result for a state, which equals another where the result is the same."""
         async with self._turn:
-            if self._places is None or self._change != change:
-                self._places, self._change = await compute(), change
-            return self._places
+            if self._kept is None or self._kept[0] != state:
+                self._kept = state, await compute()
+            return self._kept[1]
 
     def clear(self) -> None:
         """Free the memory."""
-        self._change, self._places = None, None
+        self._kept = None
+
+
+class LayoutCache:
+    """``places``: of each note, a row. ``documents``: with all else a picture shows. One per open vault, used on its
+    event loop."""
+
+    def __init__(self) -> None:
+        self.places: NewestResult[Places] = NewestResult()
+        self.documents: NewestResult[str] = NewestResult()
+
+    def clear(self) -> None:
+        """Free the memory."""
+        self.places.clear()
+        self.documents.clear()

@@ -3,12 +3,12 @@
 // one (sigma 3 showed 60,000 links after 7 s, 0.4 times a second; this is measured in docs/console.md).
 "use strict";
 const makeGraphPicture = (canvas, data, look) => {
-  const MARGIN = 0.35, NEAR = 12, LABELS = 40, CELL = 400;
+  const MARGIN = 0.35, NEAR = 12, LABELS = 24, CELL = 400;
   const { x, y, links } = data, count = x.length, pen = canvas.getContext("2d");
   const degree = x.map((_, i) => data.into[i] + data.out[i]);
   const most = degree.reduce((top, each) => Math.max(top, each), 1);
   const view = { x: 0, y: 0, scale: 1 };
-  let sheet = null, painting = null, portion = 6000, last = 0, asked = false, dense = 1, wide = 1, high = 1;
+  let sheet = null, painting = null, portion = 6000, last = 0, asked = false, seen = "", dense = 1, wide = 1, high = 1;
   let marks = { picked: -1, hovered: -1, way: [], found: [] };
 
   const near = Array.from({ length: count }, () => []);
@@ -53,7 +53,7 @@ const makeGraphPicture = (canvas, data, look) => {
     to.scale(dense, dense);
     to.strokeStyle = look.line;
     to.lineWidth = 1 / dense;
-    to.globalAlpha = Math.max(0.1, Math.min(0.7, 0.12 + scale * 2.2 + 60 / (links.length + 60)));
+    to.globalAlpha = Math.min(0.7, 0.02 + scale + 300 / (links.length + 400));
     let room = portion, drawn = 0;
     to.beginPath();
     for (let k = 0; k < links.length; k += 2) {
@@ -93,9 +93,12 @@ const makeGraphPicture = (canvas, data, look) => {
     asked = false;
     const took = now - last;
     last = now;
-    if (painting && took < 200) portion = Math.max(500, Math.min(12000, portion * (took > 24 ? 0.7 : 1.2)));
-    if (!painting && (!sheet || isStale(sheet))) begin();
-    if (painting && painting.steps.next().done) { sheet = painting.made; painting = null; canvas.dataset.drawn = "yes"; }
+    const rests = seen === `${view.x} ${view.y} ${view.scale}`;
+    seen = `${view.x} ${view.y} ${view.scale}`;
+    if (painting && took < 200) portion = Math.max(2000, Math.min(12000, portion * (took > 24 ? 0.7 : 1.2)));
+    if (rests) portion = 20000; // nothing moves that could stutter
+    if (painting ? rests && isStale(painting.made) : !sheet || isStale(sheet)) begin();
+    if (painting && painting.steps.next().done) { sheet = painting.made; painting = null; canvas.dataset.drawn ??= String(Math.round(now)); }
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     pen.clearRect(0, 0, wide, high);
     const shown = sheet || painting?.made;

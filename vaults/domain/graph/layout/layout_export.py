@@ -53,17 +53,16 @@ async def export_layout(vault: Vault) -> GraphAnswer:
     def read(tx: Reader) -> tuple[Graph, dict[int, str]]:
         return vault.graph_cache.at(tx), note_maturity.read_last_changes(tx)
 
+    pool, kept = vault.shared.pool, vault.graph_cache.layouts
     graph, changes = await vault.db.read(read)
-    shown = await run_in(vault.shared.pool, _choose, graph)
 
-    async def compute() -> Places:
-        return await run_in(vault.shared.pool, place_notes, len(shown.notes), shown.pairs)
+    async def compute() -> str:
+        shown = await run_in(pool, _choose, graph)
+        places = await kept.places.at(graph.change, lambda: run_in(pool, place_notes, len(shown.notes), shown.pairs))
+        return await run_in(pool, _write, graph, shown, places, changes)
 
-    places = await vault.graph_cache.layouts.at(graph.change, compute)
-    document = await run_in(vault.shared.pool, _write, graph, shown, places, changes)
-    return GraphAnswer(
-        total=len(graph.nodes), truncated=len(shown.notes) < len(graph.nodes), format=FORMAT, export=document
-    )
+    document = await kept.documents.at((graph.change, changes), compute)
+    return GraphAnswer(total=len(graph.nodes), truncated=len(graph.nodes) > MAX_NOTES, format=FORMAT, export=document)
 
 
 def _choose(graph: Graph) -> ShownGraph:

@@ -44,23 +44,32 @@ def separate(spots: Floats, distance: float) -> Floats:
 
 
 def pack_discs(radii: Sequence[float], gap: float) -> list[tuple[float, float]]:
-    """A centre for each disc so that none is nearer to another than ``gap``: the first in the middle, the others in
-    rings around it. Largest first needs the least room."""
-    centres: list[tuple[float, float]] = []
-    reach, ring, turn, before, rim = 0.0, 0.0, 0.0, 0.0, 0.0
-    for place, radius in enumerate(radii):
-        if place == 0:
-            centres.append((0.0, 0.0))
-            reach = radius
-            continue
-        step = _turn_between(before, radius, gap, ring) if ring else math.inf
-        if turn + step + _turn_between(radius, rim, gap, ring or 1.0) > 2 * math.pi:
-            reach = reach if not ring else ring + rim
-            ring, rim, turn, step = reach + gap + radius, radius, 0.0, 0.0
-        turn += step
-        before = radius
-        centres.append((ring * math.cos(turn), ring * math.sin(turn)))
+    """A centre for each disc, largest first, so that none is nearer to another than ``gap``: the first in the middle,
+    the others in rings around it, each of them spread evenly."""
+    centres = [(0.0, 0.0)] * len(radii)
+    reach, first = (radii[0] if radii else 0.0), 1
+    while first < len(radii):
+        ring = reach + gap + radii[first]
+        turns = _fill_ring(radii, first, gap, ring)
+        stretch = max(1.0, 2 * math.pi / turns[-1])
+        for place, turn in enumerate(turns[:-1], first):
+            centres[place] = (ring * math.cos(turn * stretch), ring * math.sin(turn * stretch))
+        reach, first = ring + radii[first], first + len(turns) - 1
     return centres
+
+
+def _fill_ring(radii: Sequence[float], first: int, gap: float, ring: float) -> list[float]:
+    """The angles of the discs from ``first`` on that a ring has room for, and last the one at which it closes."""
+    turns = [0.0]
+    for place in range(first, len(radii)):
+        closes = turns[-1] + _turn_between(radii[place], radii[first], gap, ring)
+        if place + 1 == len(radii):
+            return [*turns, closes]
+        follows = turns[-1] + _turn_between(radii[place], radii[place + 1], gap, ring)
+        if follows + _turn_between(radii[place + 1], radii[first], gap, ring) > 2 * math.pi:
+            return [*turns, closes]
+        turns.append(follows)
+    return turns
 
 
 def _turn_between(one: float, other: float, gap: float, ring: float) -> float:
