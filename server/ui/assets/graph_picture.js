@@ -6,7 +6,7 @@ const makeGraphPicture = (canvas, data, look) => {
   const MARGIN = 0.35, NEAR = 12, LABELS = 24, CELL = 400;
   const { x, y, links } = data, count = x.length, pen = canvas.getContext("2d");
   const degree = x.map((_, i) => data.into[i] + data.out[i]);
-  const most = degree.reduce((top, each) => Math.max(top, each), 1);
+  const most = degree.reduce((top, each) => Math.max(top, each), 12);
   const view = { x: 0, y: 0, scale: 1 };
   let sheet = null, painting = null, portion = 6000, last = 0, asked = false, seen = "", dense = 1, wide = 1, high = 1;
   let marks = { picked: -1, hovered: -1, way: [], found: [] };
@@ -19,13 +19,15 @@ const makeGraphPicture = (canvas, data, look) => {
     if (cells.has(cell)) cells.get(cell).push(i); else cells.set(cell, [i]);
   }
 
-  const radius = (i, scale) => Math.max(1.1, Math.min(6 + 14 * Math.sqrt(degree[i] / most), scale * (24 + 90 * Math.sqrt(degree[i] / most))));
+  const radius = (i, scale) => Math.max(1.1, Math.min(5 + 12 * Math.sqrt(degree[i] / most), scale * (24 + 90 * Math.sqrt(degree[i] / most))));
   const at = (i) => [(x[i] - view.x) * view.scale + wide / 2, (y[i] - view.y) * view.scale + high / 2];
-  const smallest = () => { // of the scale: everything is seen
-    let reach = 100;
-    for (let i = 0; i < count; i++) reach = Math.max(reach, Math.abs(x[i]), Math.abs(y[i]));
-    return Math.min(wide, high) / (2.08 * reach);
-  };
+  const edges = { left: 0, right: 0, top: 0, low: 0 };
+  for (let i = 0; i < count; i++) {
+    edges.left = Math.min(edges.left, x[i]); edges.right = Math.max(edges.right, x[i]);
+    edges.top = Math.min(edges.top, y[i]); edges.low = Math.max(edges.low, y[i]);
+  }
+  // The scale at which everything is seen, and a handful of notes do not stand too far apart.
+  const smallest = () => Math.min(1.2, (wide - 60) / (edges.right - edges.left + 1), (high - 60) / (edges.low - edges.top + 1));
 
   const write = (to, text, px, py, placed) => {
     const shown = text.length > 42 ? `${text.slice(0, 40)}…` : text, half = to.measureText(shown).width / 2;
@@ -53,7 +55,7 @@ const makeGraphPicture = (canvas, data, look) => {
     to.scale(dense, dense);
     to.strokeStyle = look.line;
     to.lineWidth = 1 / dense;
-    to.globalAlpha = Math.min(0.7, 0.02 + scale + 300 / (links.length + 400));
+    to.globalAlpha = Math.min(1, 0.02 + scale + 300 / (links.length + 400));
     let room = portion, drawn = 0;
     to.beginPath();
     for (let k = 0; k < links.length; k += 2) {
@@ -149,10 +151,10 @@ const makeGraphPicture = (canvas, data, look) => {
       if (!had) this.fit();
       this.repaint();
     },
-    fit() { Object.assign(view, { x: 0, y: 0, scale: smallest() }); ask(); },
+    fit() { Object.assign(view, { x: (edges.left + edges.right) / 2, y: (edges.top + edges.low) / 2, scale: smallest() }); ask(); },
     pan(right, down) { view.x += right / view.scale; view.y += down / view.scale; ask(); },
     zoom(factor, px = wide / 2, py = high / 2) {
-      const scale = hold(view.scale * factor, smallest() / 2, 1.2), [right, down] = [px - wide / 2, py - high / 2];
+      const scale = hold(view.scale * factor, smallest() / 2, 3), [right, down] = [px - wide / 2, py - high / 2];
       view.x += right / view.scale - right / scale;
       view.y += down / view.scale - down / scale;
       view.scale = scale;
