@@ -40,10 +40,10 @@ class GraphCache:
             return self._gazetteer
 
     def clear(self) -> None:
-        """Free the memory."""
+        """Free the memory, but for the places of notes in a layout."""
         self._graph, self._gazetteer = Graph(), Gazetteer()
         self.suggestions.clear()
-        self.layouts.clear()
+        self.layouts.rest()
 
     def unchanged_s(self, change: int, now: float) -> float:
         """Seconds since the graph was first seen at this change; ``now`` is of a monotonic clock."""

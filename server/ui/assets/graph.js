@@ -22,8 +22,14 @@
   const ways = {
     folder: () => [data.folder.map((k) => Math.min(k, RINGS)), data.folders],
     type: () => [data.type.map((k) => (data.types[k] ? Math.min(k, RINGS) : RINGS)), data.types],
-    age: () => { const today = Date.now() / 864e5; return [data.days.map((day) => STEPS[ages.findIndex((age) => today - day <= age)]), say.ages.split("|"), STEPS]; },
-    hub: () => [picture.degree.map((many) => STEPS[sizes.findIndex((least) => many >= least)]), sizes.map((least, k) => (k === 0 ? `${least}+` : k === 4 ? "0" : `${least}–${sizes[k - 1] - 1}`)), STEPS],
+    age: () => {
+      const today = Date.now() / 864e5;
+      return [data.days.map((day) => STEPS[ages.findIndex((age) => today - day <= age)]), say.ages.split("|"), STEPS];
+    },
+    hub: () => {
+      const names = sizes.map((least, k) => (k === 0 ? `${least}+` : least === 0 ? "0" : `${least}–${sizes[k - 1] - 1}`));
+      return [picture.degree.map((many) => STEPS[sizes.findIndex((least) => many >= least)]), names, STEPS];
+    },
   };
   const look = {
     colour: (i) => (only < 0 || groups[i] === only ? colours[groups[i]] : look.faint),
@@ -44,7 +50,8 @@
       if (!many[k]) return "";
       const name = !order && (k === RINGS || !names[k]) ? say.rest : names[place];
       const button = make("button", "", { class: "plain small", type: "button", "aria-pressed": "false" });
-      button.append(make("span", "", { class: `swatch group-${k}`, "aria-hidden": "true" }), make("bdi", name), make("span", many[k].toLocaleString(document.documentElement.lang), { class: "hint" }));
+      const shown = many[k].toLocaleString(document.documentElement.lang);
+      button.append(make("span", "", { class: `swatch group-${k}`, "aria-hidden": "true" }), make("bdi", name), make("span", shown, { class: "hint" }));
       button.addEventListener("click", () => {
         only = only === k ? -1 : k;
         for (const each of legend.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === button && only === k));
@@ -126,7 +133,11 @@
       moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
       fingers.set(event.pointerId, now);
     });
-    const lift = (event) => { if (fingers.delete(event.pointerId) && event.type === "pointerup" && moved < 5) { const i = picture.pick(...place(event)); if (i >= 0) select(i); else clear(); } };
+    const lift = (event) => {
+      if (!fingers.delete(event.pointerId) || event.type !== "pointerup" || moved >= 5) return;
+      const i = picture.pick(...place(event));
+      if (i >= 0) select(i); else clear();
+    };
     for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, lift);
     canvas.addEventListener("pointerleave", () => picture.show({ hovered: -1 }));
     canvas.addEventListener("dblclick", (event) => picture.zoom(2, ...place(event)));

@@ -8,7 +8,7 @@ const makeGraphPicture = (canvas, data, look) => {
   const degree = x.map((_, i) => data.into[i] + data.out[i]);
   const most = degree.reduce((top, each) => Math.max(top, each), 12);
   const view = { x: 0, y: 0, scale: 1 };
-  let sheet = null, painting = null, portion = 6000, last = 0, asked = false, seen = "", dense = 1, wide = 1, high = 1;
+  let sheet = null, painting = null, spare = null, portion = 6000, last = 0, asked = false, seen = "", dense = 1, wide = 1, high = 1;
   let marks = { picked: -1, hovered: -1, way: [], found: [] };
 
   const near = Array.from({ length: count }, () => []);
@@ -85,11 +85,16 @@ const makeGraphPicture = (canvas, data, look) => {
 
   const begin = () => {
     const width = Math.ceil(wide * (1 + 2 * MARGIN)), height = Math.ceil(high * (1 + 2 * MARGIN));
-    const made = { x: view.x, y: view.y, scale: view.scale, width, height, canvas: document.createElement("canvas") };
-    [made.canvas.width, made.canvas.height] = [width * dense, height * dense];
+    const paper = painting?.made.canvas || spare || document.createElement("canvas");
+    spare = null;
+    [paper.width, paper.height] = [width * dense, height * dense]; // which clears it
+    const made = { x: view.x, y: view.y, scale: view.scale, width, height, canvas: paper };
     painting = { made, steps: paint(made) };
   };
-  const isStale = (made) => made.scale !== view.scale || Math.abs(view.x - made.x) * view.scale > wide * MARGIN * 0.7 || Math.abs(view.y - made.y) * view.scale > high * MARGIN * 0.7;
+  const isStale = (made) => {
+    const [right, down] = [Math.abs(view.x - made.x) * view.scale, Math.abs(view.y - made.y) * view.scale];
+    return made.scale !== view.scale || right > wide * MARGIN * 0.7 || down > high * MARGIN * 0.7;
+  };
 
   const frame = (now) => {
     asked = false;
@@ -100,14 +105,20 @@ const makeGraphPicture = (canvas, data, look) => {
     if (painting && took < 200) portion = Math.max(2000, Math.min(12000, portion * (took > 24 ? 0.7 : 1.2)));
     if (rests) portion = 20000; // nothing moves that could stutter
     if (painting ? rests && isStale(painting.made) : !sheet || isStale(sheet)) begin();
-    if (painting && painting.steps.next().done) { sheet = painting.made; painting = null; canvas.dataset.drawn ??= String(Math.round(now)); }
+    if (painting && painting.steps.next().done) {
+      spare = sheet?.canvas || null;
+      [sheet, painting] = [painting.made, null];
+      canvas.dataset.drawn ??= String(Math.round(now)); // for those who measure it
+    }
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     pen.clearRect(0, 0, wide, high);
     const shown = sheet || painting?.made;
     if (shown) {
       const k = view.scale / shown.scale;
       pen.globalAlpha = marks.picked >= 0 || marks.way.length || marks.found.length ? 0.3 : 1;
-      pen.drawImage(shown.canvas, (shown.x - view.x) * view.scale + wide / 2 - k * shown.width / 2, (shown.y - view.y) * view.scale + high / 2 - k * shown.height / 2, k * shown.width, k * shown.height);
+      const [width, height] = [k * shown.width, k * shown.height];
+      const [right, down] = [(shown.x - view.x) * view.scale, (shown.y - view.y) * view.scale];
+      pen.drawImage(shown.canvas, right + (wide - width) / 2, down + (high - height) / 2, width, height);
       pen.globalAlpha = 1;
     }
     mark();
@@ -145,8 +156,9 @@ const makeGraphPicture = (canvas, data, look) => {
     near,
     degree,
     resize() {
-      const had = wide > 1;
-      [wide, high, dense] = [canvas.clientWidth, canvas.clientHeight, Math.min(2, devicePixelRatio || 1)];
+      const now = [canvas.clientWidth, canvas.clientHeight, Math.min(2, devicePixelRatio || 1)], had = wide > 1;
+      if (now.join() === [wide, high, dense].join()) return;
+      [wide, high, dense] = now;
       [canvas.width, canvas.height] = [wide * dense, high * dense];
       if (!had) this.fit();
       this.repaint();
@@ -161,9 +173,11 @@ const makeGraphPicture = (canvas, data, look) => {
       ask();
     },
     centre(several) {
-      const [left, right, top, low] = [Math.min(...several.map((i) => x[i])), Math.max(...several.map((i) => x[i])), Math.min(...several.map((i) => y[i])), Math.max(...several.map((i) => y[i]))];
-      const fits = Math.min(wide / (right - left + 800), high / (low - top + 800));
-      Object.assign(view, { x: (left + right) / 2, y: (top + low) / 2, scale: several.length > 1 ? Math.min(fits, 0.25) : Math.max(view.scale, Math.min(fits, 0.25)) });
+      const across = several.map((i) => x[i]).sort((a, b) => a - b), along = several.map((i) => y[i]).sort((a, b) => a - b);
+      const [left, right, top, low] = [across[0], across.at(-1), along[0], along.at(-1)];
+      const fits = Math.min(0.25, wide / (right - left + 800), high / (low - top + 800));
+      const scale = several.length > 1 ? fits : Math.max(view.scale, fits);
+      Object.assign(view, { x: (left + right) / 2, y: (top + low) / 2, scale });
       ask();
     },
     pick(px, py) {
@@ -180,6 +194,6 @@ const makeGraphPicture = (canvas, data, look) => {
       return best;
     },
     show(changed) { marks = { ...marks, ...changed }; ask(); },
-    repaint() { painting = null; begin(); ask(); },
+    repaint() { begin(); ask(); },
   };
 };

@@ -30,6 +30,9 @@ FORMAT = "layout"
 MAX_NOTES, MAX_LINKS = 20_000, 200_000
 """Max notes and links: those with most links first."""
 
+MAX_TITLE = 200
+"""Max characters of a title: a picture shows fewer."""
+
 SCALE = 100
 """Places are whole numbers, of which so many are the width of a note's own room."""
 
@@ -90,7 +93,7 @@ def _write(graph: Graph, shown: ShownGraph, places: Places, changes: Mapping[int
     return json.dumps(
         {
             "paths": [node.path for node in nodes],
-            "titles": [titles[number] for number in shown.notes],
+            "titles": [titles[number][:MAX_TITLE] for number in shown.notes],
             "x": whole[:, 0].tolist(),
             "y": whole[:, 1].tolist(),
             **_to_groups("folder", "folders", [folders[number] for number in shown.notes]),
