@@ -80,6 +80,16 @@ def test_linked_notes_are_near_and_communities_stand_apart() -> None:
     assert np.quantile(nearest, 0.05) > 0.4  # dots do not lie on each other
 
 
+def test_a_grid_unfolds() -> None:
+    across = [(row * 20 + place, row * 20 + place + 1) for row in range(20) for place in range(19)]
+    down = [(place, place + 20) for place in range(380)]
+    places = place_notes(400, as_pairs(across + down))
+    lengths = distances(places, as_pairs(across + down))
+    far = distances(places, as_pairs(list(combinations(range(400), 2)))).mean()
+    assert lengths.mean() < far / 4
+    assert lengths.max() < far
+
+
 def test_pieces_that_are_not_linked_do_not_overlap() -> None:
     sizes = [120, 40, 40, 7, 2, 1, 1, 1]
     starts = np.r_[0, np.cumsum(sizes)]
