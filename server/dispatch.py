@@ -161,7 +161,7 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: 
     result = await _result(call, spec, args)
     draft.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
-        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
+        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, result)
     else:
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:

@@ -66,6 +66,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     note_page.PAGE,
     graph_page.PAGE,
     graph_page.PICTURE,
+    graph_page.LAYOUT,
     usage_page.PAGE,
     item_page.PAGE,
     connect_page.PAGE,
