@@ -15,7 +15,7 @@ V = TypeVar("V")
 """The view a page is made from."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: up to Python 3.11.7 a generic class that has both cannot be made by its alias
 class Page(Generic[V]):
     """``path``: below the address of the vault, or of the administration. ``change``: does what its forms ask for;
     None: it has none."""
