@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    audit_page,
     backups_page,
     findings_page,
     graph_page,
@@ -46,6 +47,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     sessions_page.PAGE,
     findings_page.PAGE,
     backups_page.PAGE,
+    audit_page.PAGE,
     memory_page.PAGE,
     note_page.PAGE,
     graph_page.PAGE,
