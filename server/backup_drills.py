@@ -4,6 +4,7 @@ removed."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 LOOK_S = 60.0
 """Seconds between two looks whether drills are due."""
+
+WAIT_S = 10.0
+"""Seconds that a drill somebody asked for waits for the one before it."""
+
+POLL_S = 0.05
 
 LOCK_FILE = ".drilling"
 """In the data folder: held by the one process that holds drills, for as long as it is alive."""
@@ -79,13 +85,15 @@ async def look(services: Services) -> int:
 
 
 async def hold(services: Services, entry: VaultEntry) -> HeldDrill:
-    """Hold a drill of one vault now, whether it is due or not. Raises ``Conflict`` while another is held: each takes
-    as much room as its vault."""
+    """Hold a drill of one vault now, whether it is due or not. Raises ``Conflict`` where another goes on for longer
+    than one waits: each takes as much room as its vault."""
     from ops.backup import drill_records
 
-    lease = Lease(services.data / LOCK_FILE)
-    if not lease.try_acquire():
-        raise Conflict("a drill is being held", hint="ask again when it has ended")
+    lease, until = Lease(services.data / LOCK_FILE), time.monotonic() + WAIT_S
+    while not lease.try_acquire():
+        if time.monotonic() > until:
+            raise Conflict("a drill is being held", hint="ask again when it has ended")
+        await asyncio.sleep(POLL_S)
     try:
         await services.control.write_uncounted(lambda tx: drill_records.record(tx, entry.vault_id, drill_records.BEGUN))
         held = await _drill(services, entry)

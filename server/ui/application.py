@@ -29,6 +29,7 @@ from server.ui import (
     note_page,
     overview_page,
     search_page,
+    session_page,
     sessions_page,
     usage_page,
 )
@@ -45,6 +46,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     home_page.PAGE,
     search_page.PAGE,
     sessions_page.PAGE,
+    session_page.PAGE,
     findings_page.PAGE,
     backups_page.PAGE,
     audit_page.PAGE,

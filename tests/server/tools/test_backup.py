@@ -151,6 +151,7 @@ async def test_the_newest_is_proven_by_a_drill_and_told_by_its_name(
         assert (broken.content["drill"]["outcome"], broken.content["drill"]["passed"]) == ("failed", held["passed"])
         assert broken.content["drill"]["failed"]
         assert str(tmp_path) not in broken.text
+        monkeypatch.setattr(backup_drills, "WAIT_S", 0.0)
         lease = Lease(services.data / backup_drills.LOCK_FILE)
         assert lease.try_acquire()
         try:
