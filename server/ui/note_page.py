@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from server.ui import note_list
 from server.ui.catalogue import load_catalogue
+from server.ui.note_diff import pair_lines
 from server.ui.note_forms import FORMS, NoteForm, form_named
 from server.ui.note_html import MAX_TEXT, NotePlaces, RenderedNote, render_note
 from server.ui.page import VaultPage
@@ -110,8 +111,11 @@ async def _show_change(view: VaultView, path: str, ref: str) -> Response:
     complaint = complaint_of(outcome)
     if complaint is not None:
         return view.page("refused", here="notes", status=complaint.status, complaint=complaint)
-    lines = [(_DIFF_LINES.get(line[:1], "same"), line) for line in outcome.content["diff"].splitlines()]
-    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, cut=outcome.content["truncated"])
+    text = outcome.content["diff"].removesuffix("\n").split("\n") if outcome.content["diff"] else []
+    lines = [(_DIFF_LINES.get(line[:1], "same"), line) for line in text]
+    rows = await asyncio.to_thread(pair_lines, text)
+    cut = outcome.content["truncated"]
+    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, rows=rows, cut=cut)
 
 
 _DIFF_LINES = {"+": "added", "-": "removed", "@": "where"}
