@@ -110,6 +110,9 @@ async def session_save(call: Call, args: SessionSaveArguments) -> SessionSaveRes
     )
 
 
+CHARACTERS_A_TOKEN = 3
+"""Of JSON, counted low, so that what it makes room for fits."""
+
 MAX_HANDOFFS = 100
 """Handoffs told at most."""
 
@@ -150,9 +153,12 @@ async def session_history(call: Call, args: SessionHistoryArguments) -> SessionH
 
 async def _open(call: Call, handle: str, max_tokens: int) -> SessionHistoryResult:
     opened = await sessions.open_session(call.vault, call.actor, handle)
-    events = await token_budget.fit_rows(call.vault, opened.activity_log[::-1], max_tokens)
+    itself = len(token_budget.to_sent_json(replace(opened, activity_log=[]))) // CHARACTERS_A_TOKEN
+    # The log is cut here, at its beginning: an answer that is too long loses its end.
+    share = max(1, max_tokens - token_budget.FRAME_TOKENS - itself) // 2
+    events = await token_budget.fit_rows(call.vault, opened.activity_log[::-1], share)
     shown = replace(opened, activity_log=events[::-1])
-    left = await _read_handoffs(call, [handle], max_tokens)
+    left = await _read_handoffs(call, [handle], share)
     return SessionHistoryResult([shown], 1, len(events) < len(opened.activity_log), left)
 
 

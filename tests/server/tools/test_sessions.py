@@ -419,7 +419,7 @@ async def test_a_log_that_is_too_long_keeps_its_end(services: Services) -> None:
     for number in range(30):
         assert (await ask("remember", content=f"The number of the {number}th berth is {number}")).ok
     handle = (await ask("session_resume")).content["session"]["id"]
-    cut = (await ask("session_history", id=handle, max_tokens=600)).content
+    cut = (await ask("session_history", id=handle, max_tokens=1000)).content
     whole = (await ask("session_history", id=handle, max_tokens=50_000)).content
     log = whole["sessions"][0]["activity_log"]
     assert len(log) == 30
