@@ -96,6 +96,7 @@ async def test_where_nothing_is_written_nothing_is_offered_and_a_refusal_stands_
         admin = await stage.person("hugo", Role.ADMIN)
         page = await admin.open("/ui/v/main/findings?mend=repair")
         assert "mend=" not in page.text
+        assert "Repair this vault?" not in page.text
         token = forms_of(page)[0].fields["form"]
         answer = await admin.http.post("/ui/v/main/findings", data={"form": token, "do": "repair", "agreed": "yes"})
         assert answer.status_code == 403
