@@ -7,7 +7,8 @@ issued here, else the issuer's URL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -113,10 +114,43 @@ def remove_vault(writer: Writer, vault: str) -> int:
 
 def list_grants(reader: Reader) -> list[Grant]:
     """Every grant, ordered by subject, issuer, vault."""
+    return [_grant(row) for row in reader.all(f"{_SELECT} ORDER BY g.subject, g.issuer, g.vault")]
+
+
+def grants_of(reader: Reader, subjects: Iterable[str], issuer: str) -> list[Grant]:
+    """Every grant of some subjects of one issuer, ordered as ``list_grants``."""
     rows = reader.all(
-        "SELECT subject, issuer, vault, role, created_at, source FROM grants ORDER BY subject, issuer, vault"
+        f"{_SELECT} WHERE g.issuer = :issuer AND g.subject IN (SELECT value FROM json_each(:subjects))"
+        " ORDER BY g.subject, g.issuer, g.vault",
+        {"issuer": issuer, "subjects": json.dumps(sorted(subjects))},
     )
-    return [Grant(subject, issuer, vault, parse_role(role), *more) for subject, issuer, vault, role, *more in rows]
+    return [_grant(row) for row in rows]
+
+
+def find_grants(reader: Reader, text: str, limit: int, offset: int = 0) -> tuple[list[Grant], int]:
+    """Every grant of some of the subjects with this text in their name, ordered as ``list_grants``, and how many such
+    subjects there are in all; the same name of two issuers is two."""
+    subjects = "SELECT DISTINCT subject, issuer FROM grants WHERE instr(lower(subject), lower(:text)) > 0"
+    rows = reader.all(
+        f"{_SELECT} JOIN ({subjects} ORDER BY subject, issuer LIMIT :limit OFFSET :offset) some"
+        " ON some.subject = g.subject AND some.issuer = g.issuer ORDER BY g.subject, g.issuer, g.vault",
+        {"text": text, "limit": limit, "offset": offset},
+    )
+    found = reader.one(f"SELECT count(*) FROM ({subjects})", {"text": text})
+    return [_grant(row) for row in rows], 0 if found is None else int(found[0])
+
+
+def list_issuers(reader: Reader) -> list[str]:
+    """Of whom there are grants."""
+    return [issuer for (issuer,) in reader.all("SELECT DISTINCT issuer FROM grants ORDER BY issuer")]
+
+
+_SELECT = "SELECT g.subject, g.issuer, g.vault, g.role, g.created_at, g.source FROM grants g"
+
+
+def _grant(row: tuple[str, ...]) -> Grant:
+    subject, issuer, vault, role, created_at, source = row
+    return Grant(subject, issuer, vault, parse_role(role), created_at, source)
 
 
 def default_issuer(subject: str, issuers: Sequence[str], *, has_local_tokens: bool) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Literal
 
 from auth.keys import KeyRing, SigningKey, add_key, remove_key
 from vaults.db.connection import Database
@@ -40,6 +41,11 @@ class KeyUse:
     tokens: int
     needed_until: str | None
     is_spent: bool
+
+    @property
+    def state(self) -> Literal["signs", "spent", "verifies"]:
+        """What it is for, in a word."""
+        return "signs" if self.signs else "spent" if self.is_spent else "verifies"
 
 
 async def rotate(control: Database, ring: KeyRing) -> SigningKey:
@@ -74,6 +80,8 @@ def note_ends(tx: Writer, keys: Sequence[SigningKey], now: datetime | None = Non
 
 def uses_of(tx: Reader, keys: Sequence[SigningKey], now: datetime | None = None) -> list[KeyUse]:
     """What each key is for, oldest first."""
+    if not keys:
+        return []
     at = now or datetime.now(UTC)
     ends = [_end_of(tx, key) for key in keys[:-1]]
     spans = zip([None, *ends], [*ends, None], strict=True)

@@ -239,6 +239,11 @@ class AuthSettings(SettingsSection):
         tuple[ProviderSettings, ...], Field(description="outside providers by which people sign in with a browser")
     ] = ()
 
+    @property
+    def issuer_urls(self) -> tuple[str, ...]:
+        """The outside issuers, as grants call them."""
+        return tuple(each.issuer for each in self.issuers)
+
     @field_validator("public_url")
     @classmethod
     def _canonical(cls, url: str | None) -> str | None:

@@ -66,6 +66,10 @@ class TokenRecord:
     expires_at: str | None
     revoked_at: str | None
 
+    def is_good(self, now: float) -> bool:
+        """Whether it opens anything at ``now``, in seconds since 1970."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > _rfc3339(int(now)))
+
 
 def instance_urn(instance_id: str) -> str:
     """Issuer and audience of this installation's tokens: no other installation accepts them as its own."""
@@ -140,6 +144,30 @@ def list_tokens(reader: Reader, subject: str | None = None) -> list[TokenRecord]
     """Every token ever issued, or those of a subject, oldest first (ids are UUIDv7)."""
     which = "" if subject is None else " WHERE subject = :subject"
     return [_record(row) for row in reader.all(f"{_SELECT}{which} ORDER BY id", {"subject": subject})]
+
+
+def find_tokens(
+    reader: Reader, text: str, limit: int, offset: int = 0, *, alive_at: float | None = None
+) -> tuple[list[TokenRecord], int]:
+    """Some of the tokens with this text in their subject or id, newest first, and how many there are in all;
+    ``alive_at``: only those that are good then."""
+    where = "(instr(lower(subject), lower(:text)) > 0 OR instr(id, lower(:text)) > 0)"
+    values: dict[str, Any] = {"text": text}
+    if alive_at is not None:
+        where += " AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+        values["now"] = _rfc3339(int(alive_at))
+    rows = reader.all(
+        f"{_SELECT} WHERE {where} ORDER BY id DESC LIMIT :limit OFFSET :offset",
+        {**values, "limit": limit, "offset": offset},
+    )
+    found = reader.one(f"SELECT count(*) FROM tokens WHERE {where}", values)
+    return [_record(row) for row in rows], 0 if found is None else int(found[0])
+
+
+def find_token(reader: Reader, token_id: str) -> TokenRecord | None:
+    """The token of this id, good or not."""
+    row = reader.one(f"{_SELECT} WHERE id = :id", {"id": token_id})
+    return None if row is None else _record(row)
 
 
 def rename_vault(writer: Writer, old: str, new: str) -> None:

@@ -158,7 +158,7 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: 
     else:
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:
-        rendered = await _run_tighter(call, spec, args, rendered)
+        rendered = await _run_tighter(call, spec, args, result, rendered)
     draft.characters = len(rendered.written)
     return CallOutcome(rendered.content, rendered.text, links=spec.links(args, result))
 
@@ -169,14 +169,14 @@ async def _result(call: Call, spec: ToolSpec, args: Arguments) -> Any:
 
 
 async def _run_tighter(
-    call: Call, spec: ToolSpec, args: Arguments, rendered: rendering.RenderedAnswer
+    call: Call, spec: ToolSpec, args: Arguments, result: Any, rendered: rendering.RenderedAnswer
 ) -> rendering.RenderedAnswer:
     """Ask a tool that pages again for less, at last for a single row: cutting its answer would lose the cursor."""
     room = inner = args.token_budget()
     for left in reversed(range(MAX_RETRIES)):
         share = room / (room + rendered.over) * rendering.SLACK if left else 0.0
         inner = max(1, int(inner * share))
-        less = {"max_tokens": inner, **_smaller_limit(args, rendered.rows * share)}
+        less = {"max_tokens": inner, **_smaller_limit(args, result, rendered.rows, share)}
         result = await _result(call, spec, args.model_copy(update=less))
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
         if not rendered.over:
@@ -184,10 +184,13 @@ async def _run_tighter(
     return rendered
 
 
-def _smaller_limit(args: Arguments, rows: float) -> dict[str, int]:
-    """The limit for a page of so many rows: some tools obey nothing else."""
+def _smaller_limit(args: Arguments, result: Any, rows: int, share: float) -> dict[str, int]:
+    """The limit for a page of a share of these rows: some tools obey nothing else. One that stayed below its limit and
+    says there is more obeys the budget, and keeps its limit: what it counts may depend on that."""
     limit = getattr(args, "limit", None)
-    return {} if limit is None else {"limit": max(1, min(limit, int(rows)))}
+    if limit is None or (rows < limit and getattr(result, "truncated", False)):
+        return {}
+    return {"limit": max(1, min(limit, int(rows * share)))}
 
 
 def _find(services: Services, name: str) -> ToolSpec:

@@ -17,9 +17,11 @@ from auth.one_time import digest_of, make_secret, rfc3339
 from auth.roles import Role, parse_role
 from vaults.db.sql import Reader, Writer
 
-EndReason = Literal["revoked", "withdrawn", "code_replayed", "refresh_reused", "reset", "disabled", "no_grant", "vault"]
-"""Why a login ended before its time: by the client, by the person; by theft; by an admin; for want of a grant; with the
-vault."""
+EndReason = Literal[
+    "revoked", "withdrawn", "code_replayed", "refresh_reused", "reset", "disabled", "ended", "no_grant", "vault"
+]  # fmt: skip
+"""Why a login ended before its time: by the client, by the person; by theft; by an admin, alone or with all that their
+person had open; for want of a grant; with the vault."""
 
 KEPT_S = 30 * 86_400
 """Seconds a login that is over is kept, for people to see and for its refresh tokens to be noticed."""
@@ -135,6 +137,23 @@ def list_logins(reader: Reader, person: str, now: float) -> list[ClientLogin]:
         {"person": person, "now": rfc3339(now)},
     )
     return [_login(row) for row in rows]
+
+
+def find_logins(reader: Reader, text: str, now: float, limit: int, offset: int = 0) -> tuple[list[ClientLogin], int]:
+    """Some of what anybody let in and is not over, by people, clients or vaults with this text, latest used first, and
+    how many there are in all."""
+    where = "l.ended_at IS NULL AND l.expires_at > :now AND (" + " OR ".join(
+        f"instr(lower({column}), lower(:text)) > 0" for column in ("l.person", "c.name", "l.vault")
+    )
+    values = {"text": text, "now": rfc3339(now)}
+    rows = reader.all(
+        f"{_SELECT} WHERE {where}) ORDER BY l.used_at DESC, l.id DESC LIMIT :limit OFFSET :offset",
+        {**values, "limit": limit, "offset": offset},
+    )
+    found = reader.one(
+        f"SELECT count(*) FROM client_logins l JOIN oauth_clients c ON c.id = l.client WHERE {where})", values
+    )
+    return [_login(row) for row in rows], 0 if found is None else int(found[0])
 
 
 def login_of_token(reader: Reader, token_id: str) -> ClientLogin | None:

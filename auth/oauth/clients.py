@@ -38,6 +38,17 @@ class Client:
     auth_method: AuthMethod
 
 
+@dataclass(frozen=True, slots=True)
+class ListedClient:
+    """A client that is known. Times are RFC 3339 UTC. ``logins``: in how many vaults by how many people it is let in
+    now."""
+
+    client: Client
+    created_at: str
+    expires_at: str
+    logins: int
+
+
 def register(writer: Writer, client: Client, now: float) -> None:
     """Keep a new client, and forget those that ran out. Raises ``ValueError`` for redirects nobody may register."""
     _check_redirects(client)
@@ -88,6 +99,22 @@ def find(reader: Reader, client_id: str, now: float) -> Client | None:
     if row is None:
         return None
     return Client(row[0], row[1], tuple(json.loads(row[2])), _AUTH_METHODS[row[3]])
+
+
+def find_clients(reader: Reader, text: str, now: float, limit: int, offset: int = 0) -> tuple[list[ListedClient], int]:
+    """Some of the clients that call themselves so or have this text in their id, by name, and how many there are."""
+    where = "c.expires_at > :now AND (instr(lower(c.name), lower(:text)) > 0 OR instr(lower(c.id), lower(:text)) > 0)"
+    values = {"text": text, "now": rfc3339(now)}
+    rows = reader.all(
+        "SELECT c.id, c.name, c.redirect_uris, c.auth_method, c.created_at, c.expires_at,"
+        " (SELECT count(*) FROM client_logins l WHERE l.client = c.id AND l.ended_at IS NULL AND l.expires_at > :now)"
+        f" FROM oauth_clients c WHERE {where} ORDER BY c.name, c.id LIMIT :limit OFFSET :offset",
+        {**values, "limit": limit, "offset": offset},
+    )
+    found = reader.one(f"SELECT count(*) FROM oauth_clients c WHERE {where}", values)
+    return [
+        ListedClient(Client(row[0], row[1], tuple(json.loads(row[2])), _AUTH_METHODS[row[3]]), *row[4:]) for row in rows
+    ], 0 if found is None else int(found[0])
 
 
 def auth_method_of(name: str | None) -> AuthMethod | None:

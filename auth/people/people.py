@@ -70,6 +70,15 @@ def list_people(reader: Reader) -> list[Person]:
     return [Person(*row) for row in reader.all(f"{_SELECT} ORDER BY p.name")]
 
 
+def find_people(reader: Reader, text: str, limit: int, offset: int = 0) -> tuple[list[Person], int]:
+    """Some of those whose name has this text, by name, and how many there are in all."""
+    has_text = "instr(lower(p.name), lower(:text)) > 0"
+    values = {"text": text, "limit": limit, "offset": offset}
+    rows = reader.all(f"{_SELECT} WHERE {has_text} ORDER BY p.name LIMIT :limit OFFSET :offset", values)
+    found = reader.one(f"SELECT count(*) FROM people p WHERE {has_text}", {"text": text})
+    return [Person(*row) for row in rows], 0 if found is None else int(found[0])
+
+
 def is_enabled(reader: Reader, name: str) -> bool:
     """Whether somebody is known and not disabled."""
     return reader.one("SELECT 1 FROM people WHERE name = :name AND disabled_at IS NULL", {"name": name}) is not None

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from server.settings import LoadedSettings
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,6 +22,7 @@ def show(
     """Show every setting as it holds now. Also where it was set; secrets are masked."""
     from server.cli.output import say, say_json, say_table
     from server.cli.runtime import load_settings
+    from server.effective_settings import effective, to_text
 
     if markdown:
         from server.cli.reference import settings_table
@@ -32,36 +30,14 @@ def show(
         say(settings_table())
         return
     loaded = load_settings(ctx)
-    found = effective(loaded)
+    found = effective(loaded.settings, loaded.sources)
     if as_json:
         say_json({"data": str(loaded.data), "settings": found})
         return
     say(f"data folder: {loaded.data}")
-    say_table(("SETTING", "VALUE", "SOURCE"), [(name, _text(at["value"]), at["source"]) for name, at in found.items()])
-
-
-def effective(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
-    """Dotted name → value and source."""
-    from server.redaction import redact
-    from server.settings import GROUPED
-
-    values = loaded.settings.model_dump(mode="json")
-    for section in GROUPED:
-        values |= {f"{section}.{group}": fields for group, fields in values.pop(section).items()}
-    return {
-        f"{section}.{name}": {
-            "value": redact(name, value),
-            "source": loaded.sources.get(f"{section}.{name}", "default"),
-        }
-        for section, fields in values.items()
-        for name, value in fields.items()
-    }
-
-
-def _text(value: Any) -> str:
-    import json
-
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    say_table(
+        ("SETTING", "VALUE", "SOURCE"), [(name, to_text(at["value"]), at["source"]) for name, at in found.items()]
+    )
 
 
 def check(ctx: typer.Context) -> None:

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from auth.tokens import TokenRecord
-    from ops.backup.backup_runs import BackupRun
     from ops.doctor.check import DoctorCheck
     from server.services import Services
     from server.settings import LoadedSettings
-    from vaults.db.sql import Reader
     from vaults.registry import VaultEntry
 
 MAX_DETAILS = 20
@@ -76,23 +73,16 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
 
 
 async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) -> tuple[list[DoctorCheck], list[str]]:
-    from ops.doctor import limits
     from ops.doctor.vaults import examine_vault
     from server.cli.runtime import open_all
+    from server.installation_checks import examine_installation
     from vaults.errors import NotFound
 
     async with open_all(loaded) as services:
         entries = [each for each in services.registry_cache.entries() if vault in (None, each.name)]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
-        ours = [
-            limits.licence(services.licence.verdict),
-            limits.plans(services.plans.undefined()),
-            limits.tokens(await services.control.read(_read_ending_tokens)),
-            *await _folders(services),
-            *await _backups(services, entries),
-            await _drills(services, entries),
-        ]
+        ours = await examine_installation(services, entries)
         repaired = [line for entry in entries for line in await _repair(services, entry)] if repair else []
         await services.pool.close()
         onlookers = services.pool.without_background_work()
@@ -101,64 +91,6 @@ async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) ->
             return ours + found, repaired
         finally:
             await onlookers.close()
-
-
-async def _folders(services: Services) -> list[DoctorCheck]:
-    from ops.doctor import vault_folders
-    from ops.vault_life import folder_moves
-    from vaults import registry
-
-    entries = await services.control.read(registry.list_vaults)
-    moves = await services.control.read(folder_moves.list_moves)
-    return [
-        vault_folders.moves(moves, services.data),
-        vault_folders.strays(entries, moves, services.data),
-        vault_folders.upgrade_copies(entries, services.data),
-    ]
-
-
-async def _backups(services: Services, entries: Sequence[VaultEntry]) -> list[DoctorCheck]:
-    from datetime import UTC, datetime
-
-    from ops.backup.backup_runs import list_runs, newest, newest_at
-    from ops.backup.due import BackupStanding
-    from ops.backup.stores import place_of
-    from ops.doctor import backups
-
-    settings = services.settings.backup
-    place = place_of(settings)
-
-    def read(tx: Reader) -> list[backups.VaultBackups]:
-        def last(vault_id: str) -> BackupRun | None:
-            return newest_at(tx, vault_id, place) if settings.is_scheduled else newest(tx, vault_id)
-
-        return [
-            backups.VaultBackups(
-                BackupStanding(entry, last(entry.vault_id)), next(iter(list_runs(tx, entry.vault_id, 1)), None)
-            )
-            for entry in entries
-        ]
-
-    found = await services.control.read(read)
-    return [backups.age(found, settings, datetime.now(UTC)), backups.target(settings, services.data)]
-
-
-async def _drills(services: Services, entries: Sequence[VaultEntry]) -> DoctorCheck:
-    from ops.backup import drill_records
-    from ops.doctor.drills import VaultDrills, drills
-
-    names = {each.vault_id: each.name for each in entries}
-    held = await services.control.read(lambda tx: drill_records.read_all(tx, names))
-    return drills([VaultDrills(name, held.get(id_)) for id_, name in names.items()], services.settings.backup)
-
-
-def _read_ending_tokens(tx: Reader) -> list[TokenRecord]:
-    from datetime import UTC, datetime
-
-    from auth.tokens import ending_tokens
-    from ops.doctor.limits import NOTICE
-
-    return ending_tokens(tx, datetime.now(UTC), NOTICE)
 
 
 async def _repair(services: Services, entry: VaultEntry) -> list[str]:

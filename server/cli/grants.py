@@ -9,7 +9,6 @@ import typer
 if TYPE_CHECKING:
     from auth.grants import Grant
     from server.settings import LoadedSettings
-    from vaults.db.sql import Reader
 
 Subject = Annotated[
     str, typer.Argument(metavar="SUBJECT", help="subject, e-mail or group; sub:…, email:… or group:… to say which")
@@ -49,27 +48,18 @@ def set_one(
 async def _set(loaded: LoadedSettings, subject: str, vault: str, role: str, issuer: str | None) -> str:
     from auth.grants import set_grant
     from auth.roles import parse_role
+    from server.administration.grants import issuer_of
+    from server.administration.vault_names import require_vaults
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
-    from server.cli.tokens import require_vaults
 
     async with open_control(loaded) as control:
-        await require_vaults(control, [vault])
-        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, subject))
+        await control.read(lambda tx: require_vaults(tx, [vault]))
+        issuers = loaded.settings.auth.issuer_urls
+        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, issuers, subject))
         async with recorded(loaded, "grant", "set", vault=vault, subject=subject, issuer=whose, role=role):
             await control.write(lambda tx: set_grant(tx, subject, whose, vault, parse_role(role)))
     return whose
-
-
-def issuer_of(tx: Reader, loaded: LoadedSettings, subject: str) -> str:
-    """The issuer meant when none is named. Raises ``InvalidArgument`` when several are possible."""
-    from auth.grants import default_issuer
-    from auth.people import people
-    from auth.tokens import has_local_tokens
-
-    issuers = [each.issuer for each in loaded.settings.auth.issuers]
-    is_ours = has_local_tokens(tx, subject) or people.find(tx, subject) is not None
-    return default_issuer(subject, issuers, has_local_tokens=is_ours)
 
 
 def show_list(
@@ -107,23 +97,14 @@ def remove(ctx: typer.Context, subject: Subject, vault: VaultName, issuer: Issue
 
 async def _remove(loaded: LoadedSettings, subject: str, vault: str, issuer: str | None) -> str:
     from auth.grants import remove_grant
+    from server.administration.grants import issuer_of_grant
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control:
-        whose = (
-            issuer
-            if issuer is not None
-            else await control.read(lambda tx: _issuer_of_grant(tx, loaded, subject, vault))
-        )
+        whose, issuers = issuer, loaded.settings.auth.issuer_urls
+        if whose is None:
+            whose = await control.read(lambda tx: issuer_of_grant(tx, issuers, subject, vault))
         async with recorded(loaded, "grant", "remove", vault=vault, subject=subject, issuer=whose):
             await control.write(lambda tx: remove_grant(tx, subject, whose, vault))
     return whose
-
-
-def _issuer_of_grant(tx: Reader, loaded: LoadedSettings, subject: str, vault: str) -> str:
-    """The issuer of the grant to remove; if there is only one such grant, it need not be named."""
-    from auth.grants import list_grants
-
-    issuers = {each.issuer for each in list_grants(tx) if (each.subject, each.vault) == (subject, vault)}
-    return issuers.pop() if len(issuers) == 1 else issuer_of(tx, loaded, subject)

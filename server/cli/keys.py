@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from auth.kept_keys import KeptKeys
     from auth.key_rotation import KeyUse
     from auth.keys import KeyRing, SigningKey
     from server.settings import LoadedSettings
@@ -38,31 +38,18 @@ def show_list(ctx: typer.Context, as_json: Json = False) -> None:
         say_json({"keys": [_row(each, kept) for each in kept.uses], "secrets": secrets})
         return
     rows: list[tuple[Any, ...]] = [
-        (each.key.kid, each.key.name, _state(each), _lies(each.key.name, kept), each.tokens, each.needed_until)
+        (each.key.kid, each.key.name, each.state, _lies(each.key.name, kept), each.tokens, each.needed_until)
         for each in kept.uses
     ]
     rows += [("-", name, "seals", _lies(name, kept), "", "") for name in kept.secrets]
     say_table(("KID", "FILE", "STATE", "LIES", "TOKENS", "NEEDED UNTIL"), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What lies in the folder of the keys. ``encrypted``: the names of files that are."""
-
-    uses: list[KeyUse]
-    secrets: list[str]
-    encrypted: frozenset[str]
-
-
-def _lies(name: str, kept: _Kept) -> str:
-    return "encrypted" if name in kept.encrypted else "in the clear"
-
-
-def _row(use: KeyUse, kept: _Kept) -> dict[str, Any]:
+def _row(use: KeyUse, kept: KeptKeys) -> dict[str, Any]:
     return {
         "kid": use.key.kid,
         "file": use.key.name,
-        "state": _state(use),
+        "state": use.state,
         "ended_at": use.ended_at,
         "tokens": use.tokens,
         "needed_until": use.needed_until,
@@ -70,21 +57,15 @@ def _row(use: KeyUse, kept: _Kept) -> dict[str, Any]:
     }
 
 
-def _state(use: KeyUse) -> str:
-    return "signs" if use.signs else "spent" if use.is_spent else "verifies"
+def _lies(name: str, kept: KeptKeys) -> str:
+    return "encrypted" if name in kept.encrypted else "in the clear"
 
 
-async def _kept(loaded: LoadedSettings) -> _Kept:
-    from auth.encrypted_keys import is_encrypted
-    from auth.kept_secrets import list_secrets
-    from auth.key_rotation import uses_of
+async def _kept(loaded: LoadedSettings) -> KeptKeys:
+    from auth.kept_keys import read_kept_keys
 
     async with _open_keys(loaded) as (control, ring):
-        uses = await control.read(lambda tx: uses_of(tx, ring.keys))
-        secrets = list_secrets(ring.folder)
-        names = [*(use.key.name for use in uses), *secrets]
-        encrypted = frozenset(name for name in names if is_encrypted((ring.folder / name).read_bytes()))
-        return _Kept(uses, secrets, encrypted)
+        return await read_kept_keys(control, ring)
 
 
 def rotate(ctx: typer.Context) -> None:

@@ -157,22 +157,23 @@ async def _holder(
 ) -> PlanHolder:
     from auth.grants import check_subject
     from auth.plan_holders import PlanHolder
-    from server.cli.grants import issuer_of
-    from server.cli.tokens import require_vaults
+    from server.administration.grants import issuer_of
+    from server.administration.vault_names import require_vaults
     from vaults.errors import InvalidArgument
 
     if (vault is None) == (subject is None):
         raise InvalidArgument("--vault", "or --subject is needed, not both")
     if subject is not None:
         checked = check_subject(subject)
-        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, loaded, checked))
+        issuers = loaded.settings.auth.issuer_urls
+        whose = issuer if issuer is not None else await control.read(lambda tx: issuer_of(tx, issuers, checked))
         return PlanHolder("subject", checked, whose)
     if issuer is not None:
         raise InvalidArgument("--issuer", "goes with --subject")
     if vault == "*":
         raise InvalidArgument("--vault", "must be one vault; limits.plan is the plan of all that are on none")
     assert vault is not None
-    await require_vaults(control, [vault])
+    await control.read(lambda tx: require_vaults(tx, [vault]))
     return PlanHolder("vault", vault)
 
 

@@ -141,7 +141,7 @@ def _acts(loaded: LoadedSettings, first: FirstStart | None) -> Iterator[AuditEnt
     """The start, as the audit records it: what was set, secrets masked, and what was made for a new owner."""
     from ops.audit.entries import AuditEntry
     from server.cli.admin_acts import operator
-    from server.cli.configuration import effective
+    from server.effective_settings import effective
     from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
     from server.version import version
 
@@ -154,7 +154,8 @@ def _acts(loaded: LoadedSettings, first: FirstStart | None) -> Iterator[AuditEnt
             token = first.token
             about: dict[str, Any] = {"subject": OWNER_SUBJECT, "vaults": list(token.vaults), "role": token.role.label}
             yield act("token", "create", **about, token=token.id, expires_at=token.expires_at)
-    given = {name: each["value"] for name, each in effective(loaded).items() if each["source"] != "default"}
+    held = effective(loaded.settings, loaded.sources)
+    given = {name: each["value"] for name, each in held.items() if each["source"] != "default"}
     yield act("server", "start", version=version(), settings=given)
 
 

@@ -9,10 +9,6 @@ import typer
 if TYPE_CHECKING:
     from auth.tokens import IssuedToken, TokenRecord
     from server.settings import LoadedSettings
-    from vaults.db.connection import Database
-
-MAX_TOKEN_ID = 64
-"""Characters of what was typed for a token's id that the audit keeps: no token itself."""
 
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
@@ -39,17 +35,12 @@ def create(
 ) -> None:
     """Issue a token and the grants it needs. It is shown once."""
     from auth.roles import parse_role
-    from auth.tokens import TokenRequest
-    from server.caller_views import PRESET_NAMES
+    from server.administration.tokens import read_request
     from server.cli.output import say, say_json, say_on_stderr
     from server.cli.runtime import load_settings, run_async
-    from vaults.errors import InvalidArgument
 
-    if tools is not None and tools not in PRESET_NAMES:
-        raise InvalidArgument("--tools", f"must be one of {', '.join(PRESET_NAMES)}")
     loaded = load_settings(ctx)
-    seconds = _seconds(ttl or loaded.settings.auth.token_ttl)
-    request = TokenRequest(subject, tuple(dict.fromkeys(vault)), parse_role(role), seconds, tools)
+    request = read_request(subject, vault, parse_role(role), ttl or loaded.settings.auth.token_ttl, tools)
     issued = run_async(_issue(loaded, request))
     if as_json:
         say_json(_issued_to_row(issued))
@@ -65,35 +56,14 @@ def _how_to_connect(loaded: LoadedSettings, issued: IssuedToken) -> str:
     """How to connect, with the token if a person reads the output; where a program does, nothing repeats it."""
     import sys
 
-    from auth.access import EVERY_VAULT
-    from auth.roles import Role
     from server.http.app import public_url
-    from server.remote_vault.endpoint import endpoint_of
     from server.running_server import find_running_url
-    from server.setup.client_config import AGENT_RULES, READER_RULES, http_client_config
-    from server.setup.first_start import FIRST_VAULT
+    from server.setup.client_config import token_client_config
 
-    named = [name for name in issued.vaults if name != EVERY_VAULT] or [FIRST_VAULT]
     server = loaded.settings.server
     url = find_running_url(loaded.data) or public_url(loaded.settings, server.host, server.port)
-    endpoint = endpoint_of(url, named[0])
     shown = issued.token if sys.stdout.isatty() and sys.stderr.isatty() else "$TOKEN"
-    each = f"\nEach of its vaults has such a URL: {', '.join(named)}.\n" if len(named) > 1 else ""
-    return f"""
-{http_client_config(endpoint, shown)}{each}
-For the rules the agent reads (CLAUDE.md, AGENTS.md, .cursor/rules/strongroom.mdc):
-{READER_RULES if issued.role == Role.READER else AGENT_RULES}
-"""
-
-
-def _seconds(ttl: str) -> int:
-    from vaults.durations import parse_duration
-    from vaults.errors import InvalidArgument
-
-    try:
-        return parse_duration(ttl)
-    except ValueError as failure:
-        raise InvalidArgument("--ttl", str(failure)) from None
+    return f"\n{token_client_config(url, issued, shown)}"
 
 
 def _issued_to_row(issued: IssuedToken) -> dict[str, Any]:
@@ -112,12 +82,13 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
 
     from auth.keys import KEYS_FOLDER, open_key_ring
     from auth.tokens import create_token
+    from server.administration.vault_names import require_vaults
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
     from vaults import registry
 
     async with open_control(loaded) as control:
-        await require_vaults(control, request.vaults)
+        await control.read(lambda tx: require_vaults(tx, request.vaults))
         ring = await asyncio.to_thread(
             open_key_ring, loaded.data / KEYS_FOLDER, loaded.settings.auth.key_passphrase_file
         )
@@ -127,20 +98,6 @@ async def _issue(loaded: LoadedSettings, request: Any) -> IssuedToken:
             issued = await control.write(lambda tx: create_token(tx, ring, instance, request))
             details |= {"token": issued.id, "expires_at": issued.expires_at}
         return issued
-
-
-async def require_vaults(control: Database, names: Any) -> None:
-    """Raise ``NotFound`` for a vault that does not exist: a mistyped name would make a useless grant."""
-    from auth.access import EVERY_VAULT
-    from vaults import registry
-    from vaults.errors import InvalidArgument, NotFound
-
-    known = {entry.name for entry in await control.read(registry.list_vaults) if entry.state == "active"}
-    for name in names:
-        if not name:
-            raise InvalidArgument("vault", "may not be empty")
-        if name != EVERY_VAULT and name not in known:
-            raise NotFound(f"no vault {name}", hint="vault list shows what there is")
 
 
 def show_list(
@@ -211,6 +168,7 @@ async def _revoke_all(loaded: LoadedSettings, subject: str) -> list[TokenRecord]
 
 async def _revoke(loaded: LoadedSettings, token_id: str) -> None:
     from auth.tokens import revoke_token
+    from server.administration.tokens import MAX_TOKEN_ID
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
 

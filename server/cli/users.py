@@ -48,25 +48,16 @@ def invite(
 async def _invite(loaded: LoadedSettings, name: str, vaults: tuple[str, ...], role: Role) -> str:
     import time
 
-    from auth.grants import raise_grant
-    from auth.people import accounts
-    from auth.principal import LOCAL
+    from server.administration import people
+    from server.administration.vault_names import require_vaults
     from server.cli.admin_acts import recorded
     from server.cli.runtime import open_control
-    from server.cli.tokens import require_vaults
-    from vaults.db.sql import Writer
-
-    def write(tx: Writer) -> str:
-        secret = accounts.invite(tx, name, time.time())
-        for vault in vaults:
-            raise_grant(tx, name, LOCAL, vault, role)
-        return secret
 
     async with open_control(loaded) as control:
-        await require_vaults(control, vaults)
+        await control.read(lambda tx: require_vaults(tx, vaults))
         about: dict[str, Any] = {"subject": name, "vaults": list(vaults), "role": role.label if vaults else None}
         async with recorded(loaded, "user", "invite", **about):
-            return await control.write(write)
+            return await control.write(lambda tx: people.invite(tx, name, vaults, role, time.time()))
 
 
 def reset(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
@@ -113,12 +104,13 @@ async def _disable(loaded: LoadedSettings, name: str) -> None:
 
 def show_list(ctx: typer.Context, as_json: Json = False) -> None:
     """List who signs in."""
+    from server.administration.people import state_of
     from server.cli.output import say_json, say_table
     from server.cli.runtime import load_settings, run_async
 
     everybody = run_async(_people(load_settings(ctx)))
     rows = [
-        (each.name, _state(each), each.created_at, each.disabled_at, each.invited_until, each.passkeys, each.provider)
+        (each.name, state_of(each), each.created_at, each.disabled_at, each.invited_until, each.passkeys, each.provider)
         for each in everybody
     ]
     if as_json:
@@ -136,36 +128,24 @@ async def _people(loaded: LoadedSettings) -> list[Person]:
         return await control.read(list_people)
 
 
-def _state(person: Person) -> str:
-    if person.disabled_at is not None:
-        return "disabled"
-    return "active" if person.has_way_in else "invited"
-
-
 def _sign_in_url(loaded: LoadedSettings) -> str:
     """Where people find the server. Raises ``InvalidArgument`` where nobody signs in to it."""
-    from auth.settings import has_local_login
+    from server.administration.people import require_sign_in
     from server.http.app import public_url
     from server.running_server import find_running_url
-    from vaults.errors import InvalidArgument
 
     settings = loaded.settings
     running = None if settings.auth.public_url else find_running_url(loaded.data)
     url = running or public_url(settings, settings.server.host, settings.server.port)
-    try:
-        signs_in = has_local_login(settings.auth, url)
-    except ValueError as failure:
-        raise InvalidArgument("auth.login", str(failure)) from None
-    if not signs_in:
-        reason = f"people do not sign in to this server, at {url}; it must be local, at https or a loopback address"
-        raise InvalidArgument("auth.login", reason)
+    require_sign_in(settings.auth, url)
     return url
 
 
 def _say_link(url: str, name: str, secret: str, *, as_json: bool) -> None:
+    from server.administration.people import link_of
     from server.cli.output import say, say_json, say_on_stderr
 
-    link = f"{url}/oauth/invite?link={secret}"
+    link = link_of(url, secret)
     about: dict[str, Any] = {"name": name, "link": link}
     if as_json:
         say_json(about)

@@ -211,7 +211,7 @@ class _Site:
             stack.push_async_callback(door.close)
             has_people = True
         if has_people and self._settings.ui.enabled:
-            self._console = ConsoleDoor(services, protocol, self._url, policy)
+            self._console = ConsoleDoor(services, protocol, self._url, policy, self._application.loaded.sources)
         jwks = None if ring is None else ring.jwks
         self._public = Router([*health_routes(services.health), *metadata_routes(self._url, issuers, jwks)])
 

@@ -5,6 +5,8 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.gate import GatePolicy
@@ -25,10 +27,13 @@ def is_console_path(path: str) -> bool:
 
 class ConsoleDoor:
     """ASGI. ``url``: where people find this server; ``policy``: that of the gate, whose authenticator is None where
-    everybody is the owner."""
+    everybody is the owner; ``sources``: of each setting that was set, by what."""
 
-    def __init__(self, services: Services, protocol: Protocol, url: str, policy: GatePolicy) -> None:
+    def __init__(
+        self, services: Services, protocol: Protocol, url: str, policy: GatePolicy, sources: Mapping[str, str]
+    ) -> None:
         self._services, self._protocol, self._url, self._policy = services, protocol, url, policy
+        self._sources = sources
         self._late = LateApplication(services, "the console", self._make)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,5 +60,5 @@ class ConsoleDoor:
         from server.ui.parts import ConsoleParts
 
         signs_in = self._policy.authenticator is not None
-        parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in)
+        parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in, self._sources)
         return RequestBodyLimitMiddleware(make_console(parts), BODY_LIMIT)

@@ -19,10 +19,34 @@ from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
 from server.ui.vault_view import CLIENT
 
-PLACES = (("overview", ""),)
+PLACES = (
+    ("overview", ""),
+    ("vaults", "vaults"),
+    ("people", "people"),
+    ("grants", "grants"),
+    ("tokens", "tokens"),
+    ("clients", "clients"),
+    ("settings", "settings"),
+)
 """The navigation: a key of the texts of the frame, and a path below the administration."""
 
-DONE: frozenset[str] = frozenset()
+DONE: frozenset[str] = frozenset(
+    {
+        "disable",
+        "end_session",
+        "end_sessions",
+        "set_grant",
+        "remove_grant",
+        "revoke_token",
+        "end_login",
+        "rename_vault",
+        "rename_limited_vault",
+        "copy_vault",
+        "archive_vault",
+        "unarchive_vault",
+        "plan_vault",
+    }
+)
 """What a page may say was done just now, when its address says so."""
 
 

@@ -21,17 +21,28 @@ from server.oauth.visits import Visits
 from server.ui import (
     audit_page,
     backups_page,
+    clients_page,
+    connect_page,
     findings_page,
+    grants_page,
     graph_page,
     home_page,
+    issuers_page,
     item_page,
+    licence_page,
     memory_page,
     note_page,
     overview_page,
+    people_page,
+    person_page,
     search_page,
     session_page,
     sessions_page,
+    settings_page,
+    tokens_page,
     usage_page,
+    vault_life_page,
+    vaults_page,
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
@@ -56,9 +67,24 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     graph_page.PICTURE,
     usage_page.PAGE,
     item_page.PAGE,
+    connect_page.PAGE,
 )
 
-ADMIN_PAGES: tuple[AdminPage, ...] = (overview_page.PAGE,)
+ADMIN_PAGES: tuple[AdminPage, ...] = (
+    overview_page.PAGE,
+    people_page.PAGE,
+    person_page.PAGE,
+    grants_page.PAGE,
+    grants_page.SUBJECT,
+    tokens_page.PAGE,
+    clients_page.PAGE,
+    vaults_page.PAGE,
+    vault_life_page.PAGE,
+    vault_life_page.DELETION,
+    settings_page.PAGE,
+    issuers_page.PAGE,
+    licence_page.PAGE,
+)
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from server.dispatch import CallOutcome
 from server.ui.page import VaultPage
-from server.ui.vault_view import VaultView, complaint_of
+from server.ui.vault_view import CLIENT, VaultView, complaint_of
 
 BRIEF_TOKENS = 4000
 RECENT_SESSIONS = 6
@@ -60,6 +60,7 @@ async def show(view: VaultView) -> Response:
         claims=_content(found["claims"]).get("claims", []),
         memories=_content(found["memory_list"]).get("memories", []),
         concerns=list(_list_concerns(found)),
+        is_first_run=_knows_only_the_console(found["session_history"]),
         complaints=[each for outcome in outcomes if (each := complaint_of(outcome))],
     )
 
@@ -67,6 +68,13 @@ async def show(view: VaultView) -> Response:
 def _content(outcome: CallOutcome) -> Mapping[str, Any]:
     """The result; of a failed call nothing: its complaint stands on the page."""
     return outcome.content if outcome.ok else {}
+
+
+def _knows_only_the_console(history: CallOutcome) -> bool:
+    """Whether no agent ever called, as far as a few sessions tell: with more than these it is nobody's first day."""
+    sessions = _content(history).get("sessions", [])
+    is_whole = history.ok and history.content["total"] == len(sessions)
+    return is_whole and all(each.get("client") == CLIENT for each in sessions)
 
 
 def _list_concerns(found: Mapping[str, CallOutcome]) -> Iterator[Concern]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,14 +23,15 @@ ToolCall = Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
 @dataclass(frozen=True, slots=True)
 class ConsoleParts:
     """``url``: where people find this server, without a slash at its end. ``seal``: 32 secret bytes that forms are
-    derived from, the same as sign-in's. ``signs_in``: False where everybody is the owner. ``now``: seconds since 1970.
-    """
+    derived from, the same as sign-in's. ``signs_in``: False where everybody is the owner. ``sources``: of each setting
+    that was set, by what. ``now``: seconds since 1970."""
 
     services: Services
     call: ToolCall
     url: str
     seal: bytes
     signs_in: bool
+    sources: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.time
 
     @property

@@ -21,7 +21,7 @@ from server.ui.forms import text_field
 from server.ui.guests import Guest
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
-from vaults.errors import NotFound
+from vaults.errors import NotFound, StrongroomError
 
 CLIENT = "console"
 """What the log calls it: it tells a person's session here from those of their agents."""
@@ -29,7 +29,7 @@ CLIENT = "console"
 AGREED = "agreed"
 """The field of a form that says its person has read what it would do, and agrees."""
 
-DONE = frozenset({"edit", "supersede", "forget", "purge", "same", "create", "tick", "undo"})
+DONE = frozenset({"edit", "supersede", "forget", "purge", "same", "create", "tick", "undo", "create_vault"})
 """What a page may say was done just now, when its address says so."""
 
 
@@ -60,6 +60,11 @@ def complaint_of(outcome: CallOutcome) -> Complaint | None:
         HTTP_STATUS[outcome.code],
         error.get("details", {}),
     )
+
+
+def refusal_of(failure: StrongroomError) -> Complaint:
+    """Why something was not done, in the same words as on the command line."""
+    return Complaint(failure.code, failure.message, failure.hint or "", HTTP_STATUS[failure.code])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from server.cli.configuration import effective
 from server.cli.reference import settings_table
+from server.effective_settings import effective
 from server.settings import MOLTBOOK_URL, Settings, configured_endpoints, load
 from vaults.errors import InvalidArgument
 
@@ -30,7 +30,7 @@ def test_it_is_taken_by_its_whole_name(tmp_path: Path, given: dict[str, dict[str
     loaded = load(tmp_path, **given)  # type: ignore[arg-type]
     assert loaded.settings.social.moltbook.url == URL
     assert dict(loaded.sources) == {MOLTBOOK_URL: source}
-    assert effective(loaded)[MOLTBOOK_URL] == {"value": URL, "source": source}
+    assert effective(loaded.settings, loaded.sources)[MOLTBOOK_URL] == {"value": URL, "source": source}
     assert configured_endpoints(loaded.settings) == {MOLTBOOK_URL}
 
 

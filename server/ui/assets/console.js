@@ -15,6 +15,18 @@
   };
   localise(document);
 
+  // Copy buttons: data-copy names the element whose text they take. Over plain http browsers give no clipboard: then the
+  // text is marked for the reader to copy.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const source = document.querySelector(button.dataset.copy);
+    getSelection().selectAllChildren(source);
+    if (!navigator.clipboard) return;
+    await navigator.clipboard.writeText(source.textContent);
+    button.textContent = button.dataset.copied;
+  });
+
   // Hits that are put in anew keep the place somebody had reached among them.
   let reached = null;
   document.addEventListener("htmx:afterSettle", () => {

@@ -160,7 +160,7 @@ async def open_stage(folder: Path, *, signs_in: bool = True, **flags: Any) -> As
                 await meanwhile()
             return await protocol.call(caller, tool, arguments)
 
-        console = make_console(ConsoleParts(services, call, URL, SEAL, signs_in))
+        console = make_console(ConsoleParts(services, call, URL, SEAL, signs_in, dict.fromkeys(flags, "flag")))
         sign_in = make_sign_in(
             SignInParts(
                 control=services.control,

@@ -1,0 +1,1 @@
+"""What administrators do to the installation, whatever the door."""
