@@ -20,6 +20,8 @@ from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
     across_page,
+    audit_page,
+    backups_page,
     clients_page,
     connect_page,
     events_page,
@@ -37,6 +39,7 @@ from server.ui import (
     people_page,
     person_page,
     search_page,
+    session_page,
     sessions_page,
     settings_page,
     tokens_page,
@@ -61,7 +64,10 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     work_page.PAGE,
     search_page.PAGE,
     sessions_page.PAGE,
+    session_page.PAGE,
     findings_page.PAGE,
+    backups_page.PAGE,
+    audit_page.PAGE,
     memory_page.PAGE,
     note_page.PAGE,
     graph_page.PAGE,

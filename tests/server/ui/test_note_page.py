@@ -122,6 +122,10 @@ async def test_a_change_is_shown_and_taken_back(stage: Stage) -> None:
     ref = (await stage.ask("history", action="log", path="undo.md"))["changes"][0]["id"]
     page = await uta.open(f"{address('undo.md')}?change={ref}")
     assert "+three &lt;i&gt;" in page.text
+    beside = page.text.partition('class="beside"')[2].partition("</table>")[0]
+    assert "<del>two</del>" in beside
+    assert "<ins>three &lt;i&gt;</ins>" in beside
+    assert "<i>" not in page.text
     await uta.follow(await uta.send(page, "undo"))
     assert await text_of(stage, "undo.md") == "one\ntwo\n"
 
