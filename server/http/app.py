@@ -47,7 +47,7 @@ from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.command_door import open_door
 from server.http.certificate import certificate_names
-from server.http.console_door import ConsoleDoor, is_console_path
+from server.http.console_door import ConsoleDoor, is_console_path, is_note_address
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
 from server.http.json_route import JsonRoute
@@ -127,13 +127,13 @@ class _Site:
             await self._lifespan(scope, receive, send)
             return
         path: str = scope["path"]
-        # No address here needs percent signs, and what looks like one segment to a proxy must not be two to us.
+        # But for notes no address needs percent signs, and what is one segment to a proxy must not be two to us.
         plain = b"%" not in scope["raw_path"]
         if plain and (path == "/mcp" or path.startswith("/v/")):
             await self._gate(scope, receive, send)
         elif plain and self._sign_in is not None and is_sign_in_path(path):
             await self._sign_in(scope, receive, send)
-        elif plain and self._console is not None and is_console_path(path):
+        elif self._console is not None and (plain or is_note_address(scope["raw_path"])) and is_console_path(path):
             await self._console(scope, receive, send)
         elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)

@@ -5,6 +5,7 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,6 +19,15 @@ from vaults.errors import StrongroomError
 
 BODY_LIMIT = 1024 * 1024
 """Bytes of a form: the longest memory, of characters that take twelve bytes each there, fits."""
+
+
+_NOTE = re.compile(rb"/ui/v/[a-z0-9._-]+/notes/([^%]|%(?!2f|5c)[0-9a-f]{2})*", re.IGNORECASE)
+
+
+def is_note_address(raw_path: bytes) -> bool:
+    """Whether it may have percent signs: notes are called what people call them. What stands before the note's path has
+    none, and neither a slash nor a backslash is written with them: a proxy sees the segments that we see."""
+    return _NOTE.fullmatch(raw_path) is not None
 
 
 def is_console_path(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -37,6 +38,25 @@ async def test_from_the_front_door_to_a_memory_and_out_again(site: Site) -> None
         gone = await visitor.send(found, "/oauth/sign-out")
         assert gone.status_code == 303
         assert (await visitor.open("/ui/")).status_code == 303
+
+
+async def test_a_note_opens_whatever_it_is_called_and_no_other_address_takes_percent_signs(site: Site) -> None:
+    for path in ("Über uns/100% [x].md", "a b.md"):
+        async with site.client("owner") as client:
+            await client.call_tool("note_write", {"mode": "create", "path": path, "content": "Said here"})
+    async with browser(base_url=site.url) as http:
+        visitor = Browser(http)
+        page = await visitor.open("/oauth/sign-in")
+        await visitor.send(page, "/oauth/sign-in", name="ann", password="wooden boats cross slowly")
+        listed = await visitor.open("/ui/v/main/notes/")
+        found = re.findall(r'href="(/ui/v/main/notes/[^"]*%20[^"]*)"', listed.text)
+        assert len(found) == 3, "both notes, and the folder of one"
+        assert [(await visitor.open(each)).status_code for each in found] == [200, 200, 200]
+        assert "Said here" in (await visitor.open("/ui/v/main/notes/a%20b.md")).text
+        assert "Said here" in (await visitor.open("/ui/v/main/notes/%C3%9Cber%20uns/100%25%20%5Bx%5D.md")).text
+        for path in ("notes/a%2fb.md", "notes/a%5Cb.md", "%6eotes/a.md", "notes%2fa.md", "search%20"):
+            assert (await http.get(f"/ui/v/main/{path}")).headers["content-type"] == "application/json"
+        assert (await http.get("/ui/%61dmin/people")).headers["content-type"] == "application/json"
 
 
 async def test_the_door_answers_to_its_own_name_and_origin(site: Site) -> None:
