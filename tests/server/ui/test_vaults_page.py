@@ -172,3 +172,12 @@ async def test_whoever_has_no_vault_makes_the_first_one_where_they_come_in(tmp_p
         assert (await ada.follow(answer)).status_code == 200
         assert "Make the first vault" not in (await ada.open("/ui/")).text
         assert "Make the first vault" not in (await eva.open("/ui/")).text
+
+
+async def test_what_does_not_go_any_more_says_why_though_its_form_is_gone(stage: Stage, ada: Guest) -> None:
+    await make(ada, "quay")
+    before = await ada.open(f"{VAULTS}/quay")
+    await act(ada, "quay", "archive")
+    late = await ada.send(before, "plan", plan="free")
+    assert late.status_code == 404
+    assert "no vault quay is served" in late.text
