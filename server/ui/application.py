@@ -20,14 +20,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    across_page,
     clients_page,
     connect_page,
+    events_page,
     findings_page,
     grants_page,
     graph_page,
     home_page,
     issuers_page,
     item_page,
+    language_page,
     licence_page,
     memory_page,
     note_page,
@@ -41,19 +44,23 @@ from server.ui import (
     usage_page,
     vault_life_page,
     vaults_page,
+    work_page,
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
 from server.ui.forms import FormReading, UnreadableForm
 from server.ui.guests import Guest, find_guest
-from server.ui.page import AdminPage, Page, V, VaultPage
+from server.ui.languages import choose_language, reading_in
+from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
+from server.ui.person_view import PersonView
 from server.ui.vault_view import NoSuchVault, VaultView
 from vaults.errors import StrongroomError
 
 VAULT_PAGES: tuple[VaultPage, ...] = (
     home_page.PAGE,
+    work_page.PAGE,
     search_page.PAGE,
     sessions_page.PAGE,
     findings_page.PAGE,
@@ -61,6 +68,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     note_page.PAGE,
     graph_page.PAGE,
     graph_page.PICTURE,
+    graph_page.LAYOUT,
     usage_page.PAGE,
     item_page.PAGE,
     connect_page.PAGE,
@@ -82,6 +90,9 @@ ADMIN_PAGES: tuple[AdminPage, ...] = (
     licence_page.PAGE,
 )
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
+
+PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE, language_page.PAGE)
+"""Pages of whoever is signed in, in no vault."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
 
@@ -109,6 +120,8 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
         Route("/ui/assets/{address}", serve_asset),
     ]
     routes += console.routes_of("/ui/v/{vault}/", VAULT_PAGES, console.enter)
+    routes += console.routes_of("/ui/v/{vault}/", (events_page.PAGE,), console.enter)
+    routes += console.routes_of("/ui/", PERSON_PAGES, console.greet)
     routes += console.routes_of("/ui/admin/", ADMIN_PAGES, console.administer)
     return Router(routes, redirect_slashes=False, default=console.serve_nothing)
 
@@ -129,7 +142,7 @@ class _Console:
         """The routes of pages that are made from the same view."""
         for page in pages:
             path = f"{place}{page.path}"
-            yield Route(path, self.answering(self._showing(page.show, enter)))
+            yield Route(path, self.answering(self._showing(page.show, enter), is_use=page.is_use))
             if page.change is not None:
                 yield Route(path, self.answering(self._changing(page.change, enter)), methods=["POST"])
 
@@ -157,18 +170,27 @@ class _Console:
             raise NoSuchVault("no such vault, or no grant for it")
         return VaultView(self._parts, self._pages, asked.guest, vault, role, asked.request, asked.form)
 
+    def greet(self, asked: PageRequest) -> PersonView:
+        """Somebody who is signed in."""
+        return PersonView(self._parts, self._pages, asked.guest, asked.request, asked.form)
+
     def administer(self, asked: PageRequest) -> AdminView:
         """The administration, for who is admin of every vault. Raises ``NoSuchVault``, as for what is not there."""
         if not self._parts.administers(asked.guest.principal):
             raise NoSuchVault("nothing is here")
         return AdminView(self._parts, self._pages, asked.guest, asked.request, asked.form)
 
-    def answering(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def answering(self, answer: Answer, *, is_use: bool = True) -> Callable[[Request], Awaitable[Response]]:
         """An answer to somebody who is signed in, or the page that says why there is none."""
 
         async def respond(request: Request) -> Response:
+            accepted = request.headers.get("accept-language", "")
+            with reading_in(choose_language(self._visits.remembered_language(request), accepted)):
+                return await answer_or_say(request)
+
+        async def answer_or_say(request: Request) -> Response:
             try:
-                guest = await find_guest(self._parts, self._visits, request)
+                guest = await find_guest(self._parts, self._visits, request, is_use=is_use)
                 if guest is not None:
                     return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
                 after = sign_in_address(self._parts.base, _path_of(request))

@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,10 +19,14 @@ import httpx2
 import pytest
 import yaml
 
+from auth.roles import Role
+from server.administration import people
 from tests.kept_ports import kept_port
 from tests.server.http.certified import write_pair
-from tests.server.http.serving import Raw, Site, served
+from tests.server.http.serving import Ground, Prepare, Raw, Site, nothing, served
 from tests.server.http.test_mcp_streams import listen
+from tests.server.oauth.desk import PASSWORD
+from tests.server.ui.stage import Guest, forms_of
 from tests.work import PATIENCE_S
 
 PROXY = Path(__file__).parents[2] / "deploy" / "proxy"
@@ -62,7 +68,7 @@ PROXIES = {"nginx": nginx, "caddy": caddy}
 
 
 @asynccontextmanager
-async def proxied(name: str, folder: Path) -> AsyncIterator[tuple[Site, Raw]]:
+async def proxied(name: str, folder: Path, prepare: Prepare = nothing) -> AsyncIterator[tuple[Site, Raw]]:
     """A server behind a proxy, and a client that knows the proxy alone."""
     if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None:
         pytest.skip(f"needs {name}")
@@ -70,7 +76,10 @@ async def proxied(name: str, folder: Path) -> AsyncIterator[tuple[Site, Raw]]:
     write_pair(folder, dns=["localhost"])
     with kept_port() as port:
         flags = {"auth.public_url": f"https://localhost:{port}", "server.trusted_proxies": ["127.0.0.1"]}
-        async with served(folder.parent / "data", **flags) as site, running(name, folder, port, site) as http:
+        async with (
+            served(folder.parent / "data", prepare=prepare, **flags) as site,
+            running(name, folder, port, site) as http,
+        ):
             yield site, Raw(http, "/v/main/mcp")
 
 
@@ -150,6 +159,32 @@ async def test_what_a_client_claims_of_its_address_counts_for_nothing(name: str,
         log = (site.ground.loaded.data / "log").read_text()
         assert '"refused"' in log
         assert "203.0.113.7" not in log
+
+
+@pytest.mark.parametrize("name", PROXIES)
+async def test_people_sign_in_through_it_and_open_the_console(name: str, tmp_path: Path) -> None:
+    secrets = []
+
+    async def invite(ground: Ground) -> dict[str, str]:
+        ann = partial(people.invite, name="ann", vaults=["main"], role=Role.WRITER, now=time.time())
+        secrets.append(await ground.control.write(ann))
+        return {}
+
+    async with proxied(name, tmp_path / "proxy", invite) as (_site, owner):
+        del owner.http.headers["authorization"]
+        browser = Guest(owner.http)
+        link = people.link_of(str(owner.http.base_url).rstrip("/"), secrets[0])
+        invited = await browser.open(link)
+        fields = next(each.fields for each in forms_of(invited) if "password" in each.fields)
+        came = await browser.http.post("/oauth/invite", data={**fields, "password": PASSWORD, "again": PASSWORD})
+        assert came.status_code == 303, came.text
+        home = await browser.open("/ui/v/main/")
+        assert home.status_code == 200
+        cookies = [each for each in browser.http.cookies.jar if each.name.startswith("__Host-")]
+        assert [(each.secure, each.path) for each in cookies] == [(True, "/")] * len(cookies) != []
+        policy = home.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert policy == (await browser.open("/ui/")).headers["content-security-policy"]
 
 
 def test_traefik_leads_to_the_port_of_the_server() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.server.http.serving import Site, browser, served
+from tests.server.http.serving import Site, browser, raw, served
 from tests.server.http.test_sign_in_door import prepare
 from tests.server.oauth.desk import Browser
 
@@ -40,25 +40,6 @@ async def test_from_the_front_door_to_a_memory_and_out_again(site: Site) -> None
         assert (await visitor.open("/ui/")).status_code == 303
 
 
-async def test_a_note_opens_whatever_it_is_called_and_no_other_address_takes_percent_signs(site: Site) -> None:
-    for path in ("Über uns/100% [x].md", "a b.md"):
-        async with site.client("owner") as client:
-            await client.call_tool("note_write", {"mode": "create", "path": path, "content": "Said here"})
-    async with browser(base_url=site.url) as http:
-        visitor = Browser(http)
-        page = await visitor.open("/oauth/sign-in")
-        await visitor.send(page, "/oauth/sign-in", name="ann", password="wooden boats cross slowly")
-        listed = await visitor.open("/ui/v/main/notes/")
-        found = re.findall(r'href="(/ui/v/main/notes/[^"]*%20[^"]*)"', listed.text)
-        assert len(found) == 3, "both notes, and the folder of one"
-        assert [(await visitor.open(each)).status_code for each in found] == [200, 200, 200]
-        assert "Said here" in (await visitor.open("/ui/v/main/notes/a%20b.md")).text
-        assert "Said here" in (await visitor.open("/ui/v/main/notes/%C3%9Cber%20uns/100%25%20%5Bx%5D.md")).text
-        for path in ("notes/a%2fb.md", "notes/a%5Cb.md", "%6eotes/a.md", "notes%2fa.md", "search%20"):
-            assert (await http.get(f"/ui/v/main/{path}")).headers["content-type"] == "application/json"
-        assert (await http.get("/ui/%61dmin/people")).headers["content-type"] == "application/json"
-
-
 async def test_the_door_answers_to_its_own_name_and_origin(site: Site) -> None:
     async with browser(base_url=site.url) as http:
         for path in ("/", "/ui/", "/ui/v/main/", "/ui/assets/x"):
@@ -85,6 +66,29 @@ async def test_where_it_is_switched_off_or_nobody_signs_in_nothing_is_there(
             assert answer.json()["error"]["code"] == "not_found"
 
 
+async def test_a_note_may_be_called_anything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("named"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+    ):
+        async with raw(site, "owner") as owner:
+            await owner.call("note_write", {"path": "Höfe/Paint & 100 %.md", "content": "# Paint\n\nBlue."})
+        folder = await http.get("/ui/v/main/notes/H%C3%B6fe/")
+        (address,) = re.findall(r'href="(/ui/v/main/notes/H[^"]*md)"', folder.text)
+        assert "Blue." in (await http.get(address)).text
+        for strange in (
+            "H%C3%B6fe%2FPaint%20%26%20100%20%25.md",
+            "%48%C3%B6fe/",
+            "H%C3%B6fe/%2e%2e/",
+            "%zz",
+            "%5C",
+            "%00",
+        ):
+            answer = await http.get(f"/ui/v/main/notes/{strange}")
+            assert answer.status_code == 404
+            assert answer.json()["error"]["code"] == "not_found"
+
+
 async def test_where_everybody_is_the_owner_nobody_signs_in(tmp_path_factory: pytest.TempPathFactory) -> None:
     async with (
         served(tmp_path_factory.mktemp("none"), **{"auth.mode": "none"}) as site,
@@ -94,3 +98,17 @@ async def test_where_everybody_is_the_owner_nobody_signs_in(tmp_path_factory: py
         assert page.status_code == 200
         assert "Everybody here is the owner" in page.text
         assert (await http.get("/ui/", headers={"host": "evil.example"})).status_code == 421
+
+
+async def test_an_open_page_does_not_hold_up_a_shutdown(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("drained"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+        http.stream("GET", "/ui/v/main/events") as stream,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.aiter_lines()
+        assert await anext(lines) == "retry: 3000"
+        site.state["drain"]()
+        assert [line async for line in lines if line] == []
+        assert (await http.get("/ui/v/main/events")).status_code == 503
