@@ -6,11 +6,12 @@ theirs and whether a form came from a page of ours is asked here, before any of 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from starlette.datastructures import FormData
-from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
@@ -50,6 +51,7 @@ from server.ui import (
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
+from server.ui.forms import FormReading, UnreadableForm
 from server.ui.guests import Guest, find_guest
 from server.ui.languages import choose_language, reading_in
 from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
@@ -133,6 +135,7 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
 class _Console:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts, self._visits, self._pages = parts, Visits(parts), ConsolePages(parts.base)
+        self._reading = FormReading()
 
     async def list_vaults(self, _: Request, guest: Guest) -> Response:
         """The vaults somebody may enter."""
@@ -159,9 +162,9 @@ class _Console:
         """What a form of a page asks for. One that is not ours changes nothing, and is given back."""
 
         async def answer(request: Request, guest: Guest) -> Response:
-            form = await request.form()
+            form = await self._reading.read(request)
             view = enter(PageRequest(request, guest, form))
-            return await change(view) if self._visits.is_ours(guest.visit, form) else self._give_back(form, guest)
+            return await (change(view) if self._visits.is_ours(guest.visit, form) else self._give_back(form, guest))
 
         return answer
 
@@ -198,9 +201,9 @@ class _Console:
                     return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
                 after = sign_in_address(self._parts.base, _path_of(request))
                 if request.method == "POST" and not _has_parts(request):  # what was typed outlives the session
-                    return self._give_back(await request.form(), None, after)
+                    return await self._give_back(await self._reading.read(request), None, after)
                 return RedirectResponse(after, 303)
-            except MultiPartException:  # also of a plain form, with a thousand fields
+            except UnreadableForm:
                 return self._say("unreadable", 400, None)
             except ClientDisconnect:
                 return Response(status_code=400)  # to nobody
@@ -216,7 +219,7 @@ class _Console:
             return await answer(request, guest)
         except NoSuchVault:
             return self._say("missing", 404, guest)
-        except MultiPartException:
+        except UnreadableForm:
             return self._say("unreadable", 400, guest)
 
     async def serve_nothing(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -231,10 +234,12 @@ class _Console:
     def _say(self, what: str, status: int, guest: Guest | None, why: str = "") -> Response:
         return self._pages.render("message", status=status, vault=None, guest=guest, what=what, why=why)
 
-    def _give_back(self, form: FormData, guest: Guest | None, sign_in: str | None = None) -> Response:
+    async def _give_back(self, form: FormData, guest: Guest | None, sign_in: str | None = None) -> Response:
         given = [(name, form.get(name)) for name in _TYPED]
         typed = [(name, value) for name, value in given if isinstance(value, str) and value.strip()]
-        return self._pages.render("stale", status=403, vault=None, guest=guest, typed=typed, sign_in=sign_in)
+        values = {"vault": None, "guest": guest, "typed": typed, "sign_in": sign_in}
+        async with self._reading.turns:  # whoever sent it may be anybody
+            return await asyncio.to_thread(self._pages.render, "stale", status=403, **values)
 
 
 _TYPED = ("title", "content", "reason", "tags")
@@ -248,7 +253,6 @@ def _has_parts(request: Request) -> bool:
 
 def _path_of(request: Request) -> str:
     """The page somebody wanted, to be led back to."""
-    if request.method not in ("GET", "HEAD"):
-        return str(request.scope["path"])
-    query = request.scope["query_string"].decode("latin-1")
-    return f"{request.scope['path']}?{query}" if query else str(request.scope["path"])
+    path = quote(request.scope["path"])  # that of a note may have any character
+    query = request.scope["query_string"].decode("latin-1") if request.method in ("GET", "HEAD") else ""
+    return f"{path}?{query}" if query else path
