@@ -110,11 +110,20 @@ async def _show_change(view: VaultView, path: str, ref: str) -> Response:
     complaint = complaint_of(outcome)
     if complaint is not None:
         return view.page("refused", here="notes", status=complaint.status, complaint=complaint)
-    lines = [(_DIFF_LINES.get(line[:1], "same"), line) for line in outcome.content["diff"].splitlines()]
-    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, cut=outcome.content["truncated"])
+    lines, cut = _lines_of(outcome.content["diff"]), outcome.content["truncated"]
+    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, cut=cut)
 
 
 _DIFF_LINES = {"+": "added", "-": "removed", "@": "where"}
+
+
+def _lines_of(diff: str) -> list[tuple[str, str]]:
+    """Each line with what it is. Those before the first change name the files: their dashes remove nothing."""
+    head, found, changes = diff.partition("\n@@")
+    lines = f"@@{changes}".splitlines() if found else []
+    return [("where", line) for line in head.splitlines()] + [
+        (_DIFF_LINES.get(line[:1], "same"), line) for line in lines
+    ]
 
 
 async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
