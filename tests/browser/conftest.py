@@ -95,11 +95,10 @@ class People:
 def browser() -> Iterator[Browser]:
     if not shutil.which(CHROMIUM):
         pytest.skip(f"no browser at {CHROMIUM}: install Debian's chromium, or name one that is here in BROWSER")
-    playwright = pytest.importorskip("playwright.sync_api", reason="make ui installs playwright")
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE_MS)
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         launched = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield launched
         launched.close()

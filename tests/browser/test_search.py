@@ -16,7 +16,7 @@ from tests.browser.site import Site
 
 def _wait_for_hits(page: Page) -> None:
     """Until what was asked is answered and put in."""
-    page.wait_for_function("!document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
 
 
 def test_hits_come_as_somebody_types_and_are_opened_from_the_keyboard(
