@@ -113,13 +113,20 @@ async def _show_change(view: VaultView, path: str, ref: str) -> Response:
     if complaint is not None:
         return view.page("refused", here="notes", status=complaint.status, complaint=complaint)
     text = outcome.content["diff"].removesuffix("\n").split("\n") if outcome.content["diff"] else []
-    lines = [(_DIFF_LINES.get(line[:1], "same"), line) for line in text]
     rows = await asyncio.to_thread(pair_lines, text)
-    cut = outcome.content["truncated"]
+    lines, cut = _lines_of(text), outcome.content["truncated"]
     return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, rows=rows, cut=cut)
 
 
 _DIFF_LINES = {"+": "added", "-": "removed", "@": "where"}
+
+
+def _lines_of(diff: Sequence[str]) -> list[tuple[str, str]]:
+    """Each line with what it is. Those before the first change name the files: their dashes remove nothing."""
+    begins = next((number for number, line in enumerate(diff) if line.startswith("@@")), len(diff))
+    return [
+        ("where" if number < begins else _DIFF_LINES.get(line[:1], "same"), line) for number, line in enumerate(diff)
+    ]
 
 
 async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
