@@ -9,12 +9,14 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 LOCKED := $(PIP) --no-deps --require-hashes
 DATA   ?= ./data
 TYPESCRIPT_SDK := 1.32.2
+AXE_CORE := 4.14.1
 CYCLONEDX := 7.5.0
 PIP_AUDIT := 2.10.1
 
 # Three workers each load what they collect: folders of which nothing is run are left out.
-WHOLE     = $(addprefix --ignore=tests/,e2e integrations crash load conformance image)
-MOST      = -n 3 --dist worksteal $(WHOLE) -m "not e2e and not crash and not load and not conformance and not image"
+WHOLE     = $(addprefix --ignore=tests/,e2e integrations crash load conformance image browser)
+MOST      = -n 3 --dist worksteal $(WHOLE) -m "not e2e and not crash and not load and not conformance and not image \
+  and not browser"
 
 # What `make test` runs with. Bytecode is kept whatever the shell says: compiling again takes half a minute of each run.
 # Its files are in memory where there is room (and programs may be run from there), because a third of the work is
@@ -25,7 +27,7 @@ IN_MEMORY = $(shell awk '$$2 == "$(MEMORY)" && $$4 !~ /noexec/' /proc/mounts 2>/
 QUICKLY   = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load conformance
+.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load conformance ui
 .PHONY: races image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
 
 help: ## list the targets
@@ -70,6 +72,13 @@ $(VENV)/.clients: $(VENV)/.installed requirements/clients.txt
 	  --ignore-scripts --no-audit --no-fund --loglevel=error @modelcontextprotocol/sdk@$(TYPESCRIPT_SDK)
 	@touch $@
 
+# What the tests of the console drive a browser with, and axe-core (MPL-2.0, never passed on) where there is npm.
+$(VENV)/.browser: $(VENV)/.installed requirements/browser.txt
+	@$(LOCKED) -r requirements/browser.txt
+	@command -v npm > /dev/null || { touch $@; exit 0; }; mkdir -p $(VENV)/axe && npm install --prefix $(VENV)/axe \
+	  --ignore-scripts --no-audit --no-fund --loglevel=error axe-core@$(AXE_CORE)
+	@touch $@
+
 serve: $(VENV)/.light ## run the server on ./data
 	@exec $(BIN)/strongroom serve --data $(DATA)
 
@@ -79,7 +88,7 @@ extras: $(VENV)/.extras ## add to the server what reads documents and code, and 
 
 models: $(VENV)/.models ## add to the server what serves other models: PyTorch, sentence-transformers
 
-test: $(VENV)/.installed ## the whole suite but e2e, crash, load and conformance
+test: $(VENV)/.installed ## the whole suite but e2e, ui, crash, load and conformance
 	@$(QUICKLY) $(BIN)/python -m pytest $(MOST)
 
 races: $(VENV)/.installed ## make test where threads are late by chance, as on a busy machine: SEED=2 for another chance
@@ -90,6 +99,9 @@ coverage: $(VENV)/.installed ## make test, counting branches; fails below the fl
 
 e2e: $(VENV)/.clients ## working days of whole clients and servers, each a program of its own
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal -m e2e
+
+ui: $(VENV)/.browser ## the console in a real browser (needs Chromium): TESTS=tests/browser/test_search.py for a part
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m browser $(or $(TESTS),tests/browser)
 
 check: $(VENV)/.installed ## format, lint, types, import contracts; prints what is long
 	@$(BIN)/ruff format --check .
@@ -150,7 +162,7 @@ vulnerabilities: ## look the packages of a server up among the known vulnerabili
 	@uv tool run --quiet pip-audit==$(PIP_AUDIT) --disable-pip --require-hashes --requirement requirements/light.txt
 
 lock: ## write requirements/*.txt from *.in, with the digest of every file (needs uv)
-	@cd requirements && for each in light extras models dev clients; do uv pip compile --quiet --universal --no-deps \
+	@cd requirements && for each in light extras models dev clients browser; do uv pip compile --quiet --universal --no-deps \
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate $$each.in -o $$each.txt; done
 
 snapshots: $(VENV)/.installed ## write the golden files of the tools' interface anew

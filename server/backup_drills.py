@@ -1,29 +1,48 @@
-"""Drills that a server holds unasked: the newest backup of each vault is restored aside, proven and removed."""
+"""Drills that a server holds, unasked or for who asks: the newest backup of a vault is restored aside, proven and
+removed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from server.services import Services
 from vaults.db.lease import Lease
-from vaults.errors import NotFound, StrongroomError
+from vaults.errors import Conflict, NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
 if TYPE_CHECKING:
     from ops.backup.archive_reader import Opener
+    from ops.backup.drill import DrillStep
 
 LOOK_S = 60.0
 """Seconds between two looks whether drills are due."""
+
+WAIT_S = 10.0
+"""Seconds that a drill somebody asked for waits for the one before it."""
+
+POLL_S = 0.05
 
 LOCK_FILE = ".drilling"
 """In the data folder: held by the one process that holds drills, for as long as it is alive."""
 
 log = structlog.get_logger("server.backup_drills")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDrill:
+    """How the drill of a vault's newest backup went. ``outcome``: ``ok``, ``failed``, ``no_backup``, or the code of
+    what kept it from being held; ``backup``: its name, where there was one; ``steps``: what was tried."""
+
+    outcome: str
+    backup: str | None = None
+    steps: Sequence[DrillStep] = ()
 
 
 @asynccontextmanager
@@ -65,6 +84,26 @@ async def look(services: Services) -> int:
     return held
 
 
+async def hold(services: Services, entry: VaultEntry) -> HeldDrill:
+    """Hold a drill of one vault now, whether it is due or not. Raises ``Conflict`` where another goes on for longer
+    than one waits: each takes as much room as its vault."""
+    from ops.backup import drill_records
+
+    lease, until = Lease(services.data / LOCK_FILE), time.monotonic() + WAIT_S
+    while not lease.try_acquire():
+        if time.monotonic() > until:
+            raise Conflict("a drill is being held", hint="ask again when it has ended")
+        await asyncio.sleep(POLL_S)
+    try:
+        await services.control.write_uncounted(lambda tx: drill_records.record(tx, entry.vault_id, drill_records.BEGUN))
+        held = await _drill(services, entry)
+        await _record(services, entry, held)
+    finally:
+        lease.release()
+    await tell_standing(services)
+    return held
+
+
 async def tell_standing(services: Services) -> None:
     """Have the metrics show how drills stand."""
     from ops.backup import drill_records
@@ -86,20 +125,20 @@ async def _claim(services: Services) -> VaultEntry | None:
     return None if claimed is None else entries[claimed]
 
 
-async def _record(services: Services, entry: VaultEntry, outcome: str) -> None:
+async def _record(services: Services, entry: VaultEntry, held: HeldDrill) -> None:
     from ops.backup import drill_records
 
-    await services.control.write_uncounted(lambda tx: drill_records.record(tx, entry.vault_id, outcome))
+    await services.control.write_uncounted(
+        lambda tx: drill_records.record(tx, entry.vault_id, held.outcome, held.backup)
+    )
     if services.recorders.metrics is not None:
-        services.recorders.metrics.on_drill(outcome)
+        services.recorders.metrics.on_drill(held.outcome)
 
 
-async def _drill(services: Services, entry: VaultEntry) -> str:
-    """How the drill of a vault's newest backup went: ``ok``, ``failed``, ``no_backup``, or the code of what kept it
-    from being held."""
+async def _drill(services: Services, entry: VaultEntry) -> HeldDrill:
     from ops.backup.drill import DrillGround, run_drill
     from ops.backup.drill_records import FAILED, NO_BACKUP, PASSED
-    from ops.backup.references import LATEST, KnownBackups, open_source
+    from ops.backup.references import KnownBackups, open_latest
     from server.backups import make_opener
 
     settings = services.settings
@@ -107,18 +146,19 @@ async def _drill(services: Services, entry: VaultEntry) -> str:
     try:
         opener: Opener = await asyncio.to_thread(make_opener, settings, services.data)
         known = KnownBackups(settings.backup, services.data, opener, entry.name, entry.vault_id)
-        report = await run_drill(await asyncio.to_thread(open_source, LATEST, known), ground)
+        backup, source = await asyncio.to_thread(open_latest, known)
+        report = await run_drill(source, ground)
     except NotFound:
-        return NO_BACKUP
+        return HeldDrill(NO_BACKUP)
     except StrongroomError as failure:  # the disk is full, a key cannot be read, or the store does not answer
         log.warning("backup_drill_not_held", vault=entry.name, code=failure.code)
-        return failure.code
+        return HeldDrill(failure.code)
     except Exception:  # a defect must not end the drills of the other vaults
         log.exception("backup_drill_defect", vault=entry.name)
-        return "internal"
+        return HeldDrill("internal")
     if report.ok:
         log.info("backup_drilled", vault=entry.name, made_at=report.made_at)
-        return PASSED
+        return HeldDrill(PASSED, backup, report.steps)
     failed = [step.name for step in report.steps if not step.ok]
     log.error("backup_drill_failed", vault=entry.name, made_at=report.made_at, steps=failed)
-    return FAILED
+    return HeldDrill(FAILED, backup, report.steps)

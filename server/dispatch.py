@@ -21,6 +21,7 @@ from server.activity_recorder import ActivityDraft, ActivityRecorder, resolve_se
 from server.audience import audience_of, word_warnings
 from server.audited_calls import AuditedCall
 from server.call import AnswerForm, Call, Caller, CallRecord
+from server.call_listeners import HeardCall
 from server.caller_views import view_of
 from server.rendering import answers as rendering
 from server.tool_spec import Arguments, ResourceLink, ToolSpec
@@ -136,17 +137,23 @@ class _Serving:
             raise Timeout(f"{self.spec.name} took longer than {limit:g} s", hint="ask for less at once") from failure
 
     async def _run_in(self, vault: Vault, until: float) -> CallOutcome:
+        services = self.services
         session = await resolve_session(vault, self.caller, self.arguments)
         changes = None
         if self.audited is not None:
             self.audited.session, changes = session.id, self.audited.changes
-        call = Call(self.services, self.caller, vault, session)
+        call = Call(services, self.caller, vault, session)
         context = CallContext(self.caller.principal.key, self.entry.vault_id, until, session.id, changes=changes)
         recorder = ActivityRecorder(vault, session, self.spec, self.arguments, self.reference)
         with bind_call(context), recorder.recording() as draft:
             if self.audited is not None:
                 await self.audited.require_audit()
-            return await _run(call, self.spec, self.arguments, draft)
+            outcome = await _run(call, self.spec, self.arguments, draft)
+        if services.call_listeners:
+            writes = self.spec.action_of(self.arguments).writes
+            heard = HeardCall(self.entry.vault_id, session.id, self.caller.client, self.spec.name, writes)
+            services.call_listeners.tell(heard)
+        return outcome
 
 
 async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: ActivityDraft) -> CallOutcome:
@@ -154,7 +161,7 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: 
     result = await _result(call, spec, args)
     draft.activity_entry = spec.activity_entry(args, result)
     if call.caller.form == "whole":
-        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, args, result)
+        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, result)
     else:
         rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:

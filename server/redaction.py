@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 SECRET_NAME = re.compile(r"(^|_)(secret|secret_key|password|passphrase|token|api_key|private_key)$")
-URL_USER = re.compile(r"(?<=://)[^/@\s\"]+@")
+URL_USER = re.compile(r"(?<=://)[^/?#\s]+@")  # up to the last one: a password may hold others
+URL_QUERY = re.compile(r"(://[^?#\s\"]*[?#])[^\s\"]+")
 PATH_PLACEHOLDER = "(a path on the server)"
 
 
@@ -24,6 +25,11 @@ def redact(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return [redact(name, inner) for inner in value]
     return URL_USER.sub("********@", value) if isinstance(value, str) else value
+
+
+def redact_addresses(text: str) -> str:
+    """A text whose addresses say neither who asks there nor what: a key may stand in either."""
+    return URL_QUERY.sub(r"\1********", URL_USER.sub("********@", text))
 
 
 def redact_paths(value: Any) -> Any:

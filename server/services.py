@@ -27,6 +27,7 @@ from ops.health import HealthRegistry
 from ops.logs import CallLine, CallLog
 from server.background_plan import SERVER_WORK, BackgroundPlan
 from server.call import CallRecord
+from server.call_listeners import CallListeners
 from server.control_state import open_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
@@ -105,6 +106,7 @@ class Services:
     change_listeners: ChangeListeners
     defects: BackgroundDefects
     """Of the process's own tasks; those of a vault stand in its ``background``."""
+    call_listeners: CallListeners = field(default_factory=CallListeners)
     requested_backups: RequestedRuns = field(default_factory=RequestedRuns)
     home: Path | None = None
     """The home folder of the one person this process serves; None where it serves several."""

@@ -92,9 +92,11 @@ def list_sessions(reader: Reader, person: str, now: float) -> list[BrowserSessio
     return [BrowserSession(*row) for row in rows]
 
 
-def end(writer: Writer, person: str, session_id: str) -> None:
-    """End one of somebody's sessions; that of another person is left alone."""
-    writer.run("DELETE FROM browser_sessions WHERE id = :id AND person = :person", {"id": session_id, "person": person})
+def end(writer: Writer, person: str, session_id: str) -> int:
+    """End one of somebody's sessions, that of another person is left alone; returns how many ended."""
+    return writer.run(
+        "DELETE FROM browser_sessions WHERE id = :id AND person = :person", {"id": session_id, "person": person}
+    )
 
 
 def end_all(writer: Writer, person: str) -> int:

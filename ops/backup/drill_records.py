@@ -26,7 +26,7 @@ RETRY_S = 6 * 3600
 
 class DrillRecord(BaseModel):
     """``since``: when the vault was first due; ``tried`` and ``passed``: when last; ``outcome``: of the last try:
-    begun, ok, failed, no_backup, or the code of what kept it from being held."""
+    begun, ok, failed, no_backup, or the code of what kept it from being held; ``backup``: the one that passed last."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -34,6 +34,7 @@ class DrillRecord(BaseModel):
     tried: str
     outcome: str
     passed: str | None = None
+    backup: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +64,17 @@ def claim(tx: Writer, vault_ids: Iterable[str], every_s: float) -> str | None:
         return None
     _, vault_id = due[0]
     before = known.get(vault_id)
-    since, passed = (before.since, before.passed) if before else (now, None)
-    _store(tx, vault_id, DrillRecord(since=since, tried=now, outcome=BEGUN, passed=passed))
+    begun = DrillRecord(since=now, tried=now, outcome=BEGUN)
+    _store(tx, vault_id, before.model_copy(update={"tried": now, "outcome": BEGUN}) if before else begun)
     return vault_id
 
 
-def record(tx: Writer, vault_id: str, outcome: str) -> None:
-    """Write down how the drill of a claimed vault went."""
-    before = read_all(tx, [vault_id]).get(vault_id)
+def record(tx: Writer, vault_id: str, outcome: str, backup: str | None = None) -> None:
+    """Write down how the drill of a vault went, or that it began; ``backup``: the name of the one that was drilled."""
     now = clock.now()
-    passed = now if outcome == PASSED else before.passed if before else None
-    since = before.since if before else now
-    _store(tx, vault_id, DrillRecord(since=since, tried=now, outcome=outcome, passed=passed))
+    before = read_all(tx, [vault_id]).get(vault_id) or DrillRecord(since=now, tried=now, outcome=outcome)
+    passed = {"passed": now, "backup": backup} if outcome == PASSED else {}
+    _store(tx, vault_id, before.model_copy(update={"tried": now, "outcome": outcome, **passed}))
 
 
 def summarise(records: Mapping[str, DrillRecord]) -> DrillStanding:

@@ -49,7 +49,7 @@ def open_source(reference: str, known: KnownBackups) -> BackupSource:
     if named := _SNAPSHOT.fullmatch(reference):
         return open_snapshot(open_store(known.settings), named["vault_id"], named["name"], known.opener)
     if reference == LATEST:
-        return _open_latest(known)
+        return open_latest(known)[1]
     if parse_name(reference) is not None:
         return open_snapshot(open_store(known.settings), _need_vault(known), reference, known.opener)
     if "/" not in reference:
@@ -96,13 +96,13 @@ def is_of_another(source: BackupSource, vault_id: str | None) -> bool:
         return False
 
 
-def _open_latest(known: KnownBackups) -> BackupSource:
-    """The newest of the archives and snapshots of the vault. Those of another vault that once had its name are no
-    backups of this one."""
+def open_latest(known: KnownBackups) -> tuple[str, BackupSource]:
+    """The newest of the archives and snapshots of the vault, with its name. Those of another vault that once had its
+    name are no backups of this one. Blocking. Raises ``NotFound``, and what a store raises."""
     for listed in list_backups(known):
         source = listed.open()
         if not is_of_another(source, known.vault_id):
-            return source
+            return listed.name, source
     raise _no_backup(known)
 
 

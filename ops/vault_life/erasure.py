@@ -19,6 +19,7 @@ from vaults.files.failures import disk_failure
 
 BLOCK = 1 << 20
 _ZEROS = memoryview(bytes(BLOCK))
+_ATTEMPTS = 4
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -32,17 +33,32 @@ def erase_folder(folder: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        _erase_below(descriptor)
+        for _ in range(_ATTEMPTS):
+            _erase_below(descriptor)
+            if _is_removed(folder):
+                break
+        else:
+            raise _not_erased()
+    except OSError as failure:
+        raise disk_failure(failure) or _not_erased() from failure
+    finally:
+        os.close(descriptor)
+    sync_folder(folder.parent)
+
+
+def _is_removed(folder: Path) -> bool:
+    """False: something came into it meanwhile, as a lock of who waits to have the folder alone."""
+    try:
         with suppress(FileNotFoundError):
             if folder.is_symlink():
                 folder.unlink()
             else:
                 folder.rmdir()
     except OSError as failure:
-        raise disk_failure(failure) or _not_erased() from failure
-    finally:
-        os.close(descriptor)
-    sync_folder(folder.parent)
+        if failure.errno != errno.ENOTEMPTY:
+            raise
+        return False
+    return True
 
 
 def erase_file(path: Path) -> None:

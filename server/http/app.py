@@ -47,7 +47,7 @@ from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.command_door import open_door
 from server.http.certificate import certificate_names
-from server.http.console_door import ConsoleDoor, is_console_path
+from server.http.console_door import ConsoleDoor, is_console_address, is_console_path
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
 from server.http.json_route import JsonRoute
@@ -120,20 +120,20 @@ class _Site:
         self._public: ASGIApp = self._lifespan
         self._gate: ASGIApp = self._lifespan
         self._sign_in: ASGIApp | None = None
-        self._console: ASGIApp | None = None
+        self._console: ConsoleDoor | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._lifespan(scope, receive, send)
             return
         path: str = scope["path"]
-        # No address here needs percent signs, and what looks like one segment to a proxy must not be two to us.
+        # No address but a page's needs percent signs: what looks like one segment to a proxy must not be two to us.
         plain = b"%" not in scope["raw_path"]
         if plain and (path == "/mcp" or path.startswith("/v/")):
             await self._gate(scope, receive, send)
         elif plain and self._sign_in is not None and is_sign_in_path(path):
             await self._sign_in(scope, receive, send)
-        elif plain and self._console is not None and is_console_path(path):
+        elif self._console is not None and is_console_path(path) and (plain or is_console_address(scope["raw_path"])):
             await self._console(scope, receive, send)
         elif plain and path.startswith(_PUBLIC):
             await self._public(scope, receive, send)
@@ -178,7 +178,7 @@ class _Site:
             stack.callback(asyncio.create_task(_load_tools(services.registry), name="tools").cancel)
             stack.callback(self._refusals.flush)
             yield {
-                "drain": partial(_drain, services, protocol),
+                "drain": partial(_drain, services, protocol, self._console),
                 "reload": _Reload(ring, services),
                 "certificate": self._metrics.on_certificate,
                 "refused": self._refusals.write,
@@ -353,9 +353,11 @@ async def _load_tools(registry: ToolRegistry) -> None:
     gc.freeze()
 
 
-def _drain(services: Services, protocol: Protocol) -> None:
+def _drain(services: Services, protocol: Protocol, console: ConsoleDoor | None) -> None:
     services.health.drain()
     protocol.subscriptions.close()
+    if console is not None:
+        console.close()
 
 
 def _log_opened(services: Services) -> None:

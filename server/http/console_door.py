@@ -5,7 +5,8 @@ Host and Origin are checked as at the gate; no page of another origin reads anyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -20,9 +21,20 @@ BODY_LIMIT = 1024 * 1024
 """Bytes of a form: the longest memory, of characters that take twelve bytes each there, fits."""
 
 
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/\\\0")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})?")
+
+
 def is_console_path(path: str) -> bool:
     """Whether this door leads there."""
     return path in ("/", "/ui") or path.startswith("/ui/")
+
+
+def is_console_address(raw_path: bytes) -> bool:
+    """Whether an address is written as pages write it. Notes and people may have spaces and umlauts in their names, but
+    what needs no escape has none, nor has a slash: what looks like one segment to a proxy must not be two to us."""
+    escapes = _ESCAPE.findall(raw_path)
+    return all(each and bytes.fromhex(each.decode())[0] not in _PLAIN for each in escapes)
 
 
 class ConsoleDoor:
@@ -35,6 +47,12 @@ class ConsoleDoor:
         self._services, self._protocol, self._url, self._policy = services, protocol, url, policy
         self._sources = sources
         self._late = LateApplication(services, "the console", self._make)
+        self._close: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """End what is open for as long as its page is, as soon as a shutdown begins."""
+        if self._close is not None:
+            self._close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = RequestHead.of(scope)
@@ -61,4 +79,5 @@ class ConsoleDoor:
 
         signs_in = self._policy.authenticator is not None
         parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in, self._sources)
+        self._close = parts.streams.close
         return RequestBodyLimitMiddleware(make_console(parts), BODY_LIMIT)

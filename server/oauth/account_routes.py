@@ -95,7 +95,15 @@ class AccountRoutes:
         if error is not None:
             return await self.page(visit, person, error=error, status=422)
         new = await self._hashing.run(lambda: hash_password(wanted))
-        await self._parts.control.write(lambda tx: accounts.change_password(tx, person, new))
+
+        def write(tx: Writer) -> bool:
+            if people.find(tx, person) != known:  # reset or shut out meanwhile, which this would undo
+                return False
+            accounts.change_password(tx, person, new)
+            return True
+
+        if not await self._parts.control.write(write):
+            return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         await self._parts.record(request, person, "user", "set_password")
         answer = RedirectResponse(f"{self._parts.base}{HERE}", 303)
         return await self._visits.sign_in(visit, person, request, answer)

@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from auth.people import accounts, invites, people
+from auth.people import accounts, browser_sessions, invites, people
 from auth.people.attempts import ACCOUNT, ADDRESS, LINK
 from auth.people.passwords import check_password, hash_password, is_password
 from auth.principal import LOCAL, NAME_LIMIT, principal_key
@@ -73,7 +73,12 @@ class SignInRoutes:
             log.warning("sign_in_refused", address=address)
             return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
         self._parts.attempts.forgive(ACCOUNT, account)
-        return await self.enter(request, visit, person.name, after, "sign_in")
+        answer = await self.enter(request, visit, person.name, after, "sign_in")
+        if await self._parts.control.read(lambda tx: people.find(tx, account)) == person:
+            return answer
+        # Reset or shut out while the password was looked at: what it let in would outlive that.
+        await self._parts.control.write(lambda tx: browser_sessions.end_all(tx, account))
+        return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
 
     async def sign_out(self, request: Request) -> Response:
         """End this session."""

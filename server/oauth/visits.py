@@ -25,6 +25,9 @@ from vaults.db.sql import Writer
 
 FORM_FIELD = "form"
 
+LANGUAGE_LIFE_S = 365 * 86_400
+"""Seconds a browser keeps a choice of language."""
+
 
 class VisitParts(Protocol):
     """What visits are kept with: the part of ``SignInParts`` that the console has as well."""
@@ -64,16 +67,24 @@ class Visits:
         self._secure = url.scheme == "https"
         self._name = "__Host-strongroom" if self._secure else f"strongroom-{url.port or 80}"
 
-    async def open(self, request: Request) -> Visit:
-        """Who makes this request. Notes now and then that the session is in use."""
+    async def open(self, request: Request, *, is_use: bool = True) -> Visit:
+        """Who makes this request. Notes now and then that the session is in use; what a page asks by itself, while
+        nobody sits before it, is none."""
         cookie, form_cookie = request.cookies.get(self._name), request.cookies.get(f"{self._name}-form")
         now, session = self._parts.now(), None
         if cookie:
             session = await self._parts.control.read(lambda tx: browser_sessions.find(tx, cookie, now))
-        if session is not None and browser_sessions.is_seen_long_ago(session, now):
+        if session is not None and is_use and browser_sessions.is_seen_long_ago(session, now):
             known = session.id
             await self._parts.control.write(lambda tx: browser_sessions.note_seen(tx, known, now))
         return Visit(session, cookie if session else None, form_cookie or make_secret(), is_new=not form_cookie)
+
+    async def goes_on(self, visit: Visit) -> bool:
+        """Whether the session of a visit has not ended since. Asking is no use of it."""
+        cookie, now = visit.cookie, self._parts.now()
+        if cookie is None:
+            return False
+        return await self._parts.control.read(lambda tx: browser_sessions.find(tx, cookie, now)) is not None
 
     def form_value(self, visit: Visit) -> str:
         """What a form of this browser carries."""
@@ -122,6 +133,14 @@ class Visits:
     def remembered_next(self, request: Request) -> str:
         """Where it was to be led; "" where it kept nothing."""
         return unquote(request.cookies.get(f"{self._name}-next", ""))
+
+    def remember_language(self, response: Response, language: str) -> None:
+        """Have the browser keep in which language its person wants pages."""
+        self._set(response, f"{self._name}-language", language, LANGUAGE_LIFE_S)
+
+    def remembered_language(self, request: Request) -> str:
+        """The language it keeps, whoever wrote that; "" where it keeps none."""
+        return request.cookies.get(f"{self._name}-language", "")
 
     def _set(self, response: Response, name: str, value: str, life_s: int | None = None) -> None:
         response.set_cookie(name, value, max_age=life_s, path="/", secure=self._secure, httponly=True, samesite="lax")

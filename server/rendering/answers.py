@@ -36,11 +36,11 @@ class RenderedAnswer:
     rows: int = 0  # rows of its longest list before it was cut
 
 
-def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
-    """The answer for a reader inside this server: JSON uncut, with its empty values."""
+def render_whole(spec: ToolSpec, result: Any) -> RenderedAnswer:
+    """The answer for a reader inside this server: JSON uncut, with its empty values. It has no text, which nobody there
+    reads: to cut that to a budget, the tokens of a megabyte would be counted."""
     content: dict[str, Any] = spec.output.dump_python(to_wire(spec.wire_type, result), mode="json", exclude_none=True)
-    shown = _fit_to_budget(spec, args, result, _render_both(spec, args, result))
-    return RenderedAnswer(content, shown.text, token_counts.serialize(content))
+    return RenderedAnswer(content, "", token_counts.serialize(content))
 
 
 async def render(pool: Executor, spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:

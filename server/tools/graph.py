@@ -14,6 +14,7 @@ from server.tool_spec import LOOKS, Arguments, MaxTokens, ResourceLink, tool
 from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
 from vaults.domain.graph.analyses import Analysis, AnalysisScope
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphPageRequest
+from vaults.domain.graph.layout import layout_export
 from vaults.domain.graph.neighbourhoods import NeighbourOptions
 from vaults.domain.graph.note_references import NoteReference
 from vaults.domain.graph.svg import pictures
@@ -57,7 +58,8 @@ class GraphArguments(Arguments):
     folder: Annotated[Text | None, Field(max_length=1024, description="analyse, gaps, export: and those in it")] = None
     days: Annotated[int | None, Field(ge=1, le=36_500, description="stale, emerging_hubs")] = None
     format: Annotated[
-        Literal["graphml", "json", "mermaid", "svg"], Field(description="of an export; svg: a picture, for people")
+        Literal["graphml", "json", "mermaid", "svg", "layout"],
+        Field(description="of an export; svg: a picture, for people; layout: for the console"),
     ] = "mermaid"
     limit: Annotated[int | None, Field(ge=1, le=10_000, description="at most; default 50, export 500; lists ≤ 500")] = (
         None
@@ -109,6 +111,20 @@ def _cut_off(args: GraphArguments) -> int:
     return args.depth or MAX_STEPS
 
 
+async def _export(call: Call, args: GraphArguments) -> GraphAnswer:
+    if args.format == pictures.FORMAT:
+        return await pictures.export_picture(call.vault, args.which_if_any, args.folder, args.depth)
+    if args.format != layout_export.FORMAT:
+        return await graph_exports.export_graph(call.vault, args.which_if_any, args.wanted)
+    if call.caller.form != "whole":
+        raise InvalidArgument("format", "layout is for the console alone", hint="json has notes and links")
+    if args.which_if_any is not None or args.folder:
+        raise InvalidArgument(
+            "format", "layout is of the whole vault", hint="svg draws a folder, or what is around a note"
+        )
+    return await layout_export.export_layout(call.vault)
+
+
 _HANDLERS: Mapping[GraphAction, Callable[[Call, GraphArguments], Awaitable[GraphAnswer]]] = {
     "backlinks": lambda call, args: link_lists.backlinks(call.vault, call.actor, args.which, args.page),
     "forward_links": lambda call, args: link_lists.forward_links(call.vault, args.which, args.page),
@@ -124,11 +140,7 @@ _HANDLERS: Mapping[GraphAction, Callable[[Call, GraphArguments], Awaitable[Graph
     "analyse": lambda call, args: analyses.analyse(
         call.vault, args.analysis, AnalysisScope(args.folder, args.days), args.page
     ),
-    "export": lambda call, args: (
-        pictures.export_picture(call.vault, args.which_if_any, args.folder, args.depth)
-        if args.format == pictures.FORMAT
-        else graph_exports.export_graph(call.vault, args.which_if_any, args.wanted)
-    ),
+    "export": _export,
 }
 
 

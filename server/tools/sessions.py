@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -11,7 +11,8 @@ from auth.roles import Role
 from server.call import Call
 from server.tool_spec import EDITS, Arguments, MaxTokens, tool
 from vaults.activity_log.entries import ActivityEntry
-from vaults.domain.continuity import resume_brief, sessions
+from vaults.db.sql import Reader
+from vaults.domain.continuity import handoffs, resume_brief, sessions
 from vaults.domain.continuity.handoffs import Handoff
 from vaults.domain.continuity.session_events import SessionEvent
 from vaults.domain.continuity.sessions import SessionEnding, SessionFilter, SessionStatus, SessionSummary, SessionView
@@ -109,28 +110,60 @@ async def session_save(call: Call, args: SessionSaveArguments) -> SessionSaveRes
     )
 
 
+CHARACTERS_A_TOKEN = 3
+"""Of JSON, counted low, so that what it makes room for fits."""
+
+MAX_HANDOFFS = 100
+"""Handoffs told at most."""
+
+
 class SessionHistoryArguments(Arguments):
+    id: Annotated[Label | None, Field(description="only this session, with what it did, left and took over")] = None
     status: Annotated[SessionStatus | None, Field(description="only such sessions")] = None
     since: Annotated[Label | None, Field(description="begun at or after, RFC 3339")] = None
     until: Annotated[Label | None, Field(description="begun at or before, RFC 3339")] = None
+    handoffs: Annotated[bool, Field(description="also what was handed over in them")] = False
     limit: Annotated[int, Field(ge=1, le=50, description="sessions at most")] = 10
     max_tokens: MaxTokens = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHistoryResult:
-    """Sessions, the newest first. ``total`` counts all that fit."""
+    """Sessions, the newest first. ``total`` counts all that fit. ``handoffs``: left or taken over in them, where that
+    was asked for or one session was."""
 
     sessions: list[SessionView]
     total: int
     truncated: bool = False
+    handoffs: list[Handoff] = field(default_factory=list)
 
 
 @tool(role=Role.READER, preset="notes")
 async def session_history(call: Call, args: SessionHistoryArguments) -> SessionHistoryResult:
     """Sessions of this vault by time and status, with what each did by tool. Use it to find out who did what when."""
+    if args.id is not None:
+        return await _open(call, args.id, args.max_tokens)
     found, total = await sessions.history(
         call.vault, call.actor, SessionFilter(args.status, args.since, args.until), args.limit
     )
     shown = await token_budget.fit_rows(call.vault, found, args.max_tokens)
-    return SessionHistoryResult(shown, total, len(shown) < total)
+    left = await _read_handoffs(call, [each.id for each in shown], args.max_tokens) if args.handoffs else []
+    return SessionHistoryResult(shown, total, len(shown) < total, left)
+
+
+async def _open(call: Call, handle: str, max_tokens: int) -> SessionHistoryResult:
+    opened = await sessions.open_session(call.vault, call.actor, handle)
+    itself = len(token_budget.to_sent_json(replace(opened, activity_log=[]))) // CHARACTERS_A_TOKEN
+    # The log is cut here, at its beginning: an answer that is too long loses its end.
+    share = max(1, max_tokens - token_budget.FRAME_TOKENS - itself) // 2
+    events = await token_budget.fit_rows(call.vault, opened.activity_log[::-1], share)
+    shown = replace(opened, activity_log=events[::-1])
+    left = await _read_handoffs(call, [handle], share)
+    return SessionHistoryResult([shown], 1, len(events) < len(opened.activity_log), left)
+
+
+async def _read_handoffs(call: Call, handles: list[str], max_tokens: int) -> list[Handoff]:
+    def read(tx: Reader) -> list[Handoff]:
+        return handoffs.list_of_sessions(tx, call.recipient, handles, MAX_HANDOFFS)
+
+    return await token_budget.fit_rows(call.vault, await call.vault.db.read(read), max_tokens)

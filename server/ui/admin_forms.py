@@ -49,8 +49,8 @@ def name_field(view: AdminView, name: str) -> str:
 
 
 def vaults_field(view: AdminView) -> tuple[str, ...]:
-    """The vaults that were ticked."""
-    return tuple(dict.fromkeys(each for each in view.form.getlist("vault") if isinstance(each, str)))
+    """The vaults that were ticked. A name is cut as in ``name_field``: whatever was sent is shown again."""
+    return tuple(dict.fromkeys(each[:_LONGEST] for each in view.form.getlist("vault") if isinstance(each, str)))
 
 
 def vault_choices(view: AdminView) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ theirs and whether a form came from a page of ours is asked here, before any of 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from starlette.datastructures import FormData
-from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
@@ -19,14 +20,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
+    across_page,
+    audit_page,
+    backups_page,
     clients_page,
     connect_page,
+    events_page,
     findings_page,
     grants_page,
     graph_page,
     home_page,
     issuers_page,
     item_page,
+    language_page,
     licence_page,
     memory_page,
     note_page,
@@ -34,31 +40,41 @@ from server.ui import (
     people_page,
     person_page,
     search_page,
+    session_page,
     sessions_page,
     settings_page,
     tokens_page,
     usage_page,
     vault_life_page,
     vaults_page,
+    work_page,
 )
 from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
+from server.ui.forms import FormReading, UnreadableForm
 from server.ui.guests import Guest, find_guest
-from server.ui.page import AdminPage, Page, V, VaultPage
+from server.ui.languages import choose_language, reading_in
+from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
+from server.ui.person_view import PersonView
 from server.ui.vault_view import NoSuchVault, VaultView
 from vaults.errors import StrongroomError
 
 VAULT_PAGES: tuple[VaultPage, ...] = (
     home_page.PAGE,
+    work_page.PAGE,
     search_page.PAGE,
     sessions_page.PAGE,
+    session_page.PAGE,
     findings_page.PAGE,
+    backups_page.PAGE,
+    audit_page.PAGE,
     memory_page.PAGE,
     note_page.PAGE,
     graph_page.PAGE,
     graph_page.PICTURE,
+    graph_page.LAYOUT,
     usage_page.PAGE,
     item_page.PAGE,
     connect_page.PAGE,
@@ -80,6 +96,9 @@ ADMIN_PAGES: tuple[AdminPage, ...] = (
     licence_page.PAGE,
 )
 """Pages of the installation, for who is admin of every vault; for anybody else they are not there."""
+
+PERSON_PAGES: tuple[PersonPage, ...] = (across_page.PAGE, language_page.PAGE)
+"""Pages of whoever is signed in, in no vault."""
 
 Answer = Callable[[Request, Guest], Awaitable[Response]]
 
@@ -107,6 +126,8 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
         Route("/ui/assets/{address}", serve_asset),
     ]
     routes += console.routes_of("/ui/v/{vault}/", VAULT_PAGES, console.enter)
+    routes += console.routes_of("/ui/v/{vault}/", (events_page.PAGE,), console.enter)
+    routes += console.routes_of("/ui/", PERSON_PAGES, console.greet)
     routes += console.routes_of("/ui/admin/", ADMIN_PAGES, console.administer)
     return Router(routes, redirect_slashes=False, default=console.serve_nothing)
 
@@ -114,6 +135,7 @@ def make_console(parts: ConsoleParts) -> ASGIApp:
 class _Console:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts, self._visits, self._pages = parts, Visits(parts), ConsolePages(parts.base)
+        self._reading = FormReading()
 
     async def list_vaults(self, _: Request, guest: Guest) -> Response:
         """The vaults somebody may enter."""
@@ -126,7 +148,7 @@ class _Console:
         """The routes of pages that are made from the same view."""
         for page in pages:
             path = f"{place}{page.path}"
-            yield Route(path, self.answering(self._showing(page.show, enter)))
+            yield Route(path, self.answering(self._showing(page.show, enter), is_use=page.is_use))
             if page.change is not None:
                 yield Route(path, self.answering(self._changing(page.change, enter)), methods=["POST"])
 
@@ -140,9 +162,9 @@ class _Console:
         """What a form of a page asks for. One that is not ours changes nothing, and is given back."""
 
         async def answer(request: Request, guest: Guest) -> Response:
-            form = await request.form()
+            form = await self._reading.read(request)
             view = enter(PageRequest(request, guest, form))
-            return await change(view) if self._visits.is_ours(guest.visit, form) else self._give_back(form, guest)
+            return await (change(view) if self._visits.is_ours(guest.visit, form) else self._give_back(form, guest))
 
         return answer
 
@@ -154,25 +176,34 @@ class _Console:
             raise NoSuchVault("no such vault, or no grant for it")
         return VaultView(self._parts, self._pages, asked.guest, vault, role, asked.request, asked.form)
 
+    def greet(self, asked: PageRequest) -> PersonView:
+        """Somebody who is signed in."""
+        return PersonView(self._parts, self._pages, asked.guest, asked.request, asked.form)
+
     def administer(self, asked: PageRequest) -> AdminView:
         """The administration, for who is admin of every vault. Raises ``NoSuchVault``, as for what is not there."""
         if not self._parts.administers(asked.guest.principal):
             raise NoSuchVault("nothing is here")
         return AdminView(self._parts, self._pages, asked.guest, asked.request, asked.form)
 
-    def answering(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def answering(self, answer: Answer, *, is_use: bool = True) -> Callable[[Request], Awaitable[Response]]:
         """An answer to somebody who is signed in, or the page that says why there is none."""
 
         async def respond(request: Request) -> Response:
+            accepted = request.headers.get("accept-language", "")
+            with reading_in(choose_language(self._visits.remembered_language(request), accepted)):
+                return await answer_or_say(request)
+
+        async def answer_or_say(request: Request) -> Response:
             try:
-                guest = await find_guest(self._parts, self._visits, request)
+                guest = await find_guest(self._parts, self._visits, request, is_use=is_use)
                 if guest is not None:
                     return self._visits.keep(guest.visit, await self._serve(answer, request, guest))
                 after = sign_in_address(self._parts.base, _path_of(request))
                 if request.method == "POST" and not _has_parts(request):  # what was typed outlives the session
-                    return self._give_back(await request.form(), None, after)
+                    return await self._give_back(await self._reading.read(request), None, after)
                 return RedirectResponse(after, 303)
-            except MultiPartException:  # also of a plain form, with a thousand fields
+            except UnreadableForm:
                 return self._say("unreadable", 400, None)
             except ClientDisconnect:
                 return Response(status_code=400)  # to nobody
@@ -188,7 +219,7 @@ class _Console:
             return await answer(request, guest)
         except NoSuchVault:
             return self._say("missing", 404, guest)
-        except MultiPartException:
+        except UnreadableForm:
             return self._say("unreadable", 400, guest)
 
     async def serve_nothing(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -203,10 +234,12 @@ class _Console:
     def _say(self, what: str, status: int, guest: Guest | None, why: str = "") -> Response:
         return self._pages.render("message", status=status, vault=None, guest=guest, what=what, why=why)
 
-    def _give_back(self, form: FormData, guest: Guest | None, sign_in: str | None = None) -> Response:
+    async def _give_back(self, form: FormData, guest: Guest | None, sign_in: str | None = None) -> Response:
         given = [(name, form.get(name)) for name in _TYPED]
         typed = [(name, value) for name, value in given if isinstance(value, str) and value.strip()]
-        return self._pages.render("stale", status=403, vault=None, guest=guest, typed=typed, sign_in=sign_in)
+        values = {"vault": None, "guest": guest, "typed": typed, "sign_in": sign_in}
+        async with self._reading.turns:  # whoever sent it may be anybody
+            return await asyncio.to_thread(self._pages.render, "stale", status=403, **values)
 
 
 _TYPED = ("title", "content", "reason", "tags")
@@ -220,7 +253,6 @@ def _has_parts(request: Request) -> bool:
 
 def _path_of(request: Request) -> str:
     """The page somebody wanted, to be led back to."""
-    if request.method not in ("GET", "HEAD"):
-        return str(request.scope["path"])
-    query = request.scope["query_string"].decode("latin-1")
-    return f"{request.scope['path']}?{query}" if query else str(request.scope["path"])
+    path = quote(request.scope["path"])  # that of a note may have any character
+    query = request.scope["query_string"].decode("latin-1") if request.method in ("GET", "HEAD") else ""
+    return f"{path}?{query}" if query else path

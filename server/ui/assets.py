@@ -47,6 +47,8 @@ def assets() -> Mapping[str, Asset]:
         "console.css": _asset("console.css", "text/css", frame_style().encode() + _read("console.css")),
         "console.js": _asset("console.js", "text/javascript", _read("console.js")),
         "htmx.min.js": _asset("htmx.min.js", "text/javascript", _read("htmx.min.js")),
+        "graph.js": _asset("graph.js", "text/javascript", _read("graph.js")),
+        "graph_picture.js": _asset("graph_picture.js", "text/javascript", _read("graph_picture.js")),
         "icon.svg": _asset("icon.svg", "image/svg+xml", _read("icon.svg")),
     }
 

@@ -68,7 +68,11 @@ async def change(view: AdminView) -> Response:
 
 
 async def _set(view: AdminView) -> Response:
-    subject, vault, role = check_subject(name_field(view, "subject")), view.text("vault"), parse_role(view.text("role"))
+    subject, vault, role = (
+        check_subject(name_field(view, "subject")),
+        name_field(view, "vault"),
+        parse_role(view.text("role")),
+    )
     services, issuers = view.services, view.services.settings.auth.issuer_urls
     await services.control.read(lambda tx: require_vaults(tx, [vault]))
     whose = name_field(view, "issuer") or await services.control.read(lambda tx: issuer_of(tx, issuers, subject))

@@ -1,7 +1,12 @@
-"""How the notes hang together: a picture of all of them or of those around one, and the same as a table."""
+"""How the notes hang together: a picture of all of them or of those around one, and the same as a table.
+
+With a script, the picture of a whole vault is one to move about in, which takes every note from an address of its own.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +23,14 @@ from vaults.markdown.link_resolution import SUFFIXES
 ROWS = 100
 TOKENS = 60_000
 DEPTHS = (1, 2)
+COLOURINGS = ("folder", "type", "age", "hub")
+PACKING = 4
+"""Of gzip: more costs more time than the network saves."""
 
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 """Of the picture, which holds its colours: opened by itself it runs nothing and loads nothing."""
+
+DATA_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,11 @@ class GraphQuestion:
         return {"path" if self.note.lower().endswith(SUFFIXES) else "entity": self.note}
 
     @property
+    def is_of_all(self) -> bool:
+        """Whether the picture of the whole vault answers it, alone or with a way in it."""
+        return not self.folder and bool(self.note) == bool(self.to)
+
+    @property
     def address(self) -> str:
         """The question as it stands in the address of its picture."""
         given = {"note": self.note, "folder": self.folder, "depth": self.depth if self.depth > 1 else ""}
@@ -74,7 +89,7 @@ async def show(view: VaultView) -> Response:
     asked = GraphQuestion.of(view.request.query_params)
     outcome = await view.ask("graph", **asked.table)
     complaint = complaint_of(outcome)
-    found = outcome.content if complaint is None else {"nodes": [], "total": 0}
+    found: Mapping[str, Any] = outcome.content if complaint is None else {"nodes": [], "total": 0}
     return view.page(
         "graph",
         here="graph",
@@ -84,6 +99,9 @@ async def show(view: VaultView) -> Response:
         found=found,
         complaint=complaint,
         has_picture=complaint is None and not asked.to,
+        has_map=complaint is None and asked.is_of_all,
+        way=[each["path"] for each in found.get("nodes", ()) if asked.to and found["total"]],
+        colourings=COLOURINGS,
     )
 
 
@@ -99,5 +117,20 @@ async def draw(view: VaultView) -> Response:
     return Response(outcome.content["export"], media_type="image/svg+xml", headers=headers)
 
 
+async def lay_out(view: VaultView) -> Response:
+    """The place of every note, which the script asks for."""
+    outcome = await view.ask("graph", action="export", format="layout", max_tokens=TOKENS)
+    complaint = complaint_of(outcome)
+    if complaint is not None:
+        return view.page("refused", here="graph", status=complaint.status, complaint=complaint)
+    data = outcome.content["export"].encode()
+    headers = {**HEADERS, "content-security-policy": DATA_POLICY}
+    if "gzip" in view.request.headers.get("accept-encoding", ""):
+        data = await asyncio.to_thread(gzip.compress, data, PACKING)
+        headers["content-encoding"] = "gzip"
+    return Response(data, media_type="application/json", headers=headers)
+
+
 PAGE = VaultPage("graph", show)
 PICTURE = VaultPage("graph.svg", draw)
+LAYOUT = VaultPage("graph.json", lay_out)

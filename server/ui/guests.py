@@ -22,9 +22,9 @@ class Guest:
     form_value: str
 
 
-async def find_guest(parts: ConsoleParts, visits: Visits, request: Request) -> Guest | None:
-    """Who makes a request; None: somebody who has to sign in first."""
-    visit = await visits.open(request)
+async def find_guest(parts: ConsoleParts, visits: Visits, request: Request, *, is_use: bool = True) -> Guest | None:
+    """Who makes a request; None: somebody who has to sign in first. ``is_use``: as for ``Visits.open``."""
+    visit = await visits.open(request, is_use=is_use)
     if not parts.signs_in:
         return Guest(owner("loopback"), None, visit, visits.form_value(visit))
     if visit.person is None:

@@ -9,11 +9,12 @@ from typing import Any
 from starlette.responses import Response
 
 from server.dispatch import CallOutcome
+from server.ui.catalogue import load_catalogue
 from server.ui.page import VaultPage
 from server.ui.vault_view import CLIENT, VaultView, complaint_of
+from server.ui.work_page import CALLS, work_values
 
 BRIEF_TOKENS = 4000
-RECENT_SESSIONS = 6
 RECENT_MEMORIES = 8
 CORRECTIONS = 10
 NEAR = 0.9
@@ -38,10 +39,9 @@ async def show(view: VaultView) -> Response:
     calls: list[tuple[str, Mapping[str, Any]]] = [
         ("context", {"budget_tokens": BRIEF_TOKENS}),
         ("status", {}),
-        ("session_history", {"limit": RECENT_SESSIONS}),
-        ("claims", {"action": "list"}),
         ("memory_list", {"limit": RECENT_MEMORIES}),
         ("corrections", {"action": "list", "status": "open", "limit": CORRECTIONS}),
+        *CALLS,
     ]
     outcomes = await view.ask_all(*calls)
     found = {tool: outcome for (tool, _), outcome in zip(calls, outcomes, strict=True)}
@@ -53,13 +53,11 @@ async def show(view: VaultView) -> Response:
         "home",
         here="home",
         brief=[each for each in brief.get("brief", ()) if each["kind"] != "handoff"],
-        handoffs=[each for each in brief.get("brief", ()) if each["kind"] == "handoff"],
         told=[*brief.get("rules", ()), *brief.get("memories", ()), *brief.get("passages", ())],
         state=_content(found["status"]),
-        sessions=_content(found["session_history"]).get("sessions", []),
-        claims=_content(found["claims"]).get("claims", []),
         memories=_content(found["memory_list"]).get("memories", []),
         concerns=list(_list_concerns(found)),
+        **work_values(outcomes[-len(CALLS) :]),
         is_first_run=_knows_only_the_console(found["session_history"]),
         complaints=[each for outcome in outcomes if (each := complaint_of(outcome))],
     )
@@ -80,13 +78,14 @@ def _knows_only_the_console(history: CallOutcome) -> bool:
 def _list_concerns(found: Mapping[str, CallOutcome]) -> Iterator[Concern]:
     for correction in _content(found["corrections"]).get("corrections", ()):
         yield Concern("correction", correction["wrong"], correction["right"])
-    status = _content(found["status"])
+    status, digits = _content(found["status"]), load_catalogue().digits
     pending = status.get("embedding", {}).get("pending", 0)
     if pending:
         yield Concern("pending", number=pending)
     for bound in status.get("limits", {}).get("bounds", ()):
         if bound["used"] >= NEAR * bound["limit"]:
-            yield Concern("limit", f"{bound['what']}: {bound['used']:,} / {bound['limit']:,}")
+            used, limit = digits(bound["used"]), digits(bound["limit"])
+            yield Concern("limit", f"{bound['what']}: {used} / {limit}")
     skipped = status.get("notes", {}).get("skipped", 0)
     if skipped:
         yield Concern("skipped", number=skipped)

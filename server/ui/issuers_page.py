@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from auth.kept_keys import KeptKeys, read_kept_keys
 from auth.keys import KEYS_FOLDER, KeyRing
+from server.redaction import redact_addresses
 from server.ui.admin_view import AdminView
 from server.ui.page import AdminPage
 
@@ -25,6 +26,7 @@ async def show(view: AdminView) -> Response:
         signs_in=view.parts.signs_in,
         url=view.parts.url,
         issuers=auth.issuers,
+        without_keys=redact_addresses,
         providers=auth.providers,
         uses=list(zip(kept.uses, [None, *ends[:-1]], strict=True)) if kept.uses else [],
         secrets=kept.secrets,

@@ -8,6 +8,7 @@ elsewhere, however it was written. Boxes of tasks, which that list would not let
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,7 +23,7 @@ from markupsafe import Markup
 from server.ui.visible_text import show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
@@ -32,8 +33,11 @@ MAX_TEXT = 120_000
 
 MAX_LABEL = 200
 
-_OPEN, _CLOSE = "\ue000", "\ue001"  # no text has them: they are taken out of it first
-_BOX = re.compile(f"{_OPEN}([0-9]+) ([^{_CLOSE}]*){_CLOSE}")
+_OPEN, _CLOSE = "\ue000", "\ue001"  # taken out of texts; entities may spell them, so marks have a key of their page
+_BOX = re.compile(f"{_OPEN}([0-9a-f]{{16}}) ([0-9]+) ([^{_CLOSE}]*){_CLOSE}")
+_EMBED = re.compile(f"{_OPEN}([0-9a-f]{{16}}) e([0-9]+){_CLOSE}")
+_EMBEDS_ALONE = re.compile(f"<p>((?:{_EMBED.pattern}(?:<br>)?\\s*)+)</p>")
+_OTHER_FILE = re.compile(r"\.(?!md$|markdown$)[A-Za-z0-9]{1,5}$", re.IGNORECASE)
 _TASK = re.compile(r"\[([^\n\]])\](?=\s|$)")
 _WIKI = re.compile(r"(!?)\[\[([^\[\]\n|]{0,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
 _HEADING = "h-"
@@ -95,16 +99,30 @@ def heading_id(text: str) -> str:
     return _HEADING + (_SLUG.sub("-", text.casefold()).strip("-") or "heading")
 
 
+def find_embeds(text: str) -> list[str]:
+    """The notes and sections that a note shows in place, as they are written, each once. Those within a line, pictures
+    and single blocks are not: they are links."""
+    if "![[" not in text:
+        return []
+    return list(dict.fromkeys(each.meta["target"] for each in _list_embeds(_parser().parse(_to_shown(text), {}))))
+
+
 def render_note(
-    text: str, places: NotePlaces, tick: Callable[[int, str], Markup] | None = None, first_line: int = 1
+    text: str,
+    places: NotePlaces,
+    tick: Callable[[int, str], Markup] | None = None,
+    first_line: int = 1,
+    embeds: Mapping[str, Markup] | None = None,
 ) -> RenderedNote:
     """Render the body of a note, at most ``MAX_TEXT`` characters of it. ``tick(line, status)`` is the box of the task
-    in a line of the note, where the body begins with ``first_line``; without it boxes are signs. Never raises."""
-    shown = show(text[:MAX_TEXT].replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd"))
+    in a line of the note, where the body begins with ``first_line``; without it boxes are signs. ``embeds``: what
+    stands in the place of an embed, by how it is written; others are links. Never raises."""
     env: dict[str, Any] = {"places": places}
-    tokens = _parser().parse(shown, env)
+    tokens = _parser().parse(_to_shown(text), env)
     outline = tuple(_name_headings(tokens))
-    _mark_tasks(tokens, first_line)
+    key = secrets.token_hex(8)
+    _mark_tasks(tokens, first_line, key)
+    blocks = _mark_embeds(tokens, embeds or {}, key)
     html = nh3.clean(
         _parser().renderer.render(tokens, _parser().options, env),
         tags=set(_TAGS),
@@ -116,7 +134,12 @@ def render_note(
         link_rel="noopener noreferrer nofollow",
     )
     draw = tick or _draw_box
-    return RenderedNote(Markup(_BOX.sub(lambda box: draw(int(box[1]), unquote(box[2])), html)), outline)  # noqa: S704
+    html = _BOX.sub(lambda box: draw(int(box[2]), unquote(box[3])) if box[1] == key else "", html)
+    return RenderedNote(Markup(_put_embeds(html, blocks, key)), outline)  # noqa: S704
+
+
+def _to_shown(text: str) -> str:
+    return show(text[:MAX_TEXT].replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd"))
 
 
 def _check_attribute(_tag: str, name: str, value: str) -> str | None:
@@ -156,6 +179,8 @@ def _read_wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  
 
 def _write_wiki_link(_self: object, tokens: Sequence[Token], at: int, _options: object, env: Mapping[str, Any]) -> str:
     places, meta = env["places"], tokens[at].meta
+    if "block" in meta:
+        return str(meta["block"])
     name, _, heading = meta["target"].partition("#")
     label = (meta["label"] or meta["target"] or heading)[:MAX_LABEL]
     if not name:
@@ -228,7 +253,7 @@ def _plain(inline: Token) -> str:
     return "".join(parts).strip()
 
 
-def _mark_tasks(tokens: Sequence[Token], first_line: int) -> None:
+def _mark_tasks(tokens: Sequence[Token], first_line: int, key: str) -> None:
     """Put a mark in place of each box at the beginning of a list item."""
     for before, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
@@ -237,5 +262,41 @@ def _mark_tasks(tokens: Sequence[Token], first_line: int) -> None:
         if text.type != "text" or inline.map is None:
             continue
         if (box := _TASK.match(text.content)) is not None:
-            mark = f"{_OPEN}{first_line + inline.map[0]} {quote(box[1], safe='')}{_CLOSE}"
+            mark = f"{_OPEN}{key} {first_line + inline.map[0]} {quote(box[1], safe='')}{_CLOSE}"
             text.content = mark + text.content[box.end() :].removeprefix(" ")
+
+
+def _list_embeds(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Embeds that have a paragraph for themselves, with none beside them but others."""
+    for opening, inline in pairwise(tokens):
+        children = inline.children or []
+        if opening.type != "paragraph_open" or not children:
+            continue
+        found = [each for each in children if each.type not in ("softbreak", "hardbreak")]
+        if all(each.type == "wiki_link" and _is_note(each) for each in found):
+            yield from found
+
+
+def _is_note(link: Token) -> bool:
+    name, _, heading = link.meta["target"].partition("#")
+    return bool(link.meta["embed"]) and not heading.startswith("^") and not _OTHER_FILE.search(name)
+
+
+def _mark_embeds(tokens: Sequence[Token], embeds: Mapping[str, Markup], key: str) -> list[Markup]:
+    """Put a mark in the place of each embed that is there; returns what they stand for. One that is written twice is
+    shown once, and a link after that."""
+    blocks: list[Markup] = []
+    left = dict(embeds)
+    for each in _list_embeds(tokens):
+        if (block := left.pop(each.meta["target"], None)) is not None:
+            each.meta["block"] = f"{_OPEN}{key} e{len(blocks)}{_CLOSE}"
+            blocks.append(block)
+    return blocks
+
+
+def _put_embeds(html: str, blocks: Sequence[Markup], key: str) -> str:
+    """The blocks in place of their marks, last of all: they were cleaned by themselves."""
+    if not blocks:
+        return html
+    bare = _EMBEDS_ALONE.sub(lambda found: found[1], html)
+    return _EMBED.sub(lambda mark: blocks[int(mark[2])] if mark[1] == key else "", bare)

@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from server.ui import note_list
 from server.ui.catalogue import load_catalogue
+from server.ui.note_diff import pair_lines
+from server.ui.note_embeds import EmbeddedNote, draw_embeds, read_embeds, resolver_of
 from server.ui.note_forms import FORMS, NoteForm, form_named
-from server.ui.note_html import MAX_TEXT, NotePlaces, RenderedNote, render_note
+from server.ui.note_html import MAX_TEXT, NotePlaces, RenderedNote, Resolve, render_note
 from server.ui.page import VaultPage
 from server.ui.vault_view import AGREED, Complaint, VaultView, complaint_of
 from vaults.markdown.encoding import to_lf_same_length
@@ -110,11 +112,21 @@ async def _show_change(view: VaultView, path: str, ref: str) -> Response:
     complaint = complaint_of(outcome)
     if complaint is not None:
         return view.page("refused", here="notes", status=complaint.status, complaint=complaint)
-    lines = [(_DIFF_LINES.get(line[:1], "same"), line) for line in outcome.content["diff"].splitlines()]
-    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, cut=outcome.content["truncated"])
+    text = outcome.content["diff"].removesuffix("\n").split("\n") if outcome.content["diff"] else []
+    rows = await asyncio.to_thread(pair_lines, text)
+    lines, cut = _lines_of(text), outcome.content["truncated"]
+    return view.page("note_change", here="notes", path=path, ref=ref, lines=lines, rows=rows, cut=cut)
 
 
 _DIFF_LINES = {"+": "added", "-": "removed", "@": "where"}
+
+
+def _lines_of(diff: Sequence[str]) -> list[tuple[str, str]]:
+    """Each line with what it is. Those before the first change name the files: their dashes remove nothing."""
+    begins = next((number for number, line in enumerate(diff) if line.startswith("@@")), len(diff))
+    return [
+        ("where" if number < begins else _DIFF_LINES.get(line[:1], "same"), line) for number, line in enumerate(diff)
+    ]
 
 
 async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
@@ -131,7 +143,9 @@ async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
     leads = links.content["links"] if links.ok else []
     rendered = None
     if len(read.content["text"]) <= MAX_TEXT:
-        rendered = await asyncio.to_thread(_render, view, read.content, leads)
+        resolve = resolver_of(leads)
+        embedded = await read_embeds(view, read.content["path"], read.content["text"], resolve)
+        rendered = await asyncio.to_thread(_render, view, read.content, resolve, embedded)
     return OpenedNote(
         read.content,
         rendered,
@@ -141,13 +155,14 @@ async def _open(view: VaultView, path: str) -> OpenedNote | Complaint:
     )
 
 
-def _render(view: VaultView, read: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> RenderedNote:
-    text = read["text"]
+def _render(
+    view: VaultView, read: Mapping[str, Any], resolve: Resolve, embedded: Sequence[EmbeddedNote]
+) -> RenderedNote:
+    text, base = read["text"], f"{view.home}notes/"
     start = find_body_start(text, f"\n{to_lf_same_length(text)}\n") if read["first_line"] == 1 else 0
-    known = {each["as_written"].partition("#")[0].strip(): each["target"] for each in links if each["exists"]}
     tick = _draw_box if view.writes else None
     first_line = read["first_line"] + text.count("\n", 0, start)
-    return render_note(text[start:], NotePlaces(f"{view.home}notes/", known.get), tick, first_line)
+    return render_note(text[start:], NotePlaces(base, resolve), tick, first_line, draw_embeds(embedded, base))
 
 
 def _draw_box(line: int, status: str) -> Markup:

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse
 from server.oauth.pages import HEADERS
 from server.ui.assets import assets
 from server.ui.catalogue import load_catalogue
+from server.ui.languages import LANGUAGES, current_language
 from server.ui.visible_text import show
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -37,7 +38,7 @@ HTMX_SETTINGS = {
 
 
 @cache
-def _templates() -> Environment:
+def _templates(language: str) -> Environment:
     made = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -45,13 +46,16 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    catalogue = load_catalogue()
+    catalogue = load_catalogue(language)
     made.filters["shown"] = show
     made.globals.update(
         t=catalogue.say,
         counted=catalogue.count,
         has_text=catalogue.has,
-        language=catalogue.language,
+        digits=catalogue.digits,
+        written=catalogue.moment,
+        language=language,
+        languages=LANGUAGES,
         asset={name: each.address for name, each in assets().items()},
         htmx_settings=json.dumps(HTMX_SETTINGS, separators=(",", ":")),
     )
@@ -65,6 +69,6 @@ class ConsolePages:
         self._base = base
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-        """A page. ``values``: what its template and the frame show."""
-        text = _templates().get_template(f"{template}.html").render(base=self._base, **values)
+        """A page, in the language of its reader. ``values``: what its template and the frame show."""
+        text = _templates(current_language()).get_template(f"{template}.html").render(base=self._base, **values)
         return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": POLICY})

@@ -13,6 +13,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.dispatch import CallOutcome
 from server.services import Services
+from server.ui.live_streams import LiveStreams
 from server.vault_admin import is_admin_everywhere
 from vaults.db.connection import Database
 
@@ -24,7 +25,7 @@ ToolCall = Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
 class ConsoleParts:
     """``url``: where people find this server, without a slash at its end. ``seal``: 32 secret bytes that forms are
     derived from, the same as sign-in's. ``signs_in``: False where everybody is the owner. ``sources``: of each setting
-    that was set, by what. ``now``: seconds since 1970."""
+    that was set, by what. ``now``: seconds since 1970. ``streams``: to the pages that are open."""
 
     services: Services
     call: ToolCall
@@ -33,6 +34,7 @@ class ConsoleParts:
     signs_in: bool
     sources: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.time
+    streams: LiveStreams = field(default_factory=LiveStreams)
 
     @property
     def control(self) -> Database:

@@ -20,7 +20,7 @@ from server.ui.admin_view import AdminView
 from server.ui.page import AdminPage
 from server.ui.people_page import show_link
 from server.ui.vault_view import Complaint, NoSuchVault, refusal_of
-from vaults.db.sql import Reader
+from vaults.db.sql import Reader, Writer
 from vaults.errors import StrongroomError
 
 _ID_LENGTH = 64
@@ -78,13 +78,21 @@ async def _disable(view: AdminView, name: str) -> None:
 
 
 async def _end_session(view: AdminView, name: str, session_id: str) -> None:
-    async with view.recorded("user", "end_session", subject=name, session=session_id):
-        await view.services.control.write(lambda tx: browser_sessions.end(tx, name, session_id))
+    def end(tx: Writer) -> int:
+        known_people.require(tx, name)
+        return browser_sessions.end(tx, name, session_id)
+
+    async with view.recorded("user", "end_session", subject=name, session=session_id) as details:
+        details["sessions"] = await view.services.control.write(end)
 
 
 async def _end_sessions(view: AdminView, name: str) -> None:
+    def end(tx: Writer) -> int:
+        known_people.require(tx, name)
+        return browser_sessions.end_all(tx, name)
+
     async with view.recorded("user", "end_sessions", subject=name) as details:
-        details["sessions"] = await view.services.control.write(lambda tx: browser_sessions.end_all(tx, name))
+        details["sessions"] = await view.services.control.write(end)
 
 
 async def _page(view: AdminView, name: str, refused: Complaint | None = None) -> Response:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
 from server.effective_settings import effective, to_text
+from server.redaction import redact_addresses
 from server.ui.admin_view import AdminView
 from server.ui.page import AdminPage
 
 MAX_TEXT = 200
 
-_QUERY = re.compile(r"(?<=\?)[^#\"\s]+")
 _COMMANDS = frozenset({"extraction.command"})
+_SECRET_PLACES = frozenset({"audit.webhook"})
+"""Addresses that let in whoever knows them, as those of chats and of collectors of logs do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ async def show(view: AdminView) -> Response:
 
 def list_settings(held: Mapping[str, Mapping[str, Any]]) -> Sequence[ShownSetting]:
     """As a browser may show them, which is less than on a terminal of the server's machine: what stands in an address
-    after a question mark, or behind the name of a command, may be a secret."""
+    after a question mark, behind the host of a webhook, or behind the name of a command, may be a secret."""
     return [ShownSetting(name, _conceal(name, each["value"]), each["source"]) for name, each in held.items()]
 
 
@@ -56,7 +58,10 @@ def _conceal(name: str, value: Any) -> str:
         return ""
     if name in _COMMANDS and len(value) > 1:
         value = [value[0], "********"]
-    return _QUERY.sub("********", to_text(value))
+    if name in _SECRET_PLACES:
+        place = urlsplit(value)
+        value = f"{place.scheme}://{place.netloc}{'/********' if value.count('/') > 2 else ''}"
+    return redact_addresses(to_text(value))
 
 
 PAGE = AdminPage("settings", show)

@@ -14,7 +14,7 @@ from server.ui.admin_view import AdminView
 from server.ui.page import AdminPage
 from server.ui.vault_lines import VaultLine, read_line
 from server.ui.vault_view import Complaint, NoSuchVault, refusal_of
-from vaults.errors import ConfirmationRequired, InvalidArgument, NotFound, StrongroomError
+from vaults.errors import ConfirmationRequired, Conflict, InvalidArgument, NotFound, StrongroomError
 
 
 async def show(view: AdminView) -> Response:
@@ -26,6 +26,7 @@ async def change(view: AdminView) -> Response:
     """Do what one of its forms asks for."""
     act = view.text("do")
     try:
+        _require_same(view, await _line(view))
         match act:
             case "archive" | "unarchive":
                 return await _serve(view, act)
@@ -84,6 +85,7 @@ async def delete(view: AdminView) -> Response:
     line = await _line(view)
     name = line.entry.name
     try:
+        _require_same(view, line)
         async with view.recorded("vault", "delete", vault=name):
             gone = await vault_admin.delete(view.services, name, confirm=view.text("again").strip())
     except ConfirmationRequired as failure:
@@ -91,6 +93,12 @@ async def delete(view: AdminView) -> Response:
     except StrongroomError as failure:
         return _ask_for_name(view, line, refusal_of(failure))
     return view.page("vault_deleted", here="vaults", name=name, backup=gone.backup)
+
+
+def _require_same(view: AdminView, line: VaultLine) -> None:
+    """Raise ``Conflict`` where the form was made for another vault, which had this name then."""
+    if view.text("vault_id") != line.entry.vault_id:
+        raise Conflict(f"another vault is called {line.entry.name} by now", hint="nothing was changed")
 
 
 def _ask_for_name(view: AdminView, line: VaultLine, refused: Complaint | None = None) -> Response:

@@ -29,43 +29,109 @@
 
   // Hits that are put in anew keep the place somebody had reached among them.
   let reached = null;
+  const isSame = (one) => (other) => other.matches("a.hit") ? other.href === one.href : other.name === one.name && other.value === one.value;
   document.addEventListener("htmx:afterSettle", () => {
     localise(document);
-    if (reached) [...document.querySelectorAll("a.hit")].find((each) => each.href === reached)?.focus();
+    if (reached) [...document.querySelectorAll("a.hit, #found input")].find(isSame(reached))?.focus();
     reached = null;
   });
 
   // An address that is passed on names what was asked, and not what was left empty.
   document.addEventListener("htmx:configRequest", (event) => {
     const asked = event.detail.formData;
-    for (const [name, value] of [...asked.entries()]) {
-      if (value === "" || (name === "mode" && value === "hybrid")) asked.delete(name);
+    for (const name of new Set(asked.keys())) {
+      const given = asked.getAll(name).filter((value) => value !== "" && !(name === "mode" && value === "hybrid"));
+      asked.delete(name);
+      for (const value of given) asked.append(name, value);
     }
   });
 
   // Signed out, or the server says no: the page itself tells why, not a part of it.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const request = event.detail.xhr;
-    reached = document.activeElement.matches("a.hit") ? document.activeElement.href : null;
-    const isHere = new URL(request.responseURL || location.href).pathname === location.pathname;
-    if (!isHere) {
+    if (event.detail.target.id === "found") {
+      reached = document.activeElement.matches("a.hit, #found [type=checkbox]") ? document.activeElement : null;
+    }
+    const wanted = new URL(event.detail.pathInfo.requestPath, location.href).pathname;
+    const isHere = new URL(request.responseURL || location.href).pathname === wanted;
+    if (!isHere || (event.detail.target.id === "live" && request.status === 404)) {
       event.detail.shouldSwap = false;
       location.reload();
+    } else if (event.detail.target.id === "live" && request.status !== 200) {
+      event.detail.shouldSwap = false; // what was true a moment ago stays
     } else if ((request.getResponseHeader("content-type") || "").startsWith("text/html")) {
       event.detail.shouldSwap = true;
     }
   });
 
+  // A hit is opened beside the list where there is room; the link itself leads to its page.
+  const wide = matchMedia("(min-width: 62.5rem)");
+  const beside = document.querySelector("#beside");
+  const mark = (link) => {
+    for (const each of document.querySelectorAll("a.hit[aria-current]")) each.removeAttribute("aria-current");
+    link?.setAttribute("aria-current", "true");
+  };
+  const close = () => {
+    const opened = document.querySelector("a.hit[aria-current]");
+    beside.hidden = true;
+    mark(null);
+    (opened || document.querySelector("#q")).focus();
+  };
+  document.querySelector("#beside-close")?.addEventListener("click", close);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a.hit");
+    const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    if (!link || !beside || !wide.matches || !isPlain) return;
+    event.preventDefault();
+    mark(link);
+    document.querySelector("#beside-page").href = link.href;
+    htmx.ajax("GET", link.href, { source: "#beside-item" });
+  });
+  for (const what of ["afterSwap", "responseError", "sendError"]) {
+    document.querySelector("#beside-item")?.addEventListener(`htmx:${what}`, () => {
+      if (what !== "afterSwap") location.assign(document.querySelector("#beside-page").href);
+      beside.hidden = false;
+      beside.scrollTop = 0;
+    });
+  }
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const field = document.querySelector("#q");
-    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    const isTyping = event.target.matches("input:not([type=checkbox]), textarea, select");
     const hits = [...document.querySelectorAll("a.hit")];
     const at = hits.indexOf(document.activeElement);
     const go = (link) => { link.focus(); event.preventDefault(); };
     if (event.key === "/" && !isTyping && field) { field.focus(); field.select(); event.preventDefault(); }
     else if (event.key === "ArrowDown" && (at >= 0 || event.target === field) && hits[at + 1]) go(hits[at + 1]);
     else if (event.key === "ArrowUp" && at >= 0) go(hits[at - 1] || field);
+    else if (event.key === "Escape" && beside && !beside.hidden) { close(); event.preventDefault(); }
     else if (event.key === "Escape" && at >= 0 && field) go(field);
   });
+
+  // Who is at work: the server says that something changed, and that part of the page is fetched again.
+  const gone = document.querySelector("#gone");
+  const events = document.querySelector("#live")?.dataset.events;
+  let stream = null, failures = 0, later = 0;
+  const again = () => htmx.trigger("#live", "changed");
+  const hush = () => { stream?.close(); stream = null; clearTimeout(later); };
+  const listen = (isFirst) => {
+    stream = new EventSource(events);
+    stream.addEventListener("open", () => { if (!isFirst) again(); isFirst = false; failures = 0; gone.hidden = true; });
+    stream.addEventListener("change", again);
+    stream.addEventListener("error", () => {
+      failures += 1;
+      if (failures > 1) gone.hidden = false;
+      if (stream.readyState !== EventSource.CLOSED) return; // else the browser tries again by itself
+      hush();
+      again(); // says whether the server is there, and whether this page still is
+      later = setTimeout(listen, 10000, false);
+    });
+  };
+  if (events) {
+    document.addEventListener("htmx:sendError", (event) => { if (event.detail.target.id === "live") gone.hidden = false; });
+    document.addEventListener("htmx:afterOnLoad", (event) => { if (event.detail.target.id === "live") gone.hidden = true; });
+    document.addEventListener("visibilitychange", () => { hush(); if (!document.hidden) listen(false); });
+    if (!document.hidden) listen(true);
+  }
 })();

@@ -120,3 +120,20 @@ def test_a_file_system_that_knows_no_holes_has_all_of_a_file_overwritten(
     with (tmp_path / "vault" / "vault.db").open("rb") as kept:
         erasure.erase_folder(tmp_path / "vault")
         assert set(kept.read()) == {0}
+
+
+def test_who_waits_to_have_the_folder_alone_does_not_keep_it_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "vault"
+    _lay_out(folder)
+    erase_below = erasure._erase_below
+
+    def lock_after(descriptor: int) -> None:
+        monkeypatch.setattr(erasure, "_erase_below", erase_below)
+        erase_below(descriptor)
+        (folder / ".gate").touch()
+
+    monkeypatch.setattr(erasure, "_erase_below", lock_after)
+    erasure.erase_folder(folder)
+    assert not folder.exists()

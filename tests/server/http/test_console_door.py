@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests.server.http.serving import Site, browser, served
+from tests.server.http.serving import Site, browser, raw, served
 from tests.server.http.test_sign_in_door import prepare
 from tests.server.oauth.desk import Browser
 
@@ -65,6 +66,29 @@ async def test_where_it_is_switched_off_or_nobody_signs_in_nothing_is_there(
             assert answer.json()["error"]["code"] == "not_found"
 
 
+async def test_a_note_may_be_called_anything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("named"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+    ):
+        async with raw(site, "owner") as owner:
+            await owner.call("note_write", {"path": "Höfe/Paint & 100 %.md", "content": "# Paint\n\nBlue."})
+        folder = await http.get("/ui/v/main/notes/H%C3%B6fe/")
+        (address,) = re.findall(r'href="(/ui/v/main/notes/H[^"]*md)"', folder.text)
+        assert "Blue." in (await http.get(address)).text
+        for strange in (
+            "H%C3%B6fe%2FPaint%20%26%20100%20%25.md",
+            "%48%C3%B6fe/",
+            "H%C3%B6fe/%2e%2e/",
+            "%zz",
+            "%5C",
+            "%00",
+        ):
+            answer = await http.get(f"/ui/v/main/notes/{strange}")
+            assert answer.status_code == 404
+            assert answer.json()["error"]["code"] == "not_found"
+
+
 async def test_where_everybody_is_the_owner_nobody_signs_in(tmp_path_factory: pytest.TempPathFactory) -> None:
     async with (
         served(tmp_path_factory.mktemp("none"), **{"auth.mode": "none"}) as site,
@@ -74,3 +98,17 @@ async def test_where_everybody_is_the_owner_nobody_signs_in(tmp_path_factory: py
         assert page.status_code == 200
         assert "Everybody here is the owner" in page.text
         assert (await http.get("/ui/", headers={"host": "evil.example"})).status_code == 421
+
+
+async def test_an_open_page_does_not_hold_up_a_shutdown(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with (
+        served(tmp_path_factory.mktemp("drained"), **{"auth.mode": "none"}) as site,
+        browser(base_url=site.url) as http,
+        http.stream("GET", "/ui/v/main/events") as stream,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.aiter_lines()
+        assert await anext(lines) == "retry: 3000"
+        site.state["drain"]()
+        assert [line async for line in lines if line] == []
+        assert (await http.get("/ui/v/main/events")).status_code == 503

@@ -18,12 +18,15 @@ from ops.backup import back_up
 from ops.backup.archive_reader import open_archive
 from ops.backup.pace import Pace
 from ops.backup.staging import StagedBackup
+from server import backup_drills
 from server.call import Call, Caller
+from server.services import Services
 from server.tools import backup as tool
 from tests.conftest import Asking, Opening, asker, local
 from tests.noted import folder
 from tests.people import give_role
 from tests.work import PATIENCE_S
+from vaults.db.lease import Lease
 from vaults.errors import Cancelled, Forbidden
 
 
@@ -126,3 +129,52 @@ async def test_nobody_else_may(opening: Opening, tmp_path: Path) -> None:
         writer = asker(services, Caller(local("ann"), "main", Role.WRITER, "http"))
         assert (await writer("backup", action="run")).code == Forbidden.code
     assert not (tmp_path / "backups").exists()
+
+
+async def test_the_newest_is_proven_by_a_drill_and_told_by_its_name(
+    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening() as services:
+        ask = asker(services)
+        none = await ask("backup", action="drill")
+        assert none.content["drill"]["outcome"] == "no_backup"
+        await ask("remember", content="mine alone", visibility="private")
+        (made,) = (await ask("backup", action="run")).content["backups"]
+        held = (await ask("backup", action="drill")).content["drill"]
+        assert (held["outcome"], held["backup"], held["passed"]) == ("ok", made["name"], held["tried"])
+        assert held["steps"] == ["archive", "rows", "schema", "verify", "questions"]
+        listed = (await ask("backup")).content["drill"]
+        assert listed == {name: value for name, value in held.items() if name != "steps"}
+        file = tmp_path / "backups" / made["name"]
+        file.write_bytes(file.read_bytes()[:-50])
+        broken = await ask("backup", action="drill")
+        assert (broken.content["drill"]["outcome"], broken.content["drill"]["passed"]) == ("failed", held["passed"])
+        assert broken.content["drill"]["failed"]
+        assert str(tmp_path) not in broken.text
+        monkeypatch.setattr(backup_drills, "WAIT_S", 0.0)
+        lease = Lease(services.data / backup_drills.LOCK_FILE)
+        assert lease.try_acquire()
+        try:
+            assert (await ask("backup", action="drill")).code == "conflict"
+        finally:
+            lease.release()
+
+
+async def test_what_is_done_unasked_is_told_without_its_place(opening: Opening, tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    flags = {
+        "backup.to": str(tmp_path / "to"),
+        "backup.every": "1d",
+        "backup.keep": "7d 4w",
+        "backup.drill_every": "7d",
+    }
+    async with opening(flags) as services:
+        said = await asker(services)("backup")
+        assert said.content["schedule"] == {"every": "1d", "keep": "7d 4w", "drill_every": "7d", "to": "folder"}
+        assert str(tmp_path) not in said.text
+
+
+async def test_only_admins_have_a_drill_held(services: Services) -> None:
+    await give_role(services, "rita", Role.WRITER)
+    rita = asker(services, Caller(local("rita"), "main", Role.WRITER, "http"))
+    assert (await rita("backup", action="drill")).code == "forbidden"

@@ -385,3 +385,45 @@ async def test_a_completed_session_that_is_saved_once_more_stays_completed(servi
     again = (await ann("session_save", session=handle, summary="done, with a remark")).content["session"]
     assert (again["status"], again["summary"]) == ("completed", "done, with a remark")
     assert (await ann("session_resume")).content["session"]["id"] != handle
+
+
+async def test_a_session_is_opened_by_its_handle_with_what_it_did_and_handed_over(services: Services) -> None:
+    await granted(services, "ann", "bob", "cid")
+    ann, bob, cid = (asker(services, caller(name)) for name in ("ann", "bob", "cid"))
+    assert (await ann("remember", content="The gate code is on the fridge")).ok
+    assert (await ann("remember", content="Mine alone", visibility="private")).ok
+    words = {"goal": "Paint", "current_state": "Half", "next_action": "Go on"}
+    for to in (None, "bob"):
+        assert (await ann("handoff_create", **words, **({"to": to} if to else {}))).ok
+    assert (await bob("handoff_load", accept=True)).ok
+    handle = (await ann("session_resume")).content["session"]["id"]
+
+    opened = (await ann("session_history", id=handle)).content
+    kinds = [event["event_type"] for event in opened["sessions"][0]["activity_log"]]
+    assert kinds == ["memory_stored", "memory_stored", "handoff_created", "handoff_created"]
+    assert [each.get("to") for each in opened["handoffs"]] == ["bob", None]
+    seen = (await cid("session_history", id=handle)).content
+    assert [event["event_type"] for event in seen["sessions"][0]["activity_log"]] == ["memory_stored", *kinds[2:]]
+    assert [each.get("to") for each in seen["handoffs"]] == [None], "the other is for bob"
+    assert (await cid("session_history", id="nowhere")).code == "not_found"
+
+    taker = (await bob("session_resume")).content["session"]["id"]
+    assert (await bob("session_history", id=taker)).content["handoffs"][0]["session"] == handle
+    assert "handoffs" not in (await ann("session_history")).content
+    assert len((await bob("session_history", handoffs=True)).content["handoffs"]) == 2
+
+
+async def test_a_log_that_is_too_long_keeps_its_end(services: Services) -> None:
+    await granted(services, "ann")
+    ask = asker(services, caller("ann"))
+    for number in range(30):
+        assert (await ask("remember", content=f"The number of the {number}th berth is {number}")).ok
+    handle = (await ask("session_resume")).content["session"]["id"]
+    cut = (await ask("session_history", id=handle, max_tokens=1000)).content
+    whole = (await ask("session_history", id=handle, max_tokens=50_000)).content
+    log = whole["sessions"][0]["activity_log"]
+    assert len(log) == 30
+    assert cut["truncated"]
+    kept = cut["sessions"][0]["activity_log"]
+    assert 0 < len(kept) < 30
+    assert kept == log[-len(kept) :]

@@ -20,8 +20,9 @@ from auth.people import accounts
 from auth.principal import LOCAL
 from auth.roles import Role
 from server import vault_admin
+from server.oauth.sign_in_routes import safe_next
 from server.ui.application import ADMIN_PAGES, VAULT_PAGES
-from server.ui.graph_page import PICTURE
+from server.ui.graph_page import LAYOUT, PICTURE
 from server.ui.pages import POLICY
 from tests.server.ui.stage import Stage, forms_of, open_stage
 from vaults.errors import VaultUnavailable
@@ -182,7 +183,7 @@ async def test_every_answer_forbids_what_does_not_come_from_here(stage: Stage) -
         "/ui/",
         "/ui/nothing",
         "/ui/v/nope/",
-        *(address_of(each.path) for each in VAULT_PAGES if each is not PICTURE),
+        *(address_of(each.path) for each in VAULT_PAGES if each not in (PICTURE, LAYOUT)),
     ]
     addresses += [f"/ui/v/main/memories/{memory}", "/ui/v/main/search?q=keys", "/ui/v/main/search?q=x&since=never"]
     for address in addresses:
@@ -233,3 +234,10 @@ async def test_where_everybody_is_the_owner_nobody_signs_in_and_forms_are_held_t
         answer = await browser.send(page, "edit", content="The quay is open")
         assert answer.status_code == 303
         assert (await stage.ask("memory_get", ids=[memory]))["memories"][0]["content"] == "The quay is open"
+
+
+async def test_after_signing_in_somebody_is_led_to_a_note_of_any_name(stage: Stage) -> None:
+    browser, wanted = stage.browser(), "/ui/v/main/notes/%C3%9Cber%20uns/100%25%3F.md"
+    asked = parse_qs(urlsplit((await browser.open(wanted)).headers["location"]).query)["next"]
+    assert asked == [wanted]
+    assert safe_next(wanted) == wanted

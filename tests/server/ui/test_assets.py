@@ -42,7 +42,7 @@ def test_the_first_page_needs_little() -> None:
 
 
 def test_nothing_of_ours_asks_for_anything_from_elsewhere() -> None:
-    for name in ("console.css", "console.js"):
+    for name in ("console.css", "console.js", "graph.js", "graph_picture.js"):
         text = (FOLDER / name).read_text(encoding="utf-8")
         assert "http:" not in text
         assert "https:" not in text

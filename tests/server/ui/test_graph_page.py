@@ -1,4 +1,4 @@
-"""The graph in the console: a picture, and a table that says the same."""
+"""The graph in the console: a picture, one to move about in (vaults.domain.graph.layout.layout_export), and a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from xml.etree import ElementTree
 import pytest
 import pytest_asyncio
 
+from auth.principal import owner
 from auth.roles import Role
+from server.call import Caller
+from server.dispatch import dispatch
 from tests.server.ui.stage import Guest, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -72,3 +75,74 @@ async def test_what_cannot_be_drawn_is_said(reader: Guest, asked: str) -> None:
 async def test_a_vault_of_others_has_no_picture(stage: Stage, reader: Guest) -> None:
     assert (await reader.open("/ui/v/other/graph.svg")).status_code == 404
     assert (await reader.open("/ui/v/nosuch/graph.svg")).status_code == 404
+
+
+async def test_the_layout_holds_every_note_somebody_can_list(reader: Guest, stage: Stage) -> None:
+    answer = await reader.open("/ui/v/main/graph.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    found = answer.json()
+    listed = await stage.ask("find_notes", limit=100)
+    assert sorted(found["paths"]) == sorted(each["path"] for each in listed["notes"])
+    for name in ("titles", "x", "y", "folder", "type", "days", "into", "out"):
+        assert len(found[name]) == len(found["paths"]), name
+    place = {path: index for index, path in enumerate(found["paths"])}
+    links = {frozenset(pair) for pair in zip(found["links"][::2], found["links"][1::2], strict=True)}
+    near = [("Rope.md", "Harness.md"), ("Rope.md", "Knots.md"), ("Knots.md", "Harness.md"), ("deep/Far.md", "Knots.md")]
+    assert links == {frozenset((place[one], place[other])) for one, other in near}
+    assert found["folders"][found["folder"][place["deep/Far.md"]]] == "deep"
+    assert (found["into"][place["Rope.md"]], found["out"][place["Rope.md"]]) == (1, 2)
+
+
+async def test_a_note_that_comes_is_in_the_next_layout(reader: Guest, stage: Stage) -> None:
+    hostile = "</script><img src=x onerror=alert(1)> \u202eevil\u202c"
+    await stage.ask("note_write", path="New.md", content=f"---\ntype: '{hostile}'\n---\n# {hostile}\n\n[[Rope]]\n")
+    answer = await reader.open("/ui/v/main/graph.json")
+    found = answer.json()
+    new = found["paths"].index("New.md")
+    assert "\u202e" not in found["titles"][new] + "".join(found["types"])
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    await stage.ask("note_delete", path="New.md", confirmed=True)
+    assert "New.md" not in (await reader.open("/ui/v/main/graph.json")).json()["paths"]
+
+
+async def test_the_layout_of_a_vault_of_others_is_not_there(stage: Stage, reader: Guest) -> None:
+    theirs, nobodys = [await reader.open(f"/ui/v/{name}/graph.json") for name in ("other", "nosuch")]
+    assert theirs.status_code == nobodys.status_code == 404
+    assert theirs.content == nobodys.content
+    lost = await stage.person("lost", Role.READER)
+    stage.before = lambda: stage.end_grant("lost")
+    answer = await lost.open("/ui/v/main/graph.json")
+    assert answer.status_code == 404
+    assert "Rope" not in answer.text
+
+
+async def test_an_empty_vault_has_an_empty_layout(stage: Stage) -> None:
+    guest = await stage.person("hanna", Role.READER, vault="other")
+    found = (await guest.open("/ui/v/other/graph.json")).json()
+    assert found["paths"] == found["links"] == found["folders"] == []
+
+
+async def test_the_picture_to_move_about_in_is_of_the_whole_vault_and_names_a_way(reader: Guest) -> None:
+    page = (await reader.open("/ui/v/main/graph")).text
+    assert re.search(r'<section class="map" id="map" hidden ', page)
+    assert re.search(r"<noscript>\s*<p class=\"picture\">.*graph\.svg.*</noscript>", page, re.DOTALL)
+    assert "data-asked='[]'" in page
+    way = (await reader.open("/ui/v/main/graph?note=Far&to=Rope")).text
+    assert """data-asked='["deep/Far.md", "Knots.md", "Rope.md"]'""" in way
+    for part in ("note=Rope", "folder=deep"):
+        assert "<canvas" not in (await reader.open(f"/ui/v/main/graph?{part}")).text
+
+
+async def test_its_scripts_are_loaded_on_this_page_alone(reader: Guest) -> None:
+    assert "/graph_picture." in (await reader.open("/ui/v/main/graph")).text
+    for path in ("", "notes/", "search", "graph?folder=deep", "usage"):
+        assert "/assets/graph" not in (await reader.open(f"/ui/v/main/{path}")).text, path
+
+
+async def test_agents_are_refused_a_layout_and_told_what_to_take(stage: Stage) -> None:
+    caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
+    refused = await dispatch(stage.services, caller, "graph", {"action": "export", "format": "layout"})
+    assert refused.code == "invalid_argument"
+    assert "json" in refused.text

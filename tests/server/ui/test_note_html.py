@@ -110,6 +110,8 @@ def test_boxes_know_their_line() -> None:
 def test_a_note_cannot_make_a_box_itself() -> None:
     made: list[int] = []
     render_note("a \ue0007 x\ue001 b", PLACES, lambda line, _: made.append(line) or "")  # type: ignore[arg-type, func-returns-value, return-value]
+    for spelt in ("&#xe000;7 x&#xe001;", "&#xe000;0123456789abcdef 7 x&#xe001;", "<b>&#xe000;7 x&#xe001;</b>"):
+        render_note(f"a {spelt} b", PLACES, lambda line, _: made.append(line) or "")  # type: ignore[arg-type, func-returns-value, return-value]
     assert made == []
 
 

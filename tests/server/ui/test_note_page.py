@@ -46,7 +46,8 @@ async def test_what_a_hostile_note_says_is_text(stage: Stage) -> None:
     page = (await (await stage.person("otto", Role.READER)).open(address("evil.md"))).text
     assert "<script>alert" not in page
     assert 'href="javascript' not in page
-    assert len(forms_of(await (await stage.person("olga", Role.READER)).open(address("evil.md")))) == 1  # signing out
+    forms = forms_of(await (await stage.person("olga", Role.READER)).open(address("evil.md")))
+    assert [each.action for each in forms] == ["/oauth/sign-out", "/ui/language"]
 
 
 async def test_a_reader_sees_no_form_and_is_refused(stage: Stage) -> None:
@@ -121,6 +122,10 @@ async def test_a_change_is_shown_and_taken_back(stage: Stage) -> None:
     ref = (await stage.ask("history", action="log", path="undo.md"))["changes"][0]["id"]
     page = await uta.open(f"{address('undo.md')}?change={ref}")
     assert "+three &lt;i&gt;" in page.text
+    beside = page.text.partition('class="beside"')[2].partition("</table>")[0]
+    assert "<del>two</del>" in beside
+    assert "<ins>three &lt;i&gt;</ins>" in beside
+    assert "<i>" not in page.text
     await uta.follow(await uta.send(page, "undo"))
     assert await text_of(stage, "undo.md") == "one\ntwo\n"
 

@@ -165,3 +165,13 @@ async def test_where_nobody_signs_in_nobody_is_invited(tmp_path: Path) -> None:
         answer = await guest.http.post("/ui/admin/people", data={**fields, "name": "x", "role": "reader"})
         assert answer.status_code == 422
         assert "auth.login" in answer.text
+
+
+async def test_nothing_is_said_to_be_done_for_somebody_who_is_not_there(stage: Stage) -> None:
+    guest = await admin(stage, "alida")
+    for values in ({"do": "end_session", "id": "x"}, {"do": "end_sessions"}):
+        assert (await post(guest, "/ui/admin/person", name="nobody", **values)).status_code == 404
+        assert (await acts(stage, "user", "alida"))[-1]["outcome"] == "not_found"
+    await stage.person("bodo")
+    await post(guest, "/ui/admin/person", name="bodo", do="end_session", id="that of somebody else")
+    assert (await acts(stage, "user", "alida"))[-1]["details"]["sessions"] == 0

@@ -1,4 +1,7 @@
-"""Search: what its address asks, and why each hit is there."""
+"""Search: what its address asks, what its filters count, and why each hit is there.
+
+Covers server.ui.search_page, server.ui.search_question, server.ui.search_facets and server.ui.search_hits.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from auth.roles import Role
-from server.ui.search_page import PER_PAGE, Question, cut_at_matches
+from server.ui.search_hits import cut_at_matches
+from server.ui.search_question import COUNTED, PER_PAGE, TOKENS, Question
 from tests.server.ui.stage import HOSTILE, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -95,7 +99,7 @@ async def test_an_address_asks_for_no_more_than_the_form_has() -> None:
     asked = Question.of(QueryParams("q=+x+&kinds=note&kinds=evil&mode=none&since=2026-01-01&archived=1&limit=500"))
     assert asked == Question(q="x", kinds=("note",), since="2026-01-01")
     assert asked.as_arguments() == {
-        "query": "x", "mode": "hybrid", "limit": PER_PAGE, "max_tokens": 20_000, "include_archived": False,
+        "query": "x", "mode": "hybrid", "limit": COUNTED, "max_tokens": TOKENS, "include_archived": False,
         "kinds": ["note"], "since": "2026-01-01",
     }  # fmt: skip
 
@@ -104,3 +108,62 @@ async def test_texts_are_cut_at_what_matches() -> None:
     assert cut_at_matches("a (b) c", ["(b)", "b", ""]) == [("a ", False), ("(b)", True), (" c", False)]
     assert cut_at_matches("a", []) == [("a", False)]
     assert cut_at_matches("", ["a"]) == []
+
+
+def counts_of(page: str) -> dict[tuple[str, str], str]:
+    """What stands beside each filter that shows a count, by its name and value."""
+    filters = re.findall(r'type="checkbox" name="([a-z]+)" value="([^"]*)"[^>]*>.*?</label>', page)
+    shown = re.findall(r'name="([a-z]+)" value="([^"]*)"[^>]*> <span>.*?</span> <span class="count">([0-9,]+)<', page)
+    assert {(name, value) for name, value, _ in shown} <= set(filters)
+    return {(name, html.unescape(value)): count for name, value, count in shown}
+
+
+async def test_filters_count_what_was_found_and_narrow_to_it(stage: Stage) -> None:
+    for number in range(3):
+        await stage.remember(f"Lock gate {number} was greased", type="fact", tags=["locks", f"gate-{number}"])
+    kept = await stage.remember("Lock gate repairs go to Hansen", type="decision", tags=["locks"])
+    await stage.ask("note_write", path="Locks/East/gate.md", content="# Gate\n\nThe lock gate of the east side")
+    guest = await stage.person("ella", Role.READER)
+    counts = counts_of((await guest.open("/ui/v/main/search?q=lock+gate&mode=keyword")).text)
+    assert counts["kinds", "memory"] == "4"
+    assert counts["kinds", "note"] == "1"
+    assert counts["types", "fact"] == "3"
+    assert counts["tag", "locks"] == "4"
+    assert counts["folder", "Locks"] == "1"
+    page = (await guest.open("/ui/v/main/search?q=lock+gate&mode=keyword&types=decision&tag=locks")).text
+    assert re.findall(r'class="hit" href="([^"]*)"', page) == [f"/ui/v/main/memories/{kept}"]
+    assert counts_of(page)["types", "fact"] == "3", "types are counted before they are picked"
+    assert 'name="types" value="decision" checked' in page
+    assert ("kinds", "note") not in counts_of(page), "nobody looked for notes, so that none is no news"
+    assert 'name="tag" value="locks" checked' in page
+    inner = (await guest.open("/ui/v/main/search?q=lock+gate&folder=Locks&folder=Locks%2FEast")).text
+    assert 'name="folder" value="Locks/East" checked' in inner
+    assert 'href="/ui/v/main/search?q=lock+gate"' in inner
+
+
+async def test_one_call_serves_all_filters_and_pages(stage: Stage) -> None:
+    guest = await stage.person("finn", Role.READER)
+    for place in ("", "&start=20", "&kinds=memory&types=fact"):
+        await guest.open(f"/ui/v/main/search?q=buoy{place}")
+    sessions = (await stage.ask("session_history", limit=50))["sessions"]
+    (mine,) = [each for each in sessions if each["who"] == "finn"]
+    assert [(each["tool"], each["calls"]) for each in mine["tools"]] == [("search", 3)]
+
+
+async def test_what_cannot_be_seen_is_no_filter(stage: Stage) -> None:
+    await stage.remember("A heron stands there", tags=["her\u202eon", "<b>bird</b>"])
+    guest = await stage.person("greta", Role.READER)
+    page = (await guest.open("/ui/v/main/search?q=heron&author=an%E2%80%AEna")).text
+    assert "\u202e" not in page
+    assert 'value="&lt;b&gt;bird&lt;/b&gt;"' in page
+
+
+async def test_a_hit_can_be_opened_beside_the_list_and_leads_to_its_page_by_itself(stage: Stage) -> None:
+    memory = await stage.remember("The osprey nests on the mast")
+    guest = await stage.person("hugo", Role.READER)
+    page = (await guest.open("/ui/v/main/search?q=osprey")).text
+    assert re.search(r'<aside id="beside"[^>]* hidden>', page)
+    assert f'<a class="hit" href="/ui/v/main/memories/{memory}">' in page
+    assert page.index("</form>\n<aside") > page.index('class="hit"'), (
+        "its forms would stand within the form of the search"
+    )

@@ -172,3 +172,25 @@ async def test_whoever_has_no_vault_makes_the_first_one_where_they_come_in(tmp_p
         assert (await ada.follow(answer)).status_code == 200
         assert "Make the first vault" not in (await ada.open("/ui/")).text
         assert "Make the first vault" not in (await eva.open("/ui/")).text
+
+
+async def test_what_does_not_go_any_more_says_why_though_its_form_is_gone(stage: Stage, ada: Guest) -> None:
+    await make(ada, "quay")
+    before = await ada.open(f"{VAULTS}/quay")
+    await act(ada, "quay", "archive")
+    late = await ada.send(before, "plan", plan="free")
+    assert late.status_code == 404
+    assert "no vault quay is served" in late.text
+
+
+async def test_a_form_of_one_vault_does_nothing_to_another_that_took_its_name(stage: Stage, ada: Guest) -> None:
+    await make(ada, "pier")
+    pages = [await ada.open(f"{VAULTS}/pier"), await ada.open(f"{VAULTS}/pier/delete")]
+    await act(ada, "pier", "rename", to="old-pier")
+    await make(ada, "pier")
+    for page, do, values in ((pages[0], "archive", {}), (pages[1], "delete", {"again": "pier"})):
+        answer = await ada.send(page, do, **values)
+        assert answer.status_code == 409
+        assert "another vault is called pier by now" in answer.text
+    assert stage.services.registry_cache.known("pier")
+    assert (await ada.send(await ada.open(f"{VAULTS}/pier/delete"), "delete", again="pier")).status_code == 200

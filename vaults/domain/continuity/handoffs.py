@@ -164,6 +164,19 @@ def list_between(tx: Reader, recipient: HandoffRecipient, first: str, end: str, 
     return [_from_row(row).handoff for row in rows]
 
 
+def list_of_sessions(tx: Reader, recipient: HandoffRecipient, sessions: Sequence[str], limit: int) -> list[Handoff]:
+    """Those left or taken over in these sessions that are for the caller, by it or accepted by it, newest first."""
+    addressed, params = _recipient_condition(recipient)
+    among, named = bind_list("session", sessions)
+    rows = tx.all(
+        f"{_SELECT} WHERE (s.id IN ({among}) OR a.id IN ({among}))"
+        f" AND ({addressed} OR h.owner = :identity OR h.accepted_by = :identity) ORDER BY {_NEWEST_FIRST}"
+        " LIMIT :limit",
+        {**params, **named, "identity": recipient.identity, "limit": limit},
+    )
+    return [_from_row(row).handoff for row in rows]
+
+
 def _recipient_condition(recipient: HandoffRecipient) -> tuple[str, dict[str, Any]]:
     addresses, params = bind_list("to", recipient.addresses)
     return f"(h.addressed_to IS NULL OR h.addressed_to IN ({addresses}))", params

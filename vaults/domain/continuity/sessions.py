@@ -18,7 +18,7 @@ from vaults.domain.continuity import handoffs, session_events
 from vaults.domain.continuity.handoffs import Handoff, HandoffRecipient
 from vaults.domain.continuity.session_events import SessionEvent, SessionToolUse
 from vaults.domain.text.fields import hash_parts
-from vaults.errors import StrongroomError
+from vaults.errors import NotFound, StrongroomError
 from vaults.vault import Vault
 
 SessionEnding = Literal["paused", "completed"]
@@ -131,6 +131,27 @@ def _with_events(tx: Reader, row: Row, viewer: str) -> SessionView:
 def _with_tools(tx: Reader, row: Row, viewer: str) -> SessionView:
     seq, view = _read_view(tx, row, viewer)
     return replace(view, tools=session_events.count_tools_used(tx, seq, viewer))
+
+
+EVENTS_OPENED = 200
+"""Last events of a session that is opened by itself."""
+
+
+async def open_session(vault: Vault, actor: Actor, handle: str) -> SessionView:
+    """One session by its handle, with what it did in order and how often it used which tool. Raises ``NotFound``."""
+
+    def read(tx: Reader) -> SessionView | None:
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE s.id = :handle", {"handle": handle})
+        if row is None:
+            return None
+        events = session_events.find_session_events(tx, int(row[0]), actor.identity, EVENTS_OPENED)
+        return replace(_with_tools(tx, row, actor.identity), activity_log=events)
+
+    await refresh_sessions(vault)
+    found = await vault.db.read(read)
+    if found is None:
+        raise NotFound(f"no session {handle[:64]}")
+    return found
 
 
 async def refresh_sessions(vault: Vault) -> None:

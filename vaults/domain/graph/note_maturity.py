@@ -47,6 +47,11 @@ def read_unchanged(tx: Reader, before: str) -> list[tuple[int, str]]:
     return [(int(seq), str(at)) for seq, at in rows]
 
 
+def read_last_changes(tx: Reader) -> dict[int, str]:
+    """When each note was last changed, by number."""
+    return {int(seq): str(at) for seq, at in tx.all("SELECT seq, modified_at FROM notes")}
+
+
 def read_gained_links(tx: Reader, since: str) -> dict[int, set[str]]:
     """Paths of the notes that began to link to each note since a moment. A link whose name fits several notes counts
     for none."""

@@ -108,12 +108,12 @@ def _build_scene(
     counted = Counter(groups_of[number] for number in shown)
     groups = tuple(sorted(counted, key=lambda name: (-counted[name], name))[:MAX_GROUPS])
     most = max((weights[number] for number in shown), default=0.0) or 1.0
-    titles = _to_titles(graph.nodes[number] for number in shown)
+    titles = to_titles(graph.nodes[number] for number in shown)
     dots = tuple(
         SceneDot(
             number=number,
             title=titles[number],
-            path=_to_label(graph.nodes[number].path),
+            path=to_label(graph.nodes[number].path),
             group=groups.index(groups_of[number]) if groups_of[number] in groups else -1,
             weight=weights[number] / most,
             hops=hops[number],
@@ -123,7 +123,7 @@ def _build_scene(
     )
     lines = _select_lines(graph, shown)
     return Scene(
-        "", dots, lines[:MAX_LINES], tuple(_to_label(name) for name in groups), by, cut=max(0, len(lines) - MAX_LINES)
+        "", dots, lines[:MAX_LINES], tuple(to_label(name) for name in groups), by, cut=max(0, len(lines) - MAX_LINES)
     )
 
 
@@ -176,6 +176,12 @@ def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
     found = list(nodes)
     if sum(bool(node.category) for node in found) * 2 > len(found):
         return "category", {node.number: node.category or REST for node in found}
+    return "folder", group_by_folder(found)
+
+
+def group_by_folder(nodes: Iterable[Node]) -> dict[int, str]:
+    """The folder of each note, by number: the one below what all of them share."""
+    found = list(nodes)
     folders = {node.number: PurePosixPath(node.path).parent.parts for node in found}
     common = 0
     while len({parts[: common + 1] for parts in folders.values()}) == 1 and all(
@@ -185,23 +191,23 @@ def _find_groups(nodes: Iterable[Node]) -> tuple[str, dict[int, str]]:
     names = {parts[: common + 1] for parts in folders.values()}
     # "API.md" next to the folder "API" is about what lies in there.
     own = {node.number: (*folders[node.number], node.stem) for node in found}
-    return "folder", {
+    return {
         number: "/".join(own[number] if own[number] in names else parts[: common + 1]) or TOP
         for number, parts in folders.items()
     }
 
 
-def _to_titles(nodes: Iterable[Node]) -> dict[int, str]:
+def to_titles(nodes: Iterable[Node]) -> dict[int, str]:
     """The title of each note, with its folder in front if several have the same."""
-    found = {node.number: (node, _to_label(node.title) or _to_label(node.stem)) for node in nodes}
+    found = {node.number: (node, to_label(node.title) or to_label(node.stem)) for node in nodes}
     times = Counter(title.casefold() for _, title in found.values())
     return {
         number: f"{folder}/{title}" if times[title.casefold()] > 1 and folder else title
         for number, (node, title) in found.items()
-        for folder in [_to_label(PurePosixPath(node.path).parent.name)]
+        for folder in [to_label(PurePosixPath(node.path).parent.name)]
     }
 
 
-def _to_label(text: str) -> str:
+def to_label(text: str) -> str:
     """A name on one line, without hidden characters, cut to 500 characters."""
     return " ".join(escape_hidden(text[:_NAME]).split())

@@ -1,0 +1,43 @@
+"""The stream by which an open page of a vault hears that something there changed."""
+
+from __future__ import annotations
+
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from server.oauth.pages import HEADERS
+from server.oauth.visits import Visits
+from server.ui.live_streams import LiveStream
+from server.ui.page import VaultPage
+from server.ui.vault_view import VaultView
+from vaults.errors import StrongroomError
+
+RETRY_AFTER_S = 30
+
+
+async def show(view: VaultView) -> Response:
+    """Server-sent events, until the grant or the session ends, the page is closed or the server stops."""
+    parts, principal = view.parts, view.guest.principal
+    headers = {**HEADERS, "x-accel-buffering": "no"}  # by which nginx passes each line on at once
+    if not parts.streams.has_room(principal.key):
+        wait = {**headers, "retry-after": str(RETRY_AFTER_S)}
+        return PlainTextResponse("too many pages are open\n", 503, headers=wait)
+    if view.request.method == "HEAD":
+        return Response(media_type="text/event-stream", headers=headers)
+    visits, vault_id = Visits(parts), parts.services.registry_cache.entry(view.vault).vault_id
+
+    async def may_stay() -> bool:
+        services = parts.services
+        try:
+            await services.access_cache.catch_up()
+            if services.role_in(principal, view.vault) is None:
+                return False
+            return not parts.signs_in or await visits.goes_on(view.guest.visit)
+        except StrongroomError:
+            return False  # rights that cannot be read let nobody stay
+
+    stream = LiveStream(vault_id, principal.key)
+    lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay)
+    return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
+
+
+PAGE = VaultPage("events", show, is_use=False)

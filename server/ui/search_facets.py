@@ -1,0 +1,97 @@
+"""Filters that say how many of the hits they would leave: counted over one answer, with no search of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.ui.search_question import KINDS, Question
+from server.ui.visible_text import show
+
+LONGEST = 8
+"""Values of one filter that are offered, those with most hits; what is chosen always stands first."""
+
+Hit = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """``count``: how many hits have it; None where others are filtered out, so that nobody knows."""
+
+    value: str
+    count: int | None
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """``name``: of the field in the form, and in the address."""
+
+    name: str
+    values: Sequence[FacetValue]
+    takes_others: bool = False
+    """Whether one can be typed that is not offered."""
+
+
+def count_facets(hits: Sequence[Hit], question: Question) -> list[Facet]:
+    """The filters of a page. ``hits``: of the whole answer, before types were picked from it."""
+    picked = [hit for hit in hits if question.picks(hit)]
+    kinds = Counter(hit["kind"] for hit in picked)
+    return [
+        Facet("kinds", [_kind(kind, kinds, question) for kind in KINDS]),
+        Facet("types", _offered(Counter(_types(hits)), question.types)),
+        Facet("author", _offered(Counter(_authors(picked)), _given(question.author)), takes_others=True),
+        Facet("folder", _offered(Counter(_folders(picked, question.folder)), _given(question.folder))),
+        Facet("tag", _offered(Counter(_tags(picked)), question.tags), takes_others=True),
+    ]
+
+
+def count_vaults(hits: Sequence[Hit], names: Iterable[str], question: Question) -> Facet:
+    """The filter of a search over several vaults: all that may be entered, those with most hits first."""
+    counts = Counter(hit["vault"] for hit in hits if question.picks(hit))
+    chosen = question.vaults
+    values = [
+        FacetValue(name, counts[name] if name in chosen or not chosen else None, name in chosen) for name in names
+    ]
+    return Facet("vault", sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value)))
+
+
+def _kind(kind: str, counts: Counter[str], question: Question) -> FacetValue:
+    found = question.as_arguments().get("kinds", KINDS)
+    return FacetValue(kind, counts[kind] if kind in found else None, kind in question.kinds)
+
+
+def _offered(counts: Counter[str], chosen: Sequence[str]) -> list[FacetValue]:
+    first = [FacetValue(value, counts[value], is_chosen=True) for value in chosen]
+    others = sorted(counts.keys() - set(chosen), key=lambda value: (-counts[value], value))
+    seen = [value for value in others if show(value) == value]  # nobody can choose what cannot be seen
+    return first + [FacetValue(value, counts[value], is_chosen=False) for value in seen[:LONGEST]]
+
+
+def _given(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()
+
+
+def _types(hits: Iterable[Hit]) -> Iterator[str]:
+    return (hit["type"] for hit in hits if hit["kind"] == "memory" and hit.get("type"))
+
+
+def _authors(hits: Iterable[Hit]) -> Iterator[str]:
+    return (hit["author"] for hit in hits if hit.get("author"))
+
+
+def _tags(hits: Iterable[Hit]) -> Iterator[str]:
+    return (tag for hit in hits for tag in dict.fromkeys(hit.get("tags", ())))
+
+
+def _folders(hits: Iterable[Hit], chosen: str) -> Iterator[str]:
+    """Of notes: the chosen folder, and those directly within it; with none chosen those at the top."""
+    depth = chosen.count("/") + 2 if chosen else 1
+    for hit in hits:
+        above = hit["id"].split("/")[:-1] if hit["kind"] == "note" else []
+        if chosen and above:
+            yield chosen
+        if len(above) >= depth:
+            yield "/".join(above[:depth])

@@ -1,0 +1,126 @@
+"""What a search page asks, as it stands in the address, so that the address can be passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from server.ui.visible_text import show
+
+KINDS = ("memory", "note", "document", "code", "transcript")
+MODES = ("hybrid", "keyword", "semantic")
+
+PER_PAGE = 20
+COUNTED = 50
+"""Hits asked for at once: the filters count among them, and pages lead through them. A search for 100 takes twice the
+time of one for 20, and one is made at each pause of typing."""
+
+TOKENS = 50_000
+"""Of texts in an answer: so many hits, none of them cut short."""
+
+_CHOICES = 20
+"""Values of one filter: what the tool takes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """``start``: the place of the first hit to show among those of one answer; ``cursor``: that of the next answer."""
+
+    q: str = ""
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    mode: str = "hybrid"
+    since: str = ""
+    until: str = ""
+    tags: tuple[str, ...] = ()
+    author: str = ""
+    folder: str = ""
+    vaults: tuple[str, ...] = ()
+    archived: bool = False
+    start: int = 0
+    cursor: str = ""
+
+    @classmethod
+    def of(cls, given: QueryParams) -> Question:
+        """What an address asks; what is no choice of the form counts as left out."""
+        mode = given.get("mode", "")
+        return cls(
+            q=given.get("q", "").strip(),
+            kinds=tuple(kind for kind in KINDS if kind in given.getlist("kinds")),
+            types=_values(given.getlist("types")),
+            mode=mode if mode in MODES else "hybrid",
+            since=given.get("since", "").strip(),
+            until=given.get("until", "").strip(),
+            tags=_values(given.getlist("tag")),
+            author=(*_values(given.getlist("author")), "")[0],
+            # A folder and one within it may both be ticked: the inner one is meant.
+            folder=max(_values(given.getlist("folder")), key=len, default=""),
+            vaults=_values(given.getlist("vault")),
+            archived=given.get("archived") == "yes",
+            start=_place(given.get("start", "")),
+            cursor=given.get("cursor", ""),
+        )
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it asks for more than words and filters with counts."""
+        return bool(self.since or self.until or self.archived) or self.mode != "hybrid"
+
+    def as_arguments(self) -> dict[str, Any]:
+        """What ``search`` is asked. It knows no types: those are picked from its answer, which then needs memories
+        alone."""
+        optional: dict[str, Any] = {
+            "kinds": ["memory"] if self.types and not self.kinds else list(self.kinds),
+            "since": self.since,
+            "until": self.until,
+            "tags": list(self.tags),
+            "author": self.author,
+            "folder": self.folder,
+            "cursor": self.cursor,
+        }
+        given = {name: value for name, value in optional.items() if value}
+        fixed = {"limit": COUNTED, "max_tokens": TOKENS, "include_archived": self.archived}
+        return {"query": self.q, "mode": self.mode, **fixed, **given}
+
+    def picks(self, hit: Mapping[str, Any]) -> bool:
+        """Whether a hit is of the types that are asked for, if any are."""
+        return not self.types or hit.get("type") in self.types
+
+    def next_address(self, found: int, cursor: str | None) -> str | None:
+        """The query of the page after, of ``found`` hits in this answer; None: there is none."""
+        if self.start + PER_PAGE < found:
+            where = {"cursor": self.cursor, "start": str(self.start + PER_PAGE)}
+        elif cursor:
+            where = {"cursor": cursor}
+        else:
+            return None
+        return urlencode([*self._pairs(), *((name, value) for name, value in where.items() if value)])
+
+    @property
+    def without_filters(self) -> str:
+        """The query that asks for the same words alone."""
+        return urlencode({"q": self.q})
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        yield "q", self.q
+        named = {
+            "kinds": self.kinds, "types": self.types, "tag": self.tags, "vault": self.vaults, "author": (self.author,),
+            "folder": (self.folder,), "since": (self.since,), "until": (self.until,),
+            "mode": (self.mode,) if self.mode != "hybrid" else (), "archived": ("yes",) if self.archived else (),
+        }  # fmt: skip
+        yield from ((name, value) for name, values in named.items() for value in values if value)
+
+
+def _values(given: Iterable[str]) -> tuple[str, ...]:
+    """Each once. One with characters that cannot be seen is none somebody chose."""
+    plain = (value.strip() for value in given if show(value) == value)
+    return tuple(dict.fromkeys(value for value in plain if value))[:_CHOICES]
+
+
+def _place(given: str) -> int:
+    place = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else 0
+    return min(place, COUNTED) // PER_PAGE * PER_PAGE

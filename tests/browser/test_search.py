@@ -1,0 +1,43 @@
+"""Search as somebody types, with the keyboard alone.
+
+Covers server.ui.search_page.
+"""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import People, Windows
+from tests.browser.harbour import Harbour
+from tests.browser.site import Site
+
+
+def _wait_for_hits(page: Page) -> None:
+    """Until what was asked is answered and put in."""
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
+
+
+def test_hits_come_as_somebody_types_and_are_opened_from_the_keyboard(
+    site: Site, harbour: Harbour, people: People, windows: Windows
+) -> None:
+    page = windows.open(f"{site.url}/ui/v/main/search", storage_state=people("ann"))
+    page.locator("#content").focus()
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("forty tons")
+    hit = page.locator("a.hit", has_text="forty tons")
+    expect(hit).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/search\?.*q=forty(\+|%20)tons"))
+    _wait_for_hits(page)
+    page.keyboard.press("ArrowDown")
+    _wait_for_hits(page)  # who leaves the field asks once more
+    expect(page.locator("a.hit").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_be_focused()
+    hit.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/memories/{harbour.memory}")
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("forty tons")
