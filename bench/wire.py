@@ -90,6 +90,10 @@ class RawConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let it go."""
         self._socket.close()
 
     def ask(self, request: bytes) -> bytes:
