@@ -27,6 +27,9 @@ collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*
 PATIENCE_MS = 60_000
 """A safety net: a server that has just begun loads its pages at the first request."""
 
+ASKED_AT_MOST = 5_000
+"""A safety net as well: answers take milliseconds, and a grant is followed within 5 seconds."""
+
 BROKEN_RULES = ("Content Security Policy", "Refused to")
 """What a browser says in its console of a page that wants what its policy forbids."""
 
@@ -87,8 +90,17 @@ class People:
                 page.get_by_label("The same again").fill(PASSWORD)
                 page.get_by_role("button", name="Set the password").click()
                 page.get_by_role("heading", name="Your account").wait_for()
+                await_grant(page, f"{self._site.url}/ui/{'admin/' if vault == '*' else f'v/{vault}/'}")
                 self._states[name] = context.storage_state()
         return self._states[name]
+
+
+def await_grant(page: Page, address: str) -> None:
+    """Until the server follows what a command beside it gave whoever is signed in: it looks every few seconds."""
+    for _ in range(ASKED_AT_MOST):
+        if page.request.get(address).status == 200:
+            return
+    raise AssertionError(f"{address} opens to nobody after {ASKED_AT_MOST} looks")
 
 
 @pytest.fixture(scope="session")

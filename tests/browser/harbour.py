@@ -44,9 +44,10 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Harbour:
-    """``memory``: one that replaced another; ``document``: the id of a document."""
+    """``memory``: one that replaced another; ``session``, ``document``: their ids."""
 
     memory: str
+    session: str
     hostile: str
     document: str
 
@@ -67,9 +68,10 @@ def fill_harbour(address: str, token: str) -> Harbour:
         ("session_save", {"goal": f"Paint the cranes {HOSTILE}", "summary": "Two are painted", "where_left_off": LONG}),
         ("note_write", {"path": "Log.md", "content": "# Log\n\nAnother line.\n", "mode": "overwrite"}),
     )
-    newer, _, found = call(
+    newer, _, found, told = call(
         ("memory_supersede", {"id": first["id"], "content": "The north crane lifts forty tons.", "reason": "rebuilt"}),
         ("ingest", {"content": "The harbour rules.\n\nNobody swims here.", "title": "Rules"}),
         ("search", {"query": "swims", "mode": "keyword", "kinds": ["document"]}),
+        ("session_history", {}),
     )
-    return Harbour(newer["id"], hostile["id"], found["hits"][0]["id"])
+    return Harbour(newer["id"], told["sessions"][0]["id"], hostile["id"], found["hits"][0]["id"])

@@ -38,6 +38,18 @@ def test_hits_come_as_somebody_types_and_are_opened_from_the_keyboard(
     expect(page.locator("#q")).to_be_focused()
     hit.focus()
     page.keyboard.press("Enter")
+    beside = page.locator("#beside")
+    expect(beside).to_contain_text("The north crane lifts forty tons.")
+    beside.get_by_role("link", name="Open its page").click()
     page.wait_for_url(f"**/memories/{harbour.memory}")
     page.go_back()
     expect(page.locator("#q")).to_have_value("forty tons")
+
+
+def test_where_there_is_no_room_beside_the_list_a_hit_leads_to_its_page(
+    site: Site, harbour: Harbour, people: People, windows: Windows
+) -> None:
+    narrow = {"width": 800, "height": 900}
+    page = windows.open(f"{site.url}/ui/v/main/search?q=forty+tons", storage_state=people("ann"), viewport=narrow)
+    page.locator("a.hit", has_text="forty tons").click()
+    page.wait_for_url(f"**/memories/{harbour.memory}")

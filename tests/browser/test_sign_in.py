@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import People, Windows
+from tests.browser.conftest import People, Windows, await_grant
 from tests.browser.site import Site
 from tests.server.oauth.desk import PASSWORD
 
@@ -32,6 +32,7 @@ def test_an_invited_person_makes_a_passkey_and_comes_back_by_it(site: Site, wind
     page.get_by_role("button", name="Make a passkey").click()
     expect(page.get_by_role("heading", name="Your account")).to_be_visible()
     expect(page.get_by_text("Harbour laptop")).to_be_visible()
+    await_grant(page, f"{site.url}/ui/v/main/")
     page.get_by_role("button", name="Sign out").click()
     page.goto(f"{site.url}/ui/v/main/")
     page.get_by_role("button", name="Sign in with a passkey").click()
