@@ -22,6 +22,7 @@ from ops.audit.links import INSTALLATION
 from ops.audit.open_chains import OpenChains
 from ops.audit.statements import ChainHead
 from ops.settings import AuditSettings
+from vaults import heap
 from vaults.context import begin_apart
 from vaults.disk_reserve import DiskReserve
 from vaults.errors import (
@@ -36,6 +37,10 @@ from vaults.settings import StorageSettings
 
 SIGN_AFTER_S = 60.0
 """Seconds after which what was added is signed."""
+
+REST_AFTER_S = 5.0
+"""Seconds between two looks for chains that nobody used since the last: their files are closed, which is some 400
+KiB each."""
 
 SIGN_AFTER = 1000
 """Entries of a chain after which it is signed sooner."""
@@ -175,15 +180,28 @@ class AuditLog:
     async def _run_upkeep(self, first: Callable[[], Awaitable[None]]) -> None:
         await self._run_safely(first)
         for number in itertools.count():
-            # Not wait_for, which swallows a cancellation that comes as the event is set: closing would wait for ever.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SIGN_AFTER_S):
-                    await self._grown.wait()
+            await self._await_round()
             self._grown.clear()
             await self._run_safely(self._run_round)
             await self._run_safely(self._index)
             if number % PRUNE_ROUNDS == 0:
                 await self._run_safely(self.prune)
+
+    async def _await_round(self) -> None:
+        """Until there is much to sign, or something for long."""
+        until = time.monotonic() + SIGN_AFTER_S
+        while not self._grown.is_set() and (left := until - time.monotonic()) > 0:
+            # Not wait_for, which swallows a cancellation that comes as the event is set: closing would wait for ever.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, REST_AFTER_S)):
+                    await self._grown.wait()
+            await self._run_safely(self._rest_idle)
+
+    async def _rest_idle(self) -> None:
+        idle = self._chains.list_idle()
+        await self._chains.rest(idle)
+        if idle:
+            await asyncio.to_thread(heap.trim)
 
     async def _run_safely(self, work: Callable[[], Awaitable[object]]) -> None:
         try:

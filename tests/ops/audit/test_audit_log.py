@@ -310,6 +310,21 @@ async def test_a_chain_nobody_used_for_a_round_lets_go_of_its_file(tmp_path: Pat
     await chains.close()
 
 
+async def test_files_are_let_go_of_long_before_there_is_something_to_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.audit.audit_log.REST_AFTER_S", 0.01)
+    async with opened(tmp_path) as log, asyncio.timeout(PATIENCE_S):
+        await log.append(VAULT, entry(1))
+        while True:
+            if f"{VAULT}.db" not in {each.resolve().name for each in Path("/proc/self/fd").iterdir()}:
+                break
+            await asyncio.sleep(0.005)
+        assert log.chain(VAULT).unsigned == 1
+        await log.append(VAULT, entry(2))
+        assert (await log.chain(VAULT).head()).seq == 2
+
+
 async def test_entries_that_come_together_share_a_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path) as log:
         await log.require_writable(VAULT)
