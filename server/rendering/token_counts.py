@@ -64,12 +64,17 @@ async def count_fitting(pool: Executor, adapter: TypeAdapter[Any], rows: Sequenc
     """How many of ``rows``, in order, fit into ``room`` tokens with the rest of an answer; at least one. ``adapter``
     serializes a list of them."""
     left = max(1, room - token_budget.FRAME_TOKENS)
-    if _most_characters(adapter, rows) <= CHARACTERS_PER_TOKEN * left:
+    if surely_fit(adapter, rows, left):
         return len(rows)
     written = list(map(serialize, prune(dump(adapter, list(rows)))))
     if sum(map(len, written)) <= CHARACTERS_PER_TOKEN * left:
         return len(written)
     return await token_budget.count_within(pool, written, left)
+
+
+def surely_fit(adapter: TypeAdapter[Any], rows: Sequence[Any], room: int) -> bool:
+    """Whether rows take no more than ``room`` tokens by any measure, without counting them."""
+    return _most_characters(adapter, rows) <= CHARACTERS_PER_TOKEN * room
 
 
 def _most_characters(adapter: TypeAdapter[Any], rows: Sequence[Any]) -> int:

@@ -143,7 +143,7 @@ async def explain(call: Call, args: ExplainArguments) -> Explanation:
     ask, notes = await args.as_ask(call, args.limit)
 
     async def fitting(answer: SearchAnswer) -> int:
-        _, count = await fit_hits(call, answer, args, HitRows(terms=answer.terms))
+        _, count = await fit_hits(call, answer, args.max_tokens, HitRows(terms=answer.terms))
         return count
 
     found = await explanations.explain(call.vault, ask, args.candidates, fitting)

@@ -19,7 +19,7 @@ from server.tool_spec import MaxTokens, tool
 from server.tools._filters import Mode, SearchFilterArguments
 from server.tools._relevance import MIN_SCORE, doubtful_first, entry_of_search
 from vaults import clock
-from vaults.context import note_whole_sizes
+from vaults.context import note_whole_sizes, run_in
 from vaults.domain.actors import GLOBAL
 from vaults.domain.notes.read import note_listing
 from vaults.domain.paging.token_budget import FRAME_TOKENS
@@ -31,6 +31,7 @@ from vaults.domain.text.fields import Label, Text
 from vaults.domain.text.sanitize import sanitize
 from vaults.graph.links.adjacency import LinkedNotes
 from vaults.index.blocks import SEPARATOR
+from vaults.search import tokenizer
 from vaults.search.filters import SearchFilter
 from vaults.search.snippets import find_highlights
 
@@ -258,21 +259,13 @@ async def search(call: Call, args: SearchArguments) -> SearchResult:
         found = await hybrid_search.search_vault(call.vault, ask)
         linked = await hybrid_search.find_linked_notes(call.vault, found.shown) if args.links else {}
     rows = HitRows(linked, found.terms, several=bool(args.vaults))
-    hits, fits = await fit_hits(call, found, args, rows)
-    kept = found.shown[:fits]
-    if not args.vaults:
-        room = args.max_tokens - FRAME_TOKENS
-        hits = await widening.widen_best(call.vault, call.actor.identity, hits, room, rows.count_tokens)
-    after = None if args.vaults else await hybrid_search.make_next_cursor(call.vault, ask, found, kept)
-    note_whole_sizes(dict(each.whole for each in kept))
-    return SearchResult(
-        hits=list(map(rows.to_row, hits)),
-        total=found.total,
-        mode_used=found.mode_used,
-        truncated=fits < min(found.total, args.limit),
-        cursor=after,
-        warnings=[*found.doubts, *notes, *found.warnings],
-    )
+    frame = SearchResult([], found.total, found.mode_used, warnings=[*found.doubts, *notes, *found.warnings])
+    if args.vaults:
+        hits, fits = await fit_hits(call, found, args.max_tokens, rows)
+    else:
+        hits, fits, frame = await _fit_to_frame(call, ask, found, frame, args.max_tokens, rows)
+    note_whole_sizes(dict(each.whole for each in found.shown[:fits]))
+    return replace(frame, hits=list(map(rows.to_row, hits)), truncated=fits < min(found.total, args.limit))
 
 
 @dataclass(slots=True)
@@ -302,18 +295,50 @@ class HitRows:
         return self._counted[id(shown)]
 
 
-async def fit_hits(call: Call, found: Found, args: BaseSearchArguments, rows: HitRows) -> tuple[list[RankedHit], int]:
-    """The hits of an answer that fit into the call's budget, best first, neighbours merged, none widened; and how many
-    of those that were found they are. One at least."""
+async def _fit_to_frame(
+    call: Call, ask: SearchRequest, found: Found, frame: SearchResult, max_tokens: int, rows: HitRows
+) -> tuple[list[RankedHit], int, SearchResult]:
+    """The hits of an answer from one vault, as many and as wide as the budget allows beside their cursor; how many of
+    those that were found they are; and the answer without them. A cursor takes up to a hundred tokens, or none: what
+    turned out too long would be searched for again."""
+    pool = call.vault.shared.pool
+
+    async def fit(budget: int) -> tuple[list[RankedHit], int, SearchResult]:
+        hits, fits = await fit_hits(call, found, budget, rows)
+        after = await hybrid_search.make_next_cursor(call.vault, ask, found, found.shown[:fits])
+        return hits, fits, replace(frame, cursor=after)
+
+    hits, fits, framed = await fit(max_tokens)
+    room = max_tokens - _count_frame(framed)
+    if not token_counts.surely_fit(_HITS, list(map(rows.to_row, hits)), room):
+        used = await run_in(pool, lambda: sum(map(rows.count_tokens, hits)))
+        if used > room and len(hits) > 1:
+            hits, fits, framed = await fit(room + FRAME_TOKENS)
+    return await widening.widen_best(call.vault, call.actor.identity, hits, room, rows.count_tokens), fits, framed
+
+
+def _count_frame(answer: SearchResult) -> int:
+    """Tokens of an answer without hits, as it is at its longest."""
+    whole = token_counts.dump(_RESULT, replace(answer, truncated=True))
+    return tokenizer.count_tokens(token_counts.serialize({"hits": [], **whole})) + MARGIN
+
+
+async def fit_hits(call: Call, found: Found, max_tokens: int, rows: HitRows) -> tuple[list[RankedHit], int]:
+    """The hits of an answer that fit into a budget, best first, neighbours merged, none widened; and how many of those
+    that were found they are. One at least."""
     if not found.shown:
         return [], 0
     written = list(map(rows.to_row, found.shown))
-    pool, room = call.vault.shared.pool, args.max_tokens - FRAME_TOKENS
-    fits = await token_counts.count_fitting(pool, _HITS, written, args.max_tokens)
+    pool, room = call.vault.shared.pool, max_tokens - FRAME_TOKENS
+    fits = await token_counts.count_fitting(pool, _HITS, written, max_tokens)
     return await widening.merge_and_refill(pool, found.shown, fits, room, rows.count_tokens)
 
 
 _HITS = TypeAdapter(list[SearchHit])
+_RESULT = TypeAdapter(SearchResult)
+
+MARGIN = 12
+"""Tokens by which a text, with its fence and how to go on, may be longer than its parts."""
 
 
 def _with_links(hit: SearchHit, links: LinkedNotes | None) -> SearchHit:

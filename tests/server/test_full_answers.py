@@ -50,7 +50,7 @@ async def test_an_answer_that_fills_its_budget_is_found_once(
 async def test_one_that_is_asked_for_again_counts_as_much_as_before(
     opening: Opening, tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.tools.search.FRAME_TOKENS", 0)
+    monkeypatch.setattr("server.tools.search.MARGIN", -300)
     put(folder(tmp_path), NOTES)
     async with opening(WITHOUT_MODEL) as services:
         await indexed(services, len(NOTES))

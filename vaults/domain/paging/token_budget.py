@@ -21,9 +21,8 @@ T = TypeVar("T")
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 
-FRAME_TOKENS = 140
-"""Tokens of an answer besides its rows: head, fence, totals, how to go on, and a cursor, which alone takes up to 100.
-With fewer, an answer turns out longer than its budget, and its tool is asked again for less."""
+FRAME_TOKENS = 100
+"""Tokens of an answer besides its rows: head, fence, totals, a cursor, how to go on."""
 
 
 async def fit_rows(vault: Vault, rows: Sequence[T], max_tokens: int) -> list[T]:
