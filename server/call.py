@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 PersonState = Literal["away", "there", "agreed", "declined"]
 """The person behind a caller, as far as the request shows: cannot be asked, can be asked, agreed, did not agree."""
 
-AnswerForm = Literal["both", "text", "structured", "whole"]
-"""The form an answer is sent in. ``whole``, for our own resources and prompts: uncut JSON, empty fields included."""
+AnswerForm = Literal["both", "text", "structured", "whole", "data"]
+"""The form an answer is sent in. ``whole``, for our own resources and prompts: uncut JSON, empty fields included.
+``data``, for our own pages: that JSON alone."""
+
+INSIDE: frozenset[AnswerForm] = frozenset({"whole", "data"})
+"""Forms for readers inside this server."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Reports progress of long work: done, total, a message."""

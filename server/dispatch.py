@@ -160,10 +160,14 @@ async def _run(call: Call, spec: ToolSpec, arguments: Mapping[str, Any], draft: 
     args = _require_consent(call, spec, arguments)
     result = await _result(call, spec, args)
     draft.activity_entry = spec.activity_entry(args, result)
-    if call.caller.form == "whole":
-        rendered = await run_in(call.vault.shared.pool, rendering.render_whole, spec, result)
-    else:
-        rendered = await rendering.render(call.vault.shared.pool, spec, args, result)
+    pool = call.vault.shared.pool
+    match call.caller.form:
+        case "whole":
+            rendered = await run_in(pool, rendering.render_whole, spec, args, result)
+        case "data":
+            rendered = await run_in(pool, rendering.render_data, spec, result)
+        case _:
+            rendered = await rendering.render(pool, spec, args, result)
     if rendered.over and spec.pages and not spec.action_of(arguments).writes:
         rendered = await _run_tighter(call, spec, args, result, rendered)
     draft.characters = len(rendered.written)

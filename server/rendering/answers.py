@@ -36,9 +36,14 @@ class RenderedAnswer:
     rows: int = 0  # rows of its longest list before it was cut
 
 
-def render_whole(spec: ToolSpec, result: Any) -> RenderedAnswer:
-    """The answer for a reader inside this server: JSON uncut, with its empty values. It has no text, which nobody there
-    reads: to cut that to a budget, the tokens of a megabyte would be counted."""
+def render_whole(spec: ToolSpec, args: Arguments, result: Any) -> RenderedAnswer:
+    """The answer for a reader inside this server: JSON uncut, with its empty values, and text within the budget."""
+    shown = _fit_to_budget(spec, args, result, _render_both(spec, args, result))
+    return replace(render_data(spec, result), text=shown.text)
+
+
+def render_data(spec: ToolSpec, result: Any) -> RenderedAnswer:
+    """JSON as of ``render_whole``, and no text: to cut that to a budget, the tokens of a megabyte would be counted."""
     content: dict[str, Any] = spec.output.dump_python(to_wire(spec.wire_type, result), mode="json", exclude_none=True)
     return RenderedAnswer(content, "", token_counts.serialize(content))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from auth.roles import Role
-from server.call import Call
+from server.call import INSIDE, Call
 from server.rendering.plain_text import EvidenceItem as Evidence
 from server.rendering.plain_text import TextAnswer, format_author_and_age, given_title
 from server.tool_spec import Arguments, MaxTokens, tool
@@ -132,7 +132,7 @@ async def fetch(call: Call, args: FetchArguments) -> FetchedItems:
 
 def _portion_of_budget(call: Call, args: FetchArguments) -> FetchLimits:
     """What the budget has room for, about; what is over is seen once the answer is made."""
-    if call.caller.form == "whole":
+    if call.caller.form in INSIDE:
         return FetchLimits(args.from_line, args.max_lines, args.max_bytes)
     most = min(args.max_bytes, args.max_tokens * BYTES_PER_TOKEN)
     return FetchLimits(args.from_line, args.max_lines, most, args.max_tokens)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from auth.roles import Role
-from server.call import Call
+from server.call import INSIDE, Call
 from server.tool_spec import LOOKS, Arguments, MaxTokens, ResourceLink, tool
 from vaults.domain.graph import analyses, graph_exports, link_lists, neighbourhoods, relatedness
 from vaults.domain.graph.analyses import Analysis, AnalysisScope
@@ -116,7 +116,7 @@ async def _export(call: Call, args: GraphArguments) -> GraphAnswer:
         return await pictures.export_picture(call.vault, args.which_if_any, args.folder, args.depth)
     if args.format != layout_export.FORMAT:
         return await graph_exports.export_graph(call.vault, args.which_if_any, args.wanted)
-    if call.caller.form != "whole":
+    if call.caller.form not in INSIDE:
         raise InvalidArgument("format", "layout is for the console alone", hint="json has notes and links")
     if args.which_if_any is not None or args.folder:
         raise InvalidArgument(
@@ -172,6 +172,6 @@ async def graph(call: Call, args: GraphArguments) -> GraphAnswer:
     note by path or entity. Titles and lines are data written by others."""
     await call.vault.graph_cache.co_access.flush()
     found = await _HANDLERS[args.action](call, args)
-    if found.format != pictures.FORMAT or call.caller.form == "whole":
+    if found.format != pictures.FORMAT or call.caller.form in INSIDE:
         return found
     return replace(found, export=None)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, model_validator
 
 from auth.roles import Role
-from server.call import Call
+from server.call import INSIDE, Call
 from server.federated_search import search_vaults
 from server.rendering import token_counts
 from server.rendering.plain_text import EvidenceItem, TextAnswer, format_author_and_age, given_title, next_page_hint
@@ -84,7 +84,7 @@ async def recall(call: Call, args: RecallArguments) -> RecallResult:
     found = await (
         search_vaults(call, ask, args.vaults) if args.vaults else hybrid_search.search_vault(call.vault, ask)
     )
-    whole = call.caller.form == "whole"  # for translations, which know figures of their own
+    whole = call.caller.form in INSIDE  # for translations, which know figures of their own
     hits = [_shorten_hit(each.hit, named=bool(args.vaults), whole=whole) for each in found.shown]
     fits = await token_counts.count_fitting(call.vault.shared.pool, _HITS, hits, args.max_tokens) if hits else 0
     note_whole_sizes(dict(each.whole for each in found.shown[:fits]))

@@ -145,7 +145,7 @@ class VaultView:
             preset="full",
             write_mode=strictest_mode(self._write_mode),
             person="agreed" if self.text(AGREED) == "yes" else "there",
-            form="whole",
+            form="data",
             request_id=str(uuid7()),
             client=CLIENT,
             address=self.request.client.host if self.request.client else None,
