@@ -1,6 +1,6 @@
 """The application behind ``/ui/``: who asks, for which vault, and which page answers.
 
-A page is a module with a ``VaultPage``, a template and its texts. Whether somebody is signed in, whether the vault is
+A page is a module with a ``Page``, a template and its texts. Whether somebody is signed in, whether the vault is
 theirs and whether a form came from a page of ours is asked here, before any of them.
 """
 
@@ -170,11 +170,7 @@ class _Console:
 
     def enter(self, asked: PageRequest) -> VaultView:
         """The vault an address names, for somebody with a grant. Raises ``NoSuchVault``."""
-        vault = asked.request.path_params["vault"]
-        role = self._parts.roles_of(asked.guest.principal).get(vault)
-        if role is None:
-            raise NoSuchVault("no such vault, or no grant for it")
-        return VaultView(self._parts, self._pages, asked.guest, vault, role, asked.request, asked.form)
+        return self.greet(asked).enter(asked.request.path_params["vault"])
 
     def greet(self, asked: PageRequest) -> PersonView:
         """Somebody who is signed in."""

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from server.ui.forms import whole_number
 from server.ui.page import VaultPage
 from server.ui.vault_view import Complaint, NoSuchVault, VaultView, complaint_of
 
@@ -67,8 +68,8 @@ def to_query(asked: Mapping[str, str], before: str) -> dict[str, Any]:
             query |= {"since": f"{first}T00:00:00Z", "until": f"{first + timedelta(days=1)}T00:00:00Z"}
         except (ValueError, OverflowError):
             query["since"] = day
-    if before.isascii() and before.isdigit() and len(before) <= LONGEST_CURSOR and int(before):
-        query["before"] = int(before)
+    if seq := whole_number(before, LONGEST_CURSOR):
+        query["before"] = seq
     return query
 
 

@@ -12,6 +12,7 @@ from auth.roles import Role
 from server.oauth.resources import address_of_vault
 from server.setup.client_config import AGENT_RULES, READER_RULES
 from server.setup.connection_guides import TOKEN_FILE, list_guides
+from server.ui.forms import whole_number
 from server.ui.page import VaultPage
 from server.ui.vault_view import CLIENT, Complaint, VaultView, complaint_of
 
@@ -60,8 +61,7 @@ async def show(view: VaultView) -> Response:
 def _tell(view: VaultView, seen: CallsSeen, asked: str) -> Response:
     """The answer to a page that asks again. Nothing new: nothing to put in. It stops when there is something to say, or
     when it has been open for long."""
-    since = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 12 else 0
-    is_over = view.parts.now() - since > WATCHED_S
+    is_over = view.parts.now() - (whole_number(asked, 12) or 0) > WATCHED_S
     if not seen.yours and not is_over:
         return Response(status_code=204, headers={"cache-control": "no-store"})
     return view.pages.render("connect_calls", status=STOP_ASKING, home=view.home, seen=seen, is_over=is_over)

@@ -46,6 +46,11 @@ def _parse(body: bytes) -> FormData:
     return FormData([(name, value) for name, value in fields])
 
 
+def whole_number(text: str, digits: int) -> int | None:
+    """The number somebody wrote in up to so many digits; None for anything else, which addresses and forms may hold."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
 def text_field(form: FormData, name: str) -> str:
     """A field as it was typed, with line feeds alone; "" for one that is missing, or a file."""
     value = form.get(name)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.ui.forms import whole_number
+
 Arguments = dict[str, Any]
 ToArguments = Callable[[str, Mapping[str, str], Mapping[str, Any]], Arguments | None]
 
@@ -34,8 +36,8 @@ def _edit(memory_id: str, typed: Mapping[str, str], memory: Mapping[str, Any]) -
         changed["tags"] = _to_tags(typed["tags"])
     if not changed:
         return None
-    version = typed["expected_version"]
-    expected = {"expected_version": int(version)} if version.isascii() and version.isdigit() else {}
+    version = whole_number(typed["expected_version"], 9)
+    expected = {} if version is None else {"expected_version": version}
     return {"id": memory_id, **changed, **expected}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from auth.principal import NAME_LIMIT
+from server.ui.forms import whole_number
 
 ROWS = 100
 """Rows of one page."""
@@ -32,6 +33,5 @@ class Narrowing:
 
 def narrowing_of(request: Request) -> Narrowing:
     """What an address asks for: everything from the first row, where it says nothing else."""
-    page = request.query_params.get("page", "")
-    number = int(page) if page.isascii() and page.isdigit() and len(page) <= 7 else 1
-    return Narrowing(request.query_params.get("text", "").strip()[:NAME_LIMIT], max(1, number))
+    page = whole_number(request.query_params.get("page", ""), 7) or 1
+    return Narrowing(request.query_params.get("text", "").strip()[:NAME_LIMIT], page)

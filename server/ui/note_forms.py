@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.ui.forms import whole_number
+
 Arguments = dict[str, Any]
 
 
@@ -33,8 +35,13 @@ def _create(path: str, typed: Mapping[str, str]) -> Arguments:
 
 def _tick(path: str, typed: Mapping[str, str]) -> Arguments:
     line, _, status = typed["task"].partition(" ")
-    number = int(line) if line.isascii() and line.isdigit() and len(line) < 10 else 0
-    return {"action": "toggle", "path": path, "line": number, "status": status, "etag": typed["etag"]}
+    return {
+        "action": "toggle",
+        "path": path,
+        "line": whole_number(line, 9) or 0,
+        "status": status,
+        "etag": typed["etag"],
+    }
 
 
 def _undo(path: str, typed: Mapping[str, str]) -> Arguments:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
+from server.ui.forms import whole_number
 from server.ui.visible_text import show
 
 KINDS = ("memory", "note", "document", "code", "transcript")
@@ -122,5 +123,4 @@ def _values(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(given: str) -> int:
-    place = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else 0
-    return min(place, COUNTED) // PER_PAGE * PER_PAGE
+    return min(whole_number(given, 4) or 0, COUNTED) // PER_PAGE * PER_PAGE

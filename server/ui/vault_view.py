@@ -17,7 +17,7 @@ from server.call import Caller
 from server.caller_views import strictest_mode
 from server.dispatch import CallOutcome
 from server.errors import HTTP_STATUS
-from server.ui.forms import text_field
+from server.ui.forms import text_field, whole_number
 from server.ui.guests import Guest
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
@@ -92,8 +92,7 @@ class VaultView:
     @property
     def first_line(self) -> int:
         """The line of a text that the address asks for: the first, where it says nothing that is one."""
-        given = self.request.query_params.get("from", "")
-        return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) <= 7 else 1
+        return whole_number(self.request.query_params.get("from", ""), 7) or 1
 
     async def ask(self, tool: str, /, **arguments: Any) -> CallOutcome:
         """Call a tool as this person. Raises ``NoSuchVault`` where the grant, or the vault, ended meanwhile."""

@@ -52,4 +52,4 @@ def test_where_there_is_no_room_beside_the_list_a_hit_leads_to_its_page(
     narrow = {"width": 800, "height": 900}
     page = windows.open(f"{site.url}/ui/v/main/search?q=forty+tons", storage_state=people("ann"), viewport=narrow)
     page.locator("a.hit", has_text="forty tons").click()
-    page.wait_for_url(f"**/memories/{harbour.memory}")
+    expect(page).to_have_url(re.compile(rf"/memories/{harbour.memory}$"))
