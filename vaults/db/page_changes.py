@@ -29,7 +29,7 @@ class PageChange(NamedTuple):
 
 def read_changes(tail: WalTail, digests: PageDigests, commit: WalCommit) -> Iterator[PageChange]:
     """The pages of ``commit`` in order, every page among them that the database grew by. ``tail`` stands before the
-    commit, and ``digests`` are of that state: they are taken on, and are those after it at the end. Raises ``WalGap``."""
+    commit, and ``digests`` are of that state: they become those of the state after it. Raises ``WalGap``."""
     known = min(digests.size, commit.size)
     digests.resize(commit.size)
     for number, data in _written(tail, commit, known):

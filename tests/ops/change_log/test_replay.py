@@ -1,7 +1,7 @@
 """Whatever is done to a database: restored at every sequence number it is, byte for byte, what it was.
 
-Covers ops.change_log.replay, vaults.db.replayed_file, vaults.db.page_changes, ops.change_log.read_ahead, ops.change_log.recorder,
-ops.change_log.follower, ops.change_log.shipper, ops.change_log.bases.
+Covers ops.change_log.replay, vaults.db.replayed_file, vaults.db.page_changes, ops.change_log.read_ahead,
+ops.change_log.recorder, ops.change_log.follower, ops.change_log.shipper, ops.change_log.bases.
 """
 
 from __future__ import annotations
