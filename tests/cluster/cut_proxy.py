@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class CutProxy:
@@ -74,9 +74,14 @@ class CutProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
 
-    def _call(self, work: object) -> None:
+    def _call(self, work: Callable[[], object]) -> None:
         done = threading.Event()
-        self._loop.call_soon_threadsafe(lambda: (work(), done.set()))  # type: ignore[operator]
+
+        def run() -> None:
+            work()
+            self._loop.call_soon(done.set)  # after the loop has closed what was aborted
+
+        self._loop.call_soon_threadsafe(run)
         done.wait()
 
     def _abort_all(self) -> None:

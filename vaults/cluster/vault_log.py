@@ -9,7 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A vault as one server holds it. ``epoch`` goes up with each take-over; ``head`` is the last sequence number in the log."""
+    """A vault as one server holds it. ``epoch`` goes up with each take-over; ``head`` is the last sequence
+    number in the log."""
 
     vault: str
     server: str
@@ -30,7 +31,8 @@ class VaultLog(Protocol):
     """Entries are durable once ``append`` returns. Whoever is not holder, at that epoch and head, is ``Fenced``."""
 
     def append(self, placement: Placement, payload: bytes) -> Placement:
-        """Entry ``head + 1``; the placement with the new head. Raises ``Fenced``, ``LogUnavailable`` (outcome unknown)."""
+        """Entry ``head + 1``; the placement with the new head. Raises ``Fenced``, ``LogUnavailable`` (outcome
+        unknown)."""
 
     def entries(self, vault: str, after: int) -> Iterator[LogEntry]:
         """Entries after a sequence number, in order, none left out."""
@@ -39,4 +41,5 @@ class VaultLog(Protocol):
         """The newest whole base: its sequence number and its parts in order."""
 
     def replace_base(self, placement: Placement, seq: int, parts: Iterable[bytes]) -> None:
-        """Store a base as of ``seq`` whole or not at all, then drop older bases and the entries up to it. Raises ``Fenced``."""
+        """Store a base as of ``seq`` whole or not at all, then drop older bases and the entries up to it. Raises
+        ``Fenced``."""

@@ -10,6 +10,7 @@ from tests.work import PATIENCE_S
 from vaults.cluster.failures import Fenced, LogUnavailable
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.read_gate import ReadGate
+from vaults.errors import StrongroomError
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ class Reading(threading.Thread):
     def run(self) -> None:
         try:
             self.gate.wait_answerable()
-        except Exception as failure:
+        except StrongroomError as failure:
             self.failure = failure
 
     def waits(self) -> bool:

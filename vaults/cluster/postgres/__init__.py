@@ -1,1 +1,1 @@
-"""PostgreSQL underneath: who holds which vault, and the log and bases of each. The one package that loads its driver."""
+"""PostgreSQL underneath: placements, logs and bases. The one package that loads its driver."""

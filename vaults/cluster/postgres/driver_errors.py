@@ -28,7 +28,9 @@ def to_typed_error(failure: psycopg.Error) -> StrongroomError | None:
                 "the cluster's database is read-only", hint="the operator must let cluster.database name the primary"
             )
         case errors.DiskFull() | errors.OutOfMemory():
-            return StorageFull("the cluster's database is full; nothing was written", hint="the operator must free space")
+            return StorageFull(
+                "the cluster's database is full; nothing was written", hint="the operator must free space"
+            )
         case psycopg.ProgrammingError() if isinstance(failure, _OTHER_TABLES):
             return LogUnavailable("the cluster's database is not as strongroom laid it out, or may not be used")
         case psycopg.OperationalError() | psycopg.InterfaceError():

@@ -37,7 +37,8 @@ SELECT line FROM (
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
   WHERE c.relnamespace = to_regnamespace('strongroom') AND k.contype <> 'n'
   UNION ALL
-  SELECT 3, c.relname, 0, format('%s: %s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
+  SELECT 3, c.relname, 0,
+         format('%s: %s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
   FROM pg_class c WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relkind NOT IN ('i', 'S', 't', 'c')
   UNION ALL
   SELECT 4, c.relname, 0, format('%s: trigger %s', c.relname, t.tgname)
