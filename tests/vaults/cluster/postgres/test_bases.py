@@ -77,7 +77,7 @@ def killing_at(step: int, execute: Callable[..., object], before: bool) -> Calla
 
 
 STEPS = 9
-"""Statements of a replacement: the base that stands, the beginning, three parts, the hold, the showing, two removals."""
+"""Statements of a replacement: the base there is, the beginning, three parts, the hold, the showing, two removals."""
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -83,9 +83,15 @@ def test_a_restart_of_postgresql_is_survived(postgres: PostgresServer, connectio
         assert ask(connections) == 42
 
 
+def write_where_nothing_may_be_written(connections: Connections) -> None:
+    with connections.single() as connection:
+        connection.execute("SET default_transaction_read_only = on")
+        connection.execute("DELETE FROM strongroom.servers")
+
+
 def test_a_database_that_turned_read_only_is_named(connections: Connections) -> None:
-    with pytest.raises(ReadOnly, match="read-only"), connections.single() as connection:
-        connection.execute("SET default_transaction_read_only = on; DELETE FROM strongroom.servers")
+    with pytest.raises(ReadOnly, match="read-only"):
+        write_where_nothing_may_be_written(connections)
 
 
 def test_what_is_acknowledged_is_durable_whatever_the_database_prefers(postgres: PostgresServer) -> None:
