@@ -50,6 +50,7 @@ from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
 from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import DATABASE_FILE, VaultEntry
+from vaults.report_cache import ReportCache
 from vaults.search.expansion_endpoint import QueryExpander
 from vaults.search.ranking_cache import RankingCache
 from vaults.search.relevance_threshold import ThresholdCache
@@ -187,6 +188,7 @@ class Vault:
         self.parsers = shared.parsers.of(entry.vault_id)
         self.vocabulary = Vocabulary()
         self.rankings = RankingCache()
+        self.reports = ReportCache()
         self.graph_cache = GraphCache(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
@@ -325,6 +327,7 @@ class Vault:
             return
         await self.settle()
         self.rankings.clear()
+        self.reports.clear()
         self.vocabulary.clear()
         self.graph_cache.clear()
         await self.db.rest()
