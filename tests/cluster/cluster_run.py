@@ -28,8 +28,11 @@ from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import lay_out, open_database
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS, CLIENTS = 3, 12
-LEASE_S = 1.0
+SERVERS, CLIENTS = 3, 24
+LEASE_S = 0.6
+HEALTHY = 1
+"""Servers that nothing is done to at a time: where all are away nothing can go wrong."""
+
 ANSWER_S = 4 * LEASE_S
 
 
@@ -44,7 +47,7 @@ class Child:
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._stopping = False
-        self.deaths = 0
+        self.deaths, self.troubles = 0, 0
 
     async def live(self) -> None:
         """Start it again whenever it ends, for ever."""
@@ -65,10 +68,13 @@ class Child:
             await self.process.wait()
             self.deaths += 1
 
+    @property
+    def is_serving(self) -> bool:
+        return self._writer is not None
+
     async def ask(self, number: int, asked: dict[str, Any]) -> dict[str, Any]:
         """Its answer. Raises ``OSError`` where it is not there, and ``TimeoutError``: the outcome is unknown then."""
-        if self._writer is None:
-            raise ConnectionRefusedError
+        assert self._writer is not None
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             self._writer.write(json.dumps({"number": number, **asked}).encode() + b"\n")
@@ -118,6 +124,7 @@ class ClusterRun:
     faults: int
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
+    _later: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def go(self) -> History:
         self._random = random.Random(self.seed)
@@ -169,14 +176,13 @@ class ClusterRun:
 
     async def _call_until(self, done: asyncio.Event) -> None:
         while not done.is_set():
+            await asyncio.sleep(0)
             vault = self._random.choice(self._names)
             await self._call(vault, wrote=next(self._numbers) if self._random.random() < 0.6 else None)
 
     async def _call(self, vault: str, wrote: int | None) -> Operation:
         """One call, to whom the vault was last with, or to anybody; once."""
-        child = next((each for each in self._children if each.id == self._hints.get(vault)), None)
-        if child is None or self._random.random() < 0.1:
-            child = self._random.choice(self._children)
+        child = await self._server_for(vault)
         asked = {"op": "read" if wrote is None else "write", "vault": vault, "id": wrote}
         began = time.monotonic()
         try:
@@ -197,33 +203,51 @@ class ClusterRun:
         self._operations.append(operation)
         return operation
 
+    async def _server_for(self, vault: str) -> Child:
+        while not (serving := [child for child in self._children if child.is_serving]):
+            await asyncio.sleep(0.02)
+        known = [child for child in serving if child.id == self._hints.get(vault)]
+        return self._random.choice(known if known and self._random.random() < 0.9 else serving)
+
     async def _read_all(self) -> None:
         """Every vault is to be had again, by whomever."""
         until = time.monotonic() + PROGRAM_PATIENCE_S
 
         async def read(vault: str) -> None:
-            while (await self._call(vault, None)).outcome != "ok":
-                assert time.monotonic() < until, f"{vault} was not to be had again"
+            while (last := await self._call(vault, None)).outcome != "ok":
+                assert last.outcome != "bug", last.said
+                assert time.monotonic() < until, f"{vault} was not to be had again: {last}"
 
         for start in range(0, len(self._names), CLIENTS):
             await asyncio.gather(*(read(vault) for vault in self._names[start : start + CLIENTS]))
 
     async def _inject(self) -> None:
+        child = await self._next_victim()
         fault = self._random.choices(list(FAULTS), [weight for weight, _ in FAULTS.values()])[0]
         self.injected[fault] += 1
-        await FAULTS[fault][1](self, self._random.choice(self._children))
+        await FAULTS[fault][1](self, child)
+
+    async def _next_victim(self) -> Child:
+        """Any that is well, where enough others are."""
+        until = time.monotonic() + PROGRAM_PATIENCE_S
+        while True:
+            well = [child for child in self._children if child.is_serving and not child.troubles]
+            if len(well) > HEALTHY:
+                return self._random.choice(well)
+            assert time.monotonic() < until, "no server came back"
+            await asyncio.sleep(0.02)
 
     async def _heal(self) -> None:
         await asyncio.gather(*self._later)
-        for child in self._children:
-            child.proxy.flow()
 
-    _later: set[asyncio.Task[None]] = field(default_factory=set)
+    def _after(self, seconds: float, child: Child, end: Callable[[], None]) -> None:
+        """End a trouble of a server in a while."""
+        child.troubles += 1
 
-    def _after(self, seconds: float, work: Callable[[], None]) -> None:
         async def wait() -> None:
             await asyncio.sleep(seconds)
-            work()
+            end()
+            child.troubles -= 1
 
         self._later.add(asyncio.create_task(wait()))
 
@@ -232,26 +256,26 @@ class ClusterRun:
 
     async def _stop(self, child: Child) -> None:
         child.signal(signal.SIGSTOP)
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, lambda: child.signal(signal.SIGCONT))
+        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child, lambda: child.signal(signal.SIGCONT))
 
     async def _cut(self, child: Child) -> None:
         child.proxy.cut()
 
     async def _lose_answers(self, child: Child) -> None:
         child.proxy.lose_answers()
-        self._after(self._random.uniform(0.05, 0.5) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.05, 0.5) * LEASE_S, child, child.proxy.flow)
 
     async def _stall(self, child: Child) -> None:
         child.proxy.stall()
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child, child.proxy.flow)
 
     async def _delay(self, child: Child) -> None:
         child.proxy.delay(0.25)  # there and back: half a second
-        self._after(self._random.uniform(1.0, 2.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(1.0, 2.0) * LEASE_S, child, child.proxy.flow)
 
     async def _refuse(self, child: Child) -> None:
         child.proxy.refuse()
-        self._after(self._random.uniform(0.2, 2.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.2, 2.0) * LEASE_S, child, child.proxy.flow)
 
     async def _restart_postgres(self, child: Child) -> None:
         await asyncio.to_thread(self._random.choice([self.postgres.stop, self.postgres.kill]))
