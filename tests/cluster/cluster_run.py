@@ -28,12 +28,16 @@ from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import lay_out, open_database
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS, CLIENTS = 3, 24
+SERVERS, CLIENTS, SUSPICIOUS = 3, 18, 3
+"""Clients of all, and for each server such as ask it alone, also when its vaults are known to be elsewhere."""
+
 LEASE_S = 0.6
 HEALTHY = 1
 """Servers that nothing is done to at a time: where all are away nothing can go wrong."""
 
-ANSWER_S = 4 * LEASE_S
+PATIENCE_LEASES = (0.2, 3.0)
+"""How long a client waits for its answer: most not for as long as a server may be stopped, else all would stand still
+with it."""
 
 
 class Child:
@@ -72,13 +76,13 @@ class Child:
     def is_serving(self) -> bool:
         return self._writer is not None
 
-    async def ask(self, number: int, asked: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, number: int, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """Its answer. Raises ``OSError`` where it is not there, and ``TimeoutError``: the outcome is unknown then."""
         assert self._writer is not None
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             self._writer.write(json.dumps({"number": number, **asked}).encode() + b"\n")
-            return await asyncio.wait_for(answer, ANSWER_S)
+            return await asyncio.wait_for(answer, patience_s)
         finally:
             del self._waiting[number]
 
@@ -156,7 +160,8 @@ class ClusterRun:
     async def _work(self) -> None:
         lives = [asyncio.create_task(child.live()) for child in self._children]
         done = asyncio.Event()
-        clients = [asyncio.create_task(self._call_until(done)) for _ in range(CLIENTS)]
+        asking = [None] * CLIENTS + self._children * SUSPICIOUS
+        clients = [asyncio.create_task(self._call_until(done, child)) for child in asking]
         try:
             await self._read_all()
             for _ in range(self.faults):
@@ -174,27 +179,32 @@ class ClusterRun:
             await asyncio.gather(*clients, return_exceptions=True)
             await asyncio.gather(*lives)
 
-    async def _call_until(self, done: asyncio.Event) -> None:
+    async def _call_until(self, done: asyncio.Event, only: Child | None) -> None:
         while not done.is_set():
             await asyncio.sleep(0)
             vault = self._random.choice(self._names)
-            await self._call(vault, wrote=next(self._numbers) if self._random.random() < 0.6 else None)
+            if only is None:
+                await self._call(vault, wrote=next(self._numbers) if self._random.random() < 0.7 else None)
+            elif only.is_serving:
+                await self._ask(only, vault, None)
+            await asyncio.sleep(0.01 if only is None else 0.05)
 
     async def _call(self, vault: str, wrote: int | None) -> Operation:
         """One call, to whom the vault was last with, or to anybody; once."""
-        child = await self._server_for(vault)
+        return await self._ask(await self._server_for(vault), vault, wrote)
+
+    async def _ask(self, child: Child, vault: str, wrote: int | None) -> Operation:
         asked = {"op": "read" if wrote is None else "write", "vault": vault, "id": wrote}
+        patience_s = self._random.uniform(*PATIENCE_LEASES) * LEASE_S
         began = time.monotonic()
         try:
-            answer = await child.ask(next(self._numbers), asked)
+            answer = await child.ask(next(self._numbers), asked, patience_s)
         except (OSError, TimeoutError):
             self._hints.pop(vault, None)
             answer = {"outcome": "unknown"}
-            await asyncio.sleep(0.02)
         ended = time.monotonic()
         if answer["outcome"] == "elsewhere":
             self._hints[vault] = answer["holder"]
-            await asyncio.sleep(0.01)
             answer = {"outcome": "fenced"}  # nothing was stored
         elif answer["outcome"] == "ok":
             self._hints[vault] = child.id
@@ -256,7 +266,7 @@ class ClusterRun:
 
     async def _stop(self, child: Child) -> None:
         child.signal(signal.SIGSTOP)
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child, lambda: child.signal(signal.SIGCONT))
+        self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, lambda: child.signal(signal.SIGCONT))
 
     async def _cut(self, child: Child) -> None:
         child.proxy.cut()
@@ -267,7 +277,7 @@ class ClusterRun:
 
     async def _stall(self, child: Child) -> None:
         child.proxy.stall()
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child, child.proxy.flow)
+        self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, child.proxy.flow)
 
     async def _delay(self, child: Child) -> None:
         child.proxy.delay(0.25)  # there and back: half a second
@@ -301,9 +311,9 @@ Fault = Callable[[ClusterRun, Child], Awaitable[None]]
 FAULTS: dict[str, tuple[int, Fault]] = {
     "SIGKILL": (20, ClusterRun._kill),
     "SIGSTOP": (30, ClusterRun._stop),
-    "cut": (12, ClusterRun._cut),
+    "cut": (8, ClusterRun._cut),
     "lost answers": (12, ClusterRun._lose_answers),
-    "stall": (10, ClusterRun._stall),
+    "stall": (14, ClusterRun._stall),
     "refuse": (5, ClusterRun._refuse),
     "slow": (5, ClusterRun._delay),
     "PostgreSQL restart": (6, ClusterRun._restart_postgres),
