@@ -28,12 +28,8 @@ from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import lay_out, open_database
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS, CLIENTS, SUSPICIOUS = 3, 18, 3
-"""Clients of all, and for each server such as ask it alone, also when its vaults are known to be elsewhere."""
-
-LEASE_S = 0.6
-HEALTHY = 1
-"""Servers that nothing is done to at a time: where all are away nothing can go wrong."""
+SERVERS, CLIENTS, RIVALS = 3, 18, 6
+"""Rivals want vaults of others, and ask whoever had one once they have written into it."""
 
 PATIENCE_LEASES = (0.2, 3.0)
 """How long a client waits for its answer: most not for as long as a server may be stopped, else all would stand still
@@ -133,6 +129,7 @@ class ClusterRun:
     async def go(self) -> History:
         self._random = random.Random(self.seed)
         self._names = [f"vault-{number}" for number in range(self.vaults)]
+        self._quiet = set(self._names[self.vaults // 2 :])
         self._numbers = iter(range(1, 10**9))
         self._operations: list[Operation] = []
         self._hints: dict[str, str] = {}
@@ -160,8 +157,8 @@ class ClusterRun:
     async def _work(self) -> None:
         lives = [asyncio.create_task(child.live()) for child in self._children]
         done = asyncio.Event()
-        asking = [None] * CLIENTS + self._children * SUSPICIOUS
-        clients = [asyncio.create_task(self._call_until(done, child)) for child in asking]
+        clients = [asyncio.create_task(self._call_until(done)) for _ in range(CLIENTS)]
+        clients += [asyncio.create_task(self._rival_until(done)) for _ in range(RIVALS)]
         try:
             await self._read_all()
             for _ in range(self.faults):
@@ -179,15 +176,26 @@ class ClusterRun:
             await asyncio.gather(*clients, return_exceptions=True)
             await asyncio.gather(*lives)
 
-    async def _call_until(self, done: asyncio.Event, only: Child | None) -> None:
+    async def _call_until(self, done: asyncio.Event) -> None:
+        """Of the second half of the vaults it only reads: a server that lost PostgreSQL with a write under way shows
+        nothing anyhow, and is to be asked for what it may still believe to be its own."""
         while not done.is_set():
-            await asyncio.sleep(0)
             vault = self._random.choice(self._names)
-            if only is None:
-                await self._call(vault, wrote=next(self._numbers) if self._random.random() < 0.7 else None)
-            elif only.is_serving:
-                await self._ask(only, vault, None)
-            await asyncio.sleep(0.01 if only is None else 0.05)
+            writes = vault not in self._quiet and self._random.random() < 0.7
+            await self._call(vault, next(self._numbers) if writes else None)
+            await asyncio.sleep(0.02)
+
+    async def _rival_until(self, done: asyncio.Event) -> None:
+        while not done.is_set():
+            vault = self._random.choice(sorted(self._quiet))
+            former = next((child for child in self._children if child.id == self._hints.get(vault)), None)
+            others = [child for child in self._children if child is not former and child.is_serving]
+            if others:
+                written = await self._ask(self._random.choice(others), vault, next(self._numbers))
+                for _ in range(3 if written.outcome == "ok" and former is not None else 0):
+                    if former is not None and former.is_serving:
+                        await self._ask(former, vault, None)
+            await asyncio.sleep(0.02)
 
     async def _call(self, vault: str, wrote: int | None) -> Operation:
         """One call, to whom the vault was last with, or to anybody; once."""
