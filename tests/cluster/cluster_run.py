@@ -31,6 +31,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVERS, CLIENTS, RIVALS = 3, 18, 6
 """Rivals want vaults of others, and ask whoever had one once they have written into it."""
 
+LEASE_S = 0.6
+HEALTHY = 1
+"""Servers that nothing is done to at a time: where all are away nothing can go wrong."""
+
 PATIENCE_LEASES = (0.2, 3.0)
 """How long a client waits for its answer: most not for as long as a server may be stopped, else all would stand still
 with it."""
@@ -87,7 +91,7 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process.pid, which)
 
-    async def end(self) -> None:
+    def end(self) -> None:
         self._stopping = True
         self.signal(signal.SIGKILL)
 
@@ -155,7 +159,19 @@ class ClusterRun:
         return PostgresVaultLog(self._connections)
 
     async def _work(self) -> None:
+        """Until all faults were had, or a server can no longer be started."""
         lives = [asyncio.create_task(child.live()) for child in self._children]
+        whole = asyncio.create_task(self._let_faults_happen())
+        try:
+            await asyncio.wait([whole, *lives], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            whole.cancel()
+            for child in self._children:
+                child.end()
+            await asyncio.gather(*lives)
+        await whole
+
+    async def _let_faults_happen(self) -> None:
         done = asyncio.Event()
         clients = [asyncio.create_task(self._call_until(done)) for _ in range(CLIENTS)]
         clients += [asyncio.create_task(self._rival_until(done)) for _ in range(RIVALS)]
@@ -166,15 +182,12 @@ class ClusterRun:
                 await asyncio.sleep(self._random.uniform(0.05, 0.4) * LEASE_S)
             done.set()
             await asyncio.gather(*clients)
-            await self._heal()
+            await asyncio.gather(*self._later)
             await self._read_all()
         finally:
             for task in clients:
                 task.cancel()
-            for child in self._children:
-                await child.end()
             await asyncio.gather(*clients, return_exceptions=True)
-            await asyncio.gather(*lives)
 
     async def _call_until(self, done: asyncio.Event) -> None:
         """Of the second half of the vaults it only reads: a server that lost PostgreSQL with a write under way shows
@@ -254,9 +267,6 @@ class ClusterRun:
                 return self._random.choice(well)
             assert time.monotonic() < until, "no server came back"
             await asyncio.sleep(0.02)
-
-    async def _heal(self) -> None:
-        await asyncio.gather(*self._later)
 
     def _after(self, seconds: float, child: Child, end: Callable[[], None]) -> None:
         """End a trouble of a server in a while."""
