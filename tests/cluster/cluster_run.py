@@ -235,10 +235,12 @@ class ClusterRun:
         return operation
 
     async def _server_for(self, vault: str) -> Child:
-        while not (serving := [child for child in self._children if child.is_serving]):
+        while True:
+            serving = [child for child in self._children if child.is_serving]
+            known = [child for child in serving if child.id == self._hints.get(vault)]
+            if serving:
+                return self._random.choice(known if known and self._random.random() < 0.9 else serving)
             await asyncio.sleep(0.02)
-        known = [child for child in serving if child.id == self._hints.get(vault)]
-        return self._random.choice(known if known and self._random.random() < 0.9 else serving)
 
     async def _read_all(self) -> None:
         """Every vault is to be had again, by whomever."""
