@@ -421,6 +421,10 @@ class Vault:
         """Compute missing vectors and run due jobs in the background, if this process has or gets the lease."""
         self.background.start()
 
+    def start_background_work_soon(self) -> None:
+        """``start_background_work`` once the call was answered."""
+        self.background.start_soon()
+
     def check_writable(self) -> None:
         """Call before a write. Raises what ``VaultDisk.check_writable`` raises."""
         self.disk.check_writable()

@@ -72,7 +72,7 @@ def parse_header(data: bytes) -> WalHeader | None:
     if len(data) < HEADER_BYTES:
         return None
     magic, version, page_size, sequence, salts, first, second = _HEADER.unpack_from(data)
-    if magic & ~1 != MAGIC or version != FORMAT or not _is_page_size(page_size):
+    if magic & ~1 != MAGIC or version != FORMAT or not is_page_size(page_size):
         return None
     big_endian = bool(magic & 1)
     words = np.frombuffer(data[:24], dtype=_word_type(big_endian=big_endian)).astype(np.uint32)
@@ -159,7 +159,8 @@ def _offset(page_size: int, frame: int) -> int:
     return HEADER_BYTES + frame * (FRAME_HEADER_BYTES + page_size)
 
 
-def _is_page_size(size: int) -> bool:
+def is_page_size(size: int) -> bool:
+    """Whether SQLite has pages of so many bytes."""
     return 512 <= size <= 65536 and size & (size - 1) == 0
 
 

@@ -53,6 +53,7 @@ class WalTail:
     """Blocking; one thread at a time. ``hold`` before anything else."""
 
     def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self._path, self._settings = path, settings
         self._wal = path.with_name(f"{path.name}-wal")
         self._file = OpenFile(path)
         self._held = open_raw(path, settings, writer=False)
@@ -164,6 +165,20 @@ class WalTail:
     def freeze(self) -> FrozenPages:
         """The pages as they are at the position, for as long as the log is not let go."""
         return FrozenPages(self._wal, self._file, self.page_size, dict(self._pages.frames))
+
+    def freeze_apart(self) -> tuple[FrozenPages, sqlite.Connection]:
+        """``freeze``, for as long as the connection is open that comes with it, whatever becomes of the log. Everything
+        was read, and nobody commits meanwhile."""
+        with translate_sqlite_errors():
+            raw = open_raw(self._path, self._settings, writer=False)
+            try:
+                self._begin_snapshot(raw)
+                # Once all was moved, a snapshot keeps the file as it is but lets the log be started over.
+                frames = {} if self._is_moved() else dict(self._pages.frames)
+            except BaseException:
+                raw.close()
+                raise
+        return FrozenPages(self._wal, self._file, self.page_size, frames), raw
 
     def pages_of(self, commit: WalCommit) -> Iterator[tuple[int, bytes]]:
         """The pages a transaction wrote, in order. Raises ``WalGap`` if they are not there any more."""
