@@ -96,9 +96,7 @@ def count_usage(tx: Reader, since: str, *, by_caller: bool, owner: str | None = 
     )
 
 
-_SPAN = (
-    "events AS e NOT INDEXED WHERE e.seq >= :floor AND e.at >= :since AND (:owner IS NULL OR e.owner = :owner)"
-)
+_SPAN = "events AS e NOT INDEXED WHERE e.seq >= :floor AND e.at >= :since AND (:owner IS NULL OR e.owner = :owner)"
 """The newest events, read in the order they have on disk: through the index on time each would be looked up singly, and
 where the clock was set back times are out of order."""
 

@@ -110,7 +110,7 @@ def is_source(graph: Graph, number: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundNote:
+class AnalysedNote:
     """A note that an analysis found: described only where its page is shown, since a vault has many."""
 
     number: int
@@ -124,10 +124,10 @@ class FoundNote:
         return replace(node, score=float(self.links), why=f"linked with {self.links} notes")
 
 
-def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph, frozenset[int]], list[FoundNote]]:
-    def listed(scored: ScoredGraph, inside: frozenset[int]) -> list[FoundNote]:
+def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph, frozenset[int]], list[AnalysedNote]]:
+    def listed(scored: ScoredGraph, inside: frozenset[int]) -> list[AnalysedNote]:
         found = [number for number in inside if holds(scored.graph, number)]
-        return [FoundNote(number) for number in sorted(found, key=scored.path)]
+        return [AnalysedNote(number) for number in sorted(found, key=scored.path)]
 
     return listed
 
@@ -137,15 +137,15 @@ def count_neighbours(graph: Graph, number: int) -> int:
     return len(graph.into.get(number, NO_NOTES) | graph.out.get(number, NO_NOTES))
 
 
-def _hubs(scored: ScoredGraph, inside: frozenset[int]) -> list[FoundNote]:
+def _hubs(scored: ScoredGraph, inside: frozenset[int]) -> list[AnalysedNote]:
     found = [(count_neighbours(scored.graph, number), number) for number in inside]
     mean = sum(many for many, _ in found) / max(1, len(found))
     least = max(MIN_HUB_LINKS, 2 * mean)
     hubs = sorted(((-many, scored.path(number), number) for many, number in found if many >= least))
-    return [FoundNote(number, -many) for many, _, number in hubs]
+    return [AnalysedNote(number, -many) for many, _, number in hubs]
 
 
-_BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[FoundNote]]] = {
+_BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[AnalysedNote]]] = {
     "orphans": _select_nodes(is_orphan),
     "dead_ends": _select_nodes(is_dead_end),
     "sources": _select_nodes(is_source),

@@ -143,8 +143,9 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
     known = vault.reports.get(key)
 
     def read(tx: Reader) -> _Candidates | None:
-        version = tx.version()
-        return None if known is not None and known.holds(version, now) else _read_candidates(tx, params, version)
+        if known is not None and known.holds(tx.version(), now):
+            return None
+        return _read_candidates(tx, params, MAX_COMPARED)
 
     fresh = await vault.db.read(read)
     if fresh is not None:
@@ -157,8 +158,9 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
     return duplicate_groups.order_groups(groups, {seq: times for seq, (times, _) in counts.items()}), partial
 
 
-def _read_candidates(tx: Reader, params: dict[str, Any], version: int) -> _Candidates:
-    newest = _candidates(tx, f"LENGTH(m.content) <= {MAX_COMPARED_CHARACTERS}", params, MAX_COMPARED + 1)
+def _read_candidates(tx: Reader, params: dict[str, Any], most: int) -> _Candidates:
+    """Memories whose texts are equal, and the ``most`` newest."""
+    newest = _candidates(tx, f"LENGTH(m.content) <= {MAX_COMPARED_CHARACTERS}", params, most + 1)
     equal = tx.all(
         "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
         f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
@@ -167,9 +169,9 @@ def _read_candidates(tx: Reader, params: dict[str, Any], version: int) -> _Candi
     for (same,) in equal:
         equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": same}, BATCH_SIZE)
     taken = {each.seq for each in equals}
-    compared = [*equals, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)]
+    compared = [*equals, *(each for each in newest[:most] if each.seq not in taken)]
     until = tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > :now", params)
-    return _Candidates(compared, len(newest) > MAX_COMPARED, version, until)
+    return _Candidates(compared, len(newest) > most, tx.version(), until)
 
 
 def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[ComparedMemory]:
