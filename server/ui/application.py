@@ -79,6 +79,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     usage_page.PAGE,
     item_page.PAGE,
     connect_page.PAGE,
+    connect_page.CALLS,
 )
 
 ADMIN_PAGES: tuple[AdminPage, ...] = (
