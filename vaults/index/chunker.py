@@ -81,7 +81,7 @@ def split_passages(text: str, max_tokens: int, count: Callable[[str], int] | Non
 
 
 def _count_within(text: str, max_tokens: int) -> int:
-    """The tokens of a text without Hangul that has ``max_tokens`` at most, else 0. Reads little more than that takes."""
+    """The tokens of a text without Hangul that has ``max_tokens`` at most, else 0. Reads little more than it takes."""
     if len(text) > 8 * max_tokens:
         atoms = sum(1 for _ in islice(ATOM.finditer(text), max_tokens + 1))
     else:
