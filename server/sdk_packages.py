@@ -26,14 +26,22 @@ class _DeferredPackage(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":  # what importing and inspecting look for
             raise AttributeError(name)
-        with _filling:
-            if isinstance(self, _DeferredPackage):
-                self.__class__ = ModuleType  # type: ignore[assignment]  # first: its own modules ask it for names
+        with _filling:  # as in importlib's own LazyLoader: others wait until all of it is there
+            if name not in self.__dict__ and "_begun" not in self.__dict__:
+                self.__dict__["_begun"] = True  # the modules it imports ask it, too, for what is not there yet
                 spec = self.__spec__
                 assert spec is not None
                 assert spec.loader is not None
-                spec.loader.exec_module(self)
-        return getattr(self, name)
+                try:
+                    spec.loader.exec_module(self)
+                except BaseException:
+                    del self.__dict__["_begun"]  # whoever asks next gets the failure as well
+                    raise
+                self.__class__ = ModuleType  # type: ignore[assignment]
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
 
 
 class _DeferringLoader:
@@ -68,4 +76,4 @@ class _SdkFinder:
 def defer_packages() -> None:
     """From here on. A package that is imported already stays as it is."""
     if _SdkFinder not in sys.meta_path:
-        sys.meta_path.insert(0, _SdkFinder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _SdkFinder)
