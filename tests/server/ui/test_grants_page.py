@@ -6,6 +6,7 @@ Covers server.ui.grants_page, server.administration.grants and server.administra
 from __future__ import annotations
 
 import html
+import re
 from urllib.parse import quote
 
 import pytest
@@ -121,3 +122,12 @@ async def test_where_there_are_too_many_vaults_those_that_are_granted_are_shown(
     many = [f"v{number}" for number in range(COLUMNS + 5)]
     assert columns_of(rows, many) == ["v7", "gone"]
     assert columns_of(rows, many[:8]) == [*many[:8], "gone"]
+
+
+async def test_every_vault_is_given_by_nobody_who_did_not_choose_it(stage: Stage) -> None:
+    guest = await admin(stage, "walburga")
+    for address in ("/ui/admin/grants", "/ui/admin/grant?subject=newcomer&issuer=local"):
+        field = (await guest.open(address)).text.partition('name="vault"')[2].partition("</select>")[0]
+        offered = re.findall(r'<option value="([^"]*)"', field)
+        assert offered[0] != EVERY_VAULT
+        assert offered[-1] == EVERY_VAULT

@@ -57,12 +57,12 @@ async def look(guest: Guest, address: str, text: str, **typed: str) -> httpx2.Re
 async def test_a_form_offers_some_and_finds_the_others_keeping_what_was_typed(ada: Guest, path: str, name: str) -> None:
     page = await ada.open(f"/ui/admin/{path}")
     assert len(offered(page)) == CHOICES + 1
-    assert offered(page)[0] == "*"
+    assert "*" in offered(page)
     assert LAST not in offered(page)
     typed = {name: "zoe"} if name else {}
     found = await look(ada, f"/ui/admin/{path}", "199", vault="pier-007", role="admin", **typed)
     assert found.status_code == 200
-    assert offered(found) == ["*", "pier-007", LAST]
+    assert set(offered(found)) == {"*", "pier-007", LAST}
     assert re.search(r'value="pier-007" (checked|selected)', found.text)
     assert '<option value="admin" selected>' in found.text
     assert not name or 'value="zoe"' in found.text
