@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.cluster.base_images import FrozenBase, encode_base
-from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.failures import Fenced
 from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
 from vaults.cluster.restore import RestoredLog
 from vaults.cluster.vault_log import Placement, VaultLog
@@ -187,7 +187,8 @@ class PageLog:
 
     def store_base(self, source: FrozenBase) -> None:
         """Replace the base by ``source``, and close that. Blocking, beside the writer. Raises ``Fenced``, after which
-        nothing more is committed here, and ``LogUnavailable``, after which the old base stands or the new one does."""
+        nothing more is committed here, and ``LogUnavailable`` and ``StorageFull``, after which the old base stands or
+        the new one does."""
         appended, size = self._sizes.appended, 0
 
         def counted() -> Iterator[bytes]:
@@ -198,11 +199,11 @@ class PageLog:
 
         try:
             self._store.replace_base(source.placement, source.head.seq, counted())
-        except LogUnavailable:
-            raise
-        except StrongroomError as failure:
+        except Fenced as failure:
             self._lose(failure)
             raise
+        except StrongroomError:
+            raise  # away, or full: the base that is there stands
         except BaseException as failure:
             raise self._lose(failure) from failure
         finally:
