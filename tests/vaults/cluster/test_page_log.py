@@ -236,9 +236,15 @@ async def test_a_page_that_is_not_what_was_logged_is_stored_whole(tmp_path: Path
     """As where another process that must not be there moved a later one into the file."""
     vault = await opened(tmp_path)
     await put(vault, "y" * 3000)
-    changes = vault.pages._require_changes()
-    changes._recent = {number: bytes(4096) for number in ()}
-    vault.pages._require_tail().page = lambda number: b"?" * 4096  # type: ignore[method-assign]
+    tail = vault.pages._require_tail()
+    real = tail.page
+
+    def later(number: int) -> bytes | None:
+        data = real(number)
+        return data and data[:-1] + b"?"
+
+    vault.pages._require_changes()._recent.clear()
+    tail.page = later  # type: ignore[method-assign]
     await put(vault)
     await vault.close()
     vault.check_every_entry()
