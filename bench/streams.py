@@ -29,7 +29,7 @@ from vaults.db.sql import Writer
 EACH_KB, IDLE_MS = 64.0, 10.0
 """KiB a page may take of the server's memory, and milliseconds of CPU a second that all of them may."""
 
-IDLE_S, EVENTS = 45.0, 5
+IDLE_S, EVENTS = 45, 5
 """Seconds without a change, three heartbeats long; and how many changes there are then."""
 
 PATIENCE_S = 30.0
@@ -67,7 +67,7 @@ def measure(run: Run) -> Iterator[Figure]:
         with servers.run_server(servers.SERVE, ready.data, **NO_VECTORS) as server:
             door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
             _call(door, "status", {})
-            EventReader(server.port, cookies[0]).close()  # what the first of all loads is no page's own
+            EventReader(server.port, cookies[-1]).close()  # what the first of all loads is no page's own
             idle = run.sized(IDLE_S, 3)
             before = resident_bytes(server.pid)
             pages = [EventReader(server.port, cookie) for cookie in cookies for _ in range(PER_PERSON)]
