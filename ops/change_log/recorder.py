@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ops.change_log.records import MAX_COMMIT_BYTES, LoggedCommit
-from vaults.db.page_changes import read_changes
+from vaults.db.page_changes import ChangeReader
 from vaults.db.page_digests import PageDigests
 from vaults.db.wal_tail import WalGap, WalTail
 
@@ -15,6 +15,7 @@ class Recorder:
 
     def __init__(self, tail: WalTail, digests: PageDigests, sequence: int) -> None:
         self._tail = tail
+        self._changes = ChangeReader(tail, digests)
         self.digests = digests
         self.sequence = sequence
         """Of the last commit that was recorded."""
@@ -24,7 +25,7 @@ class Recorder:
         for commit in self._tail.read():
             if len(commit.pages) * self._tail.page_size > MAX_COMMIT_BYTES:
                 raise WalGap
-            pages = tuple(read_changes(self._tail, self.digests, commit))
+            pages = tuple(self._changes.read(commit))
             self._tail.step(commit)
             self.sequence += 1
             yield LoggedCommit(self.sequence, date(), commit.size, self.digests.total, pages)

@@ -14,6 +14,9 @@ from server.ui.visible_text import show
 LONGEST = 8
 """Values of one filter that are offered, those with most hits; what is chosen always stands first."""
 
+MOST_VAULTS = 30
+"""Vaults offered beside those that were chosen: whoever has more searches within one."""
+
 Hit = Mapping[str, Any]
 
 
@@ -50,13 +53,14 @@ def count_facets(hits: Sequence[Hit], question: Question, of_any_type: Sequence[
 
 
 def count_vaults(hits: Sequence[Hit], names: Iterable[str], question: Question) -> Facet:
-    """The filter of a search over several vaults: all that may be entered, those with most hits first."""
+    """The filter of a search over several vaults: those that may be entered, those with most hits first."""
     counts = Counter(hit["vault"] for hit in hits)
     chosen = question.vaults
     values = [
         FacetValue(name, counts[name] if name in chosen or not chosen else None, name in chosen) for name in names
     ]
-    return Facet("vault", sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value)))
+    by_hits = sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value))
+    return Facet("vault", by_hits[: len(chosen) + MOST_VAULTS])
 
 
 def _kind(kind: str, counts: Counter[str], question: Question) -> FacetValue:

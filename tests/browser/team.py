@@ -19,7 +19,8 @@ Call = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """One session: calls of one program for one person, so many minutes apart. ``ago``: days; ``start``: UTC."""
+    """One session: calls of one program for one person, so many minutes apart. ``ago``: days; ``start``: UTC, empty:
+    so that the last call was just now."""
 
     who: str
     client: str
@@ -30,8 +31,10 @@ class Sitting:
 
     def times(self, now: datetime) -> Iterator[datetime]:
         """When each call was made. What would be in the future was just now."""
-        hour, minute = map(int, self.start.split(":"))
-        first = (now - timedelta(days=self.ago)).replace(hour=hour, minute=minute, second=12)
+        first = now - timedelta(days=self.ago, minutes=self.apart * (len(self.calls) - 1))
+        if self.start:
+            hour, minute = map(int, self.start.split(":"))
+            first = (now - timedelta(days=self.ago)).replace(hour=hour, minute=minute, second=12)
         for number in range(len(self.calls)):
             yield min(first + timedelta(minutes=self.apart * number), now)
 
@@ -150,10 +153,20 @@ def daily_notes(now: datetime) -> dict[str, str]:
 def sittings(now: datetime) -> Iterator[Sitting]:
     """The oldest first."""
     dailies = list(daily_notes(now).items())
-    yield Sitting("ada", "claude-code", 26, "08:30", tuple(written(*each) for each in NOTES.items()), apart=4)
+    first = tuple(written(*each) for each in NOTES.items())
+    yield Sitting(
+        "ada", "claude-code", 26, "08:30", (*first, saved("First notes", "All services have one", "Runbooks")), apart=4
+    )
     for part in range(4):
         some = tuple(written(*each) for each in dailies[part * 5 : part * 5 + 5])
-        yield Sitting("nightly-report", "cron", 24 - 6 * part, "02:00", some, apart=1)
+        yield Sitting(
+            "nightly-report",
+            "cron",
+            24 - 6 * part,
+            "02:00",
+            (*some, saved("Daily notes", "Written", "Nothing is left")),
+            apart=1,
+        )
     yield from _EARLIER
     yield from _YESTERDAY
     yield from _TODAY
@@ -217,25 +230,43 @@ _YESTERDAY = (
         ("search", {"query": "pick-up window"}), told("The page of errors was tried with four customers; all found the way back to the basket.", "observation", "Four customers and the page of errors", "web"),
         saved("The page of errors in plain words", "Three of five texts are written", "The text for a refused card", status="paused"),
     ), apart=28),
+    Sitting("ada", "claude-code", 1, "13:30", (
+        ("context", {"query": "vouchers"}), asked("who asked for vouchers?"),
+        told("A voucher is spent when the money is taken, not when it is typed: until then two baskets may hold it.", "learning", "When a voucher is spent", "payments", "vouchers"),
+        ("note_edit", {"path": "Services/Payments.md", "action": "add", "section": "When it is slow", "content": "Vouchers are spent when the money is taken."}),
+        saved("How vouchers are spent", "Written down", "Two at once are not refused yet"),
+    ), apart=31),
+    Sitting("mia", "claude-desktop", 1, "15:00", (
+        asked("what do customers ask most?"), ("search", {"query": "refunds"}),
+        told("Most questions are about the pick-up window; refunds come second.", "observation", "What customers ask most", "support"),
+        ("handoff_create", {"goal": "Answers to the ten commonest questions", "current_state": "Questions counted.", "next_action": "Write the answers.", "to": "nightly-report"}),
+        saved("Count the questions of a month", "Counted, handed over", "Answers"),
+    ), apart=26),
+    Sitting("nightly-report", "cron", 1, "20:00", (
+        ("session_resume", {}), ("handoff_load", {"accept": True}),
+        written("Drafts/Answers.md", "# Answers\n\nIn the words of [[Style of our texts]], for [[Support desk]].\n\n- [ ] When can I pick up?\n- [ ] How do I get my money back?\n"),
+        saved("Answers", "Ten drafts are written", "Mia reads them"),
+    ), apart=17),
     Sitting("nightly-report", "cron", 0, "02:00", (asked("what changed yesterday"), ("usage", {"since": "1d"}), saved("Report of the night", "Sent", "Nothing is left")), apart=2),
 )  # fmt: skip
 
 _TODAY = (
-    Sitting("ada", "claude-code", 0, "00:00", (
-        ("memory_supersede", {"id": "How long the card provider takes", "content": "The card provider answers within 2 s at the 99th percentile since its move in November; we give up after 6 s and retry once with the same key.", "reason": "measured again after the provider's move"}),
-        ("corrections", {"action": "record", "wrong": "The runbook says that refunds go out on the same day.", "right": "Refunds go out on the next working day.", "kind": "note", "subject": "Services/Support desk.md"}),
-    ), apart=0),
+    Sitting("ada", "claude-code", 0, "", (
+        ("memory_supersede", {"id": "How long the card provider takes", "content": "The card provider answers within 2 s at the 99th percentile since its move in November; we give up after 6 s and retry once with the same key.", "title": "The card provider is faster", "reason": "measured again after the provider's move"}),
+        ("corrections", {"action": "record", "wrong": "Agents open pull requests against main.", "right": "Against next; main is what runs.", "kind": "behaviour"}),
+        saved("Ask the provider again", "2 s since its move", "Nothing is left"),
+    ), apart=20),
 )  # fmt: skip
 
 NOW = (
-    Sitting("mia", "codex", 0, "00:00", (
+    Sitting("mia", "codex", 0, "", (
         ("handoff_create", {"goal": "Page of errors in plain words", "current_state": "Three of five texts are written and tried with four customers.", "next_action": "Write the text for a refused card, then ask Ben to build it.", "artifacts": ["Drafts/Page of errors.md"]}),
     ), apart=0),
-    Sitting("ben", "cursor", 0, "00:00", (
+    Sitting("ben", "cursor", 0, "", (
         ("session_resume", {}), asked("what is left of the move to Postgres?"),
         ("claims", {"action": "claim", "resources": ["docs/runbook.md"], "description": "Runbook for Postgres"}),
     ), apart=0),
-    Sitting("ada", "claude-code", 0, "00:00", (
+    Sitting("ada", "claude-code", 0, "", (
         ("context", {"query": "vouchers that are used twice"}), asked("vouchers"),
         ("claims", {"action": "claim", "resources": ["src/vouchers.ts", "task:vouchers"], "description": "Vouchers used twice at once"}),
         ("session_save", {"goal": "Vouchers that are used twice at once", "summary": "Reproduced with two browsers", "status": "paused"}),

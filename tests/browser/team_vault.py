@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -41,7 +40,11 @@ class TeamVault:
         for who in (*PEOPLE, *AGENTS):
             made = run("token", "create", "--subject", who, "--vault", VAULT, "--role", ROLES[who], "--ttl", "30d")
             self._tokens[who] = made.out.split()[-1] if not made.out.startswith("{") else json.loads(made.out)["token"]
-        for who, vault, role in (("mia", "support", "admin"), ("ben", "support", "reader"), ("ada", "recipes", "admin")):
+        for who, vault, role in (
+            ("mia", "support", "admin"),
+            ("ben", "support", "reader"),
+            ("ada", "recipes", "admin"),
+        ):
             run("grant", "set", who, vault, role)
         run("token", "create", "--subject", "label-printer", "--vault", "support", "--role", "reader", "--ttl", "5d")
         self._sit(sittings(now), now)

@@ -6,6 +6,7 @@ Covers server.ui.people_page, server.ui.grants_page, server.ui.tokens_page and s
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,8 +14,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.agent import call_as_agent
 from tests.browser.conftest import People, Windows
-from tests.browser.site import Site
+from tests.browser.site import Site, serving
 from tests.server.oauth.desk import PASSWORD
+from tests.server.ui.test_ill_vaults import damage
 
 
 def _open_admin(site: Site, people: People, windows: Windows, place: str) -> Page:
@@ -99,3 +101,14 @@ def test_an_open_page_that_only_listens_shows_nothing_once_a_grant_ends(
     ask("session_save", goal="Moor the Nemo")  # a change that the page would be told of
     expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()
     assert "Moor the" not in page.content()
+
+
+def test_an_open_page_says_that_its_vault_is_damaged(tmp_path: Path, windows: Windows) -> None:
+    with serving(tmp_path / "data", STRONGROOM_AUTH__MODE="none") as site:
+        call_as_agent(site.mcp(), "", [("session_save", {"goal": "Moor the Orca"})])
+        page = windows.open(f"{site.url}/ui/v/main/")
+        expect(page.locator("#live")).to_contain_text("Moor the Orca")
+        damage(site.command.data / "vaults" / "main")
+        assert page.request.get(f"{site.url}/ui/v/main/usage").status == 503
+        expect(page.locator("#gone")).to_have_text("the vault's database is damaged")
+        expect(page.locator("#live")).to_contain_text("Moor the Orca")

@@ -28,9 +28,16 @@ from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import lay_out, open_database
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS, CLIENTS = 3, 12
-LEASE_S = 1.0
-ANSWER_S = 4 * LEASE_S
+SERVERS, CLIENTS, RIVALS = 3, 18, 6
+"""Rivals want vaults of others, and ask whoever had one once they have written into it."""
+
+LEASE_S = 0.6
+HEALTHY = 1
+"""Servers that nothing is done to at a time: where all are away nothing can go wrong."""
+
+PATIENCE_LEASES = (0.2, 3.0)
+"""How long a client waits for its answer: most not for as long as a server may be stopped, else all would stand still
+with it."""
 
 
 class Child:
@@ -44,7 +51,7 @@ class Child:
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._stopping = False
-        self.deaths = 0
+        self.deaths, self.troubles = 0, 0
 
     async def live(self) -> None:
         """Start it again whenever it ends, for ever."""
@@ -65,14 +72,17 @@ class Child:
             await self.process.wait()
             self.deaths += 1
 
-    async def ask(self, number: int, asked: dict[str, Any]) -> dict[str, Any]:
+    @property
+    def is_serving(self) -> bool:
+        return self._writer is not None
+
+    async def ask(self, number: int, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """Its answer. Raises ``OSError`` where it is not there, and ``TimeoutError``: the outcome is unknown then."""
-        if self._writer is None:
-            raise ConnectionRefusedError
+        assert self._writer is not None
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             self._writer.write(json.dumps({"number": number, **asked}).encode() + b"\n")
-            return await asyncio.wait_for(answer, ANSWER_S)
+            return await asyncio.wait_for(answer, patience_s)
         finally:
             del self._waiting[number]
 
@@ -81,7 +91,7 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process.pid, which)
 
-    async def end(self) -> None:
+    def end(self) -> None:
         self._stopping = True
         self.signal(signal.SIGKILL)
 
@@ -118,10 +128,12 @@ class ClusterRun:
     faults: int
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
+    _later: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def go(self) -> History:
         self._random = random.Random(self.seed)
         self._names = [f"vault-{number}" for number in range(self.vaults)]
+        self._quiet = set(self._names[self.vaults // 2 :])
         self._numbers = iter(range(1, 10**9))
         self._operations: list[Operation] = []
         self._hints: dict[str, str] = {}
@@ -147,9 +159,22 @@ class ClusterRun:
         return PostgresVaultLog(self._connections)
 
     async def _work(self) -> None:
+        """Until all faults were had, or a server can no longer be started."""
         lives = [asyncio.create_task(child.live()) for child in self._children]
+        whole = asyncio.create_task(self._let_faults_happen())
+        try:
+            await asyncio.wait([whole, *lives], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            whole.cancel()
+            for child in self._children:
+                child.end()
+            await asyncio.gather(*lives)
+        await whole
+
+    async def _let_faults_happen(self) -> None:
         done = asyncio.Event()
         clients = [asyncio.create_task(self._call_until(done)) for _ in range(CLIENTS)]
+        clients += [asyncio.create_task(self._rival_until(done)) for _ in range(RIVALS)]
         try:
             await self._read_all()
             for _ in range(self.faults):
@@ -157,38 +182,50 @@ class ClusterRun:
                 await asyncio.sleep(self._random.uniform(0.05, 0.4) * LEASE_S)
             done.set()
             await asyncio.gather(*clients)
-            await self._heal()
+            await asyncio.gather(*self._later)
             await self._read_all()
         finally:
             for task in clients:
                 task.cancel()
-            for child in self._children:
-                await child.end()
             await asyncio.gather(*clients, return_exceptions=True)
-            await asyncio.gather(*lives)
 
     async def _call_until(self, done: asyncio.Event) -> None:
+        """Of the second half of the vaults it only reads: a server that lost PostgreSQL with a write under way shows
+        nothing anyhow, and is to be asked for what it may still believe to be its own."""
         while not done.is_set():
             vault = self._random.choice(self._names)
-            await self._call(vault, wrote=next(self._numbers) if self._random.random() < 0.6 else None)
+            writes = vault not in self._quiet and self._random.random() < 0.7
+            await self._call(vault, next(self._numbers) if writes else None)
+            await asyncio.sleep(0.02)
+
+    async def _rival_until(self, done: asyncio.Event) -> None:
+        while not done.is_set():
+            vault = self._random.choice(sorted(self._quiet))
+            former = next((child for child in self._children if child.id == self._hints.get(vault)), None)
+            others = [child for child in self._children if child is not former and child.is_serving]
+            if others:
+                written = await self._ask(self._random.choice(others), vault, next(self._numbers))
+                for _ in range(3 if written.outcome == "ok" and former is not None else 0):
+                    if former is not None and former.is_serving:
+                        await self._ask(former, vault, None)
+            await asyncio.sleep(0.02)
 
     async def _call(self, vault: str, wrote: int | None) -> Operation:
         """One call, to whom the vault was last with, or to anybody; once."""
-        child = next((each for each in self._children if each.id == self._hints.get(vault)), None)
-        if child is None or self._random.random() < 0.1:
-            child = self._random.choice(self._children)
+        return await self._ask(await self._server_for(vault), vault, wrote)
+
+    async def _ask(self, child: Child, vault: str, wrote: int | None) -> Operation:
         asked = {"op": "read" if wrote is None else "write", "vault": vault, "id": wrote}
+        patience_s = self._random.uniform(*PATIENCE_LEASES) * LEASE_S
         began = time.monotonic()
         try:
-            answer = await child.ask(next(self._numbers), asked)
+            answer = await child.ask(next(self._numbers), asked, patience_s)
         except (OSError, TimeoutError):
             self._hints.pop(vault, None)
             answer = {"outcome": "unknown"}
-            await asyncio.sleep(0.02)
         ended = time.monotonic()
         if answer["outcome"] == "elsewhere":
             self._hints[vault] = answer["holder"]
-            await asyncio.sleep(0.01)
             answer = {"outcome": "fenced"}  # nothing was stored
         elif answer["outcome"] == "ok":
             self._hints[vault] = child.id
@@ -197,33 +234,50 @@ class ClusterRun:
         self._operations.append(operation)
         return operation
 
+    async def _server_for(self, vault: str) -> Child:
+        while True:
+            serving = [child for child in self._children if child.is_serving]
+            known = [child for child in serving if child.id == self._hints.get(vault)]
+            if serving:
+                return self._random.choice(known if known and self._random.random() < 0.9 else serving)
+            await asyncio.sleep(0.02)
+
     async def _read_all(self) -> None:
         """Every vault is to be had again, by whomever."""
         until = time.monotonic() + PROGRAM_PATIENCE_S
 
         async def read(vault: str) -> None:
-            while (await self._call(vault, None)).outcome != "ok":
-                assert time.monotonic() < until, f"{vault} was not to be had again"
+            while (last := await self._call(vault, None)).outcome != "ok":
+                assert last.outcome != "bug", last.said
+                assert time.monotonic() < until, f"{vault} was not to be had again: {last}"
 
         for start in range(0, len(self._names), CLIENTS):
             await asyncio.gather(*(read(vault) for vault in self._names[start : start + CLIENTS]))
 
     async def _inject(self) -> None:
+        child = await self._next_victim()
         fault = self._random.choices(list(FAULTS), [weight for weight, _ in FAULTS.values()])[0]
         self.injected[fault] += 1
-        await FAULTS[fault][1](self, self._random.choice(self._children))
+        await FAULTS[fault][1](self, child)
 
-    async def _heal(self) -> None:
-        await asyncio.gather(*self._later)
-        for child in self._children:
-            child.proxy.flow()
+    async def _next_victim(self) -> Child:
+        """Any that is well, where enough others are."""
+        until = time.monotonic() + PROGRAM_PATIENCE_S
+        while True:
+            well = [child for child in self._children if child.is_serving and not child.troubles]
+            if len(well) > HEALTHY:
+                return self._random.choice(well)
+            assert time.monotonic() < until, "no server came back"
+            await asyncio.sleep(0.02)
 
-    _later: set[asyncio.Task[None]] = field(default_factory=set)
+    def _after(self, seconds: float, child: Child, end: Callable[[], None]) -> None:
+        """End a trouble of a server in a while."""
+        child.troubles += 1
 
-    def _after(self, seconds: float, work: Callable[[], None]) -> None:
         async def wait() -> None:
             await asyncio.sleep(seconds)
-            work()
+            end()
+            child.troubles -= 1
 
         self._later.add(asyncio.create_task(wait()))
 
@@ -232,26 +286,26 @@ class ClusterRun:
 
     async def _stop(self, child: Child) -> None:
         child.signal(signal.SIGSTOP)
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, lambda: child.signal(signal.SIGCONT))
+        self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, lambda: child.signal(signal.SIGCONT))
 
     async def _cut(self, child: Child) -> None:
         child.proxy.cut()
 
     async def _lose_answers(self, child: Child) -> None:
         child.proxy.lose_answers()
-        self._after(self._random.uniform(0.05, 0.5) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.05, 0.5) * LEASE_S, child, child.proxy.flow)
 
     async def _stall(self, child: Child) -> None:
         child.proxy.stall()
-        self._after(self._random.uniform(0.2, 3.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, child.proxy.flow)
 
     async def _delay(self, child: Child) -> None:
         child.proxy.delay(0.25)  # there and back: half a second
-        self._after(self._random.uniform(1.0, 2.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(1.0, 2.0) * LEASE_S, child, child.proxy.flow)
 
     async def _refuse(self, child: Child) -> None:
         child.proxy.refuse()
-        self._after(self._random.uniform(0.2, 2.0) * LEASE_S, child.proxy.flow)
+        self._after(self._random.uniform(0.2, 2.0) * LEASE_S, child, child.proxy.flow)
 
     async def _restart_postgres(self, child: Child) -> None:
         await asyncio.to_thread(self._random.choice([self.postgres.stop, self.postgres.kill]))
@@ -277,9 +331,9 @@ Fault = Callable[[ClusterRun, Child], Awaitable[None]]
 FAULTS: dict[str, tuple[int, Fault]] = {
     "SIGKILL": (20, ClusterRun._kill),
     "SIGSTOP": (30, ClusterRun._stop),
-    "cut": (12, ClusterRun._cut),
+    "cut": (8, ClusterRun._cut),
     "lost answers": (12, ClusterRun._lose_answers),
-    "stall": (10, ClusterRun._stall),
+    "stall": (14, ClusterRun._stall),
     "refuse": (5, ClusterRun._refuse),
     "slow": (5, ClusterRun._delay),
     "PostgreSQL restart": (6, ClusterRun._restart_postgres),

@@ -72,7 +72,7 @@ class HeldVault:
     def __init__(self, folder: Path, log: IdsLog, gate: ReadGate) -> None:
         self.log, self.gate = log, gate
         self._folder = folder
-        self._database = Database(folder / "vault.db", StorageSettings(synchronous="off"), log=log)
+        self._database = Database(folder / "vault.db", StorageSettings(synchronous="normal"), log=log)
         self._since_base = 0
         self._rebasing: asyncio.Task[None] | None = None
 
@@ -81,9 +81,9 @@ class HeldVault:
         ids = [(id_,) for _, _, written in rows for id_ in written]
 
         def work(tx: Writer) -> None:
-            tx.execute("CREATE TABLE written (id INTEGER NOT NULL PRIMARY KEY)")
+            tx.run("CREATE TABLE written (id INTEGER NOT NULL PRIMARY KEY)")
             for (id_,) in ids:
-                tx.execute("INSERT INTO written (id) VALUES (:id)", {"id": id_})
+                tx.run("INSERT INTO written (id) VALUES (:id)", {"id": id_})
 
         await self._database.write(work)
 
@@ -91,7 +91,7 @@ class HeldVault:
         """The place it got in the log. Raises what its append raised; the vault is done for then."""
 
         def work(tx: Writer) -> None:
-            tx.execute("INSERT INTO written (id) VALUES (:id)", {"id": id_})
+            tx.run("INSERT INTO written (id) VALUES (:id)", {"id": id_})
             self.log.written.append(id_)
 
         number = self.gate.begin()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tests.cluster.history import Entry, History, Operation
+from tests.cluster.history import Entry, History, Operation, TakeOver
 
 KINDS = ("lost", "forked", "fenced", "stale", "unexplained")
 """Acknowledged writes that are gone; logs with two ways; entries of who was not holder any more; reads of the past;
@@ -69,7 +69,10 @@ def _check_log(vault: str, entries: list[Entry], history: History) -> Iterator[V
     for before, after in pairwise(entries):
         if after.epoch < before.epoch:
             yield Violation("fenced", vault, f"entry {after.seq} of epoch {after.epoch} follows epoch {before.epoch}")
-    taken = [each for each in history.take_overs if each.vault == vault]
+    yield from _check_take_overs(vault, entries, [each for each in history.take_overs if each.vault == vault])
+
+
+def _check_take_overs(vault: str, entries: list[Entry], taken: list[TakeOver]) -> Iterator[Violation]:
     for epoch, times in Counter(each.epoch for each in taken).items():
         if times > 1:
             yield Violation("forked", vault, f"epoch {epoch} was taken {times} times")

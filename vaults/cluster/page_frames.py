@@ -94,28 +94,34 @@ def checksum_of(vault: str, *parts: bytes | memoryview) -> bytes:
     return found.digest()
 
 
-def pack_pages(pages: Iterable[PageChange]) -> tuple[bytes, int]:
-    """Changed pages as an entry holds them, and how many they are. Raises ``TooLarge``."""
-    packer = zstd.ZstdCompressor(level=LEVEL)
-    packed: list[bytes] = []
-    batch: list[bytes | memoryview] = []
-    waiting = size = count = 0
-    for number, kind, data in pages:
-        count += 1
-        batch += (_PAGE.pack(number, kind), data)
-        waiting += len(data)
-        if waiting >= BATCH_BYTES:
-            packed.append(packer.compress(b"".join(batch)))
-            size += len(packed[-1])
-            batch, waiting = [], 0
-            if size > MAX_PAYLOAD_BYTES:
-                raise TooLarge("the change is too large for the cluster's log", hint="make it in smaller parts")
-    packed.append(packer.compress(b"".join(batch), packer.FLUSH_FRAME))
-    return b"".join(packed), count
+class PagePacker:
+    """Packs changed pages as entries hold them, with one zstd context for all of them: making one takes longer."""
+
+    def __init__(self) -> None:
+        self._packer = zstd.ZstdCompressor(level=LEVEL)
+
+    def pack(self, pages: Iterable[PageChange]) -> tuple[bytes, int]:
+        """The packed pages, and how many they are. Raises ``TooLarge``, and what ``pages`` raises: then the packer is
+        of no use any more."""
+        packed: list[bytes] = []
+        batch: list[bytes | memoryview] = []
+        waiting = size = count = 0
+        for number, kind, data in pages:
+            count += 1
+            batch += (_PAGE.pack(number, kind), data)
+            waiting += len(data)
+            if waiting >= BATCH_BYTES:
+                packed.append(self._packer.compress(b"".join(batch)))
+                size += len(packed[-1])
+                batch, waiting = [], 0
+                if size > MAX_PAYLOAD_BYTES:
+                    raise TooLarge("the change is too large for the cluster's log", hint="make it in smaller parts")
+        packed.append(self._packer.compress(b"".join(batch), self._packer.FLUSH_FRAME))
+        return b"".join(packed), count
 
 
 def encode(vault: str, head: EntryHead, pages: bytes) -> tuple[bytes, bytes]:
-    """The payload of an entry, and its checksum; ``pages`` as ``pack_pages`` made them."""
+    """The payload of an entry, and its checksum; ``pages`` as a ``PagePacker`` made them."""
     front = _HEAD.pack(
         MAGIC,
         FORMAT,

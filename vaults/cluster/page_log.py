@@ -22,12 +22,12 @@ from pathlib import Path
 
 from vaults.cluster.base_images import BaseSource, encode_base
 from vaults.cluster.failures import LogUnavailable
-from vaults.cluster.page_frames import EntryHead, LogHead, encode, first_checksum, pack_pages
+from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
 from vaults.cluster.restore import RestoredLog
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.context import run_in, run_to_completion
 from vaults.db.engine import sqlite
-from vaults.db.page_changes import read_changes
+from vaults.db.page_changes import ChangeReader
 from vaults.db.page_digests import PageDigests, digest_page
 from vaults.db.wal_frames import WalCommit
 from vaults.db.wal_tail import WalGap, WalTail
@@ -83,8 +83,9 @@ class PageLog:
         self.head = start.head if start else None
         """None: the log has not begun."""
         self._sizes = _Sizes(start.base_bytes, start.log_bytes) if start else _Sizes(0, 0)
-        self._digests = PageDigests(512)
         self._tail: WalTail | None = None
+        self._changes: ChangeReader | None = None
+        self._packer = PagePacker()
         self._renew_at = RENEW_FRAMES
         self._lost = threading.Lock()
         self.failure: StrongroomError | None = None
@@ -106,9 +107,10 @@ class PageLog:
         tail.hold(raw)
         tail.start_from(None)
         tail.skip_to_end()
-        self._digests = digests = PageDigests(tail.page_size)
+        digests = PageDigests(tail.page_size)
         for number in range(1, tail.size + 1):
             digests.set(number, digest_page(number, tail.page(number) or bytes(tail.page_size)))
+        self._changes = ChangeReader(tail, digests)
         if self.head is None:
             checksum = first_checksum(self.placement.vault, digests.total)
             self.head = LogHead(0, self.placement.epoch, checksum, digests.total, digests.size, tail.page_size)
@@ -148,10 +150,15 @@ class PageLog:
             self._append(commit)
 
     def _append(self, commit: WalCommit) -> None:
-        tail, digests, last, placement = self._require_tail(), self._digests, self._require_head(), self.placement
+        tail, changes, last, placement = (
+            self._require_tail(),
+            self._require_changes(),
+            self._require_head(),
+            self.placement,
+        )
         if commit.end.header.page_size != last.page_size:
             raise WalGap
-        pages, count = pack_pages(read_changes(tail, digests, commit))
+        pages, count = self._packer.pack(changes.read(commit))
         tail.step(commit)
         head = EntryHead(
             last.seq + 1,
@@ -160,7 +167,7 @@ class PageLog:
             last.size,
             commit.size,
             count,
-            digests.total,
+            changes.digests.total,
             last.checksum,
         )
         payload, checksum = encode(placement.vault, head, pages)
@@ -176,7 +183,7 @@ class PageLog:
 
     def _freeze(self) -> BaseSource:
         pages, held = self._require_tail().freeze_apart()
-        return BaseSource(self.placement, self._require_head(), pages, self._digests.copy(), held)
+        return BaseSource(self.placement, self._require_head(), pages, self._require_changes().digests.copy(), held)
 
     def store_base(self, source: BaseSource) -> None:
         """Replace the base by ``source``, and close that. Blocking, beside the writer. Raises ``Fenced``, after which
@@ -236,6 +243,10 @@ class PageLog:
     def _require_tail(self) -> WalTail:
         assert self._tail is not None, "after_open comes first"
         return self._tail
+
+    def _require_changes(self) -> ChangeReader:
+        assert self._changes is not None, "after_open comes first"
+        return self._changes
 
     def _require_head(self) -> LogHead:
         assert self.head is not None, "after_open comes first"

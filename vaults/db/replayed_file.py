@@ -46,12 +46,11 @@ class ReplayedFile:
 
     def resize(self, size: int) -> None:
         """Cut pages off, or add pages of zeros."""
-        if size == self.digests.size:
-            return
-        for number in [each for each in self._held if each > size]:
+        for number in [each for each in self._held if each > size]:  # some may not be in the file yet
             del self._held[number]
-        self.digests.resize(size)
-        os.ftruncate(self._descriptor, size * self._page_size)
+        if size != self.digests.size:
+            self.digests.resize(size)
+            os.ftruncate(self._descriptor, size * self._page_size)
 
     def apply(self, sequence: int, digest: bytes, pages: Iterable[PageChange]) -> None:
         """Go on by one commit, after which the whole database has that digest. Pages come in order; those that are not

@@ -13,14 +13,14 @@ from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.server_watch import ServerBeat
 from vaults.errors import StrongroomError
 
-LEASE_S = 0.04
+LEASE_S = 0.2
 
 
 class Ledger:
     def __init__(self) -> None:
         self.beats, self.failure = 0, None
         self.removed: list[ServerBeat] = []
-        self.others = [ServerBeat("other", "address", "1", 7)]
+        self.others = [ServerBeat("other", "address", "1", 7, LEASE_S)]
 
     failure: StrongroomError | None
 
@@ -28,7 +28,7 @@ class Ledger:
         self.beats += 1
         if self.failure is not None:
             raise self.failure
-        return [ServerBeat(server, "address", "1", self.beats), *self.others]
+        return [ServerBeat(server, "address", "1", self.beats, LEASE_S), *self.others]
 
     def remove(self, silent: ServerBeat) -> bool:
         self.removed.append(silent)

@@ -44,6 +44,7 @@ steps = st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 10_000)), min_
 @given(steps)
 @example([("insert", 1), ("vacuum", 0), ("delete", 4), ("base", 0), ("shrink", 7), ("again", 0), ("insert", 3)])
 @example([("large", 1), ("large", 2), ("reader", 1), ("large", 3), ("elsewhere", 0), ("update", 1)])
+@example([("insert", 3), ("insert", 4), ("vacuum", 0), ("insert", 5), ("savepoint", 1), ("shrink", 6), ("shrink", 7)])
 def test_every_entry_is_restored_byte_for_byte(script: list[tuple[str, int]]) -> None:
     asyncio.run(run_and_restore(script))
 

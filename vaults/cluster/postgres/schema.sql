@@ -16,6 +16,7 @@ CREATE TABLE strongroom.servers (
     address text NOT NULL,
     version text NOT NULL,
     beat bigint NOT NULL,
+    lease_s double precision NOT NULL,
     expires timestamptz NOT NULL,
     PRIMARY KEY (id)
 );

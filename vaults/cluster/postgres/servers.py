@@ -18,25 +18,25 @@ from vaults.cluster.server_watch import ServerBeat
 from vaults.errors import AlreadyExists
 
 _JOIN = """
-INSERT INTO strongroom.servers (id, address, version, beat, expires)
-VALUES (%(id)s, %(address)s, %(version)s, 1, clock_timestamp() + make_interval(secs => %(lease_s)s))
+INSERT INTO strongroom.servers (id, address, version, beat, lease_s, expires)
+VALUES (%(id)s, %(address)s, %(version)s, 1, %(lease_s)s, clock_timestamp() + make_interval(secs => %(lease_s)s))
 ON CONFLICT DO NOTHING
 """
 
 _BEAT = """
 WITH own AS (
   UPDATE strongroom.servers
-  SET beat = beat + 1, expires = clock_timestamp() + make_interval(secs => %(lease_s)s)
-  WHERE id = %(id)s RETURNING id, address, version, beat
+  SET beat = beat + 1, expires = clock_timestamp() + make_interval(secs => lease_s)
+  WHERE id = %(id)s RETURNING id, address, version, beat, lease_s
 )
-SELECT id, address, version, beat FROM own
-UNION ALL SELECT s.id, s.address, s.version, s.beat FROM strongroom.servers s WHERE s.id <> %(id)s
+SELECT id, address, version, beat, lease_s FROM own
+UNION ALL SELECT s.id, s.address, s.version, s.beat, s.lease_s FROM strongroom.servers s WHERE s.id <> %(id)s
 """
 
 _REMOVE = """
 DELETE FROM strongroom.servers
 WHERE id = %(id)s AND beat = %(beat)s
-  AND clock_timestamp() NOT BETWEEN expires - make_interval(secs => %(lease_s)s) AND expires
+  AND clock_timestamp() NOT BETWEEN expires - make_interval(secs => lease_s) AND expires
 """
 """Over by PostgreSQL's clock, or that clock was put: time before a lease began is none of it."""
 
@@ -65,7 +65,7 @@ class Servers:
     def beat(self, server: str) -> list[ServerBeat]:
         """Every server, this one with its new beat. Raises ``Fenced`` where it was removed, ``LogUnavailable``."""
         with self._kept() as connection:
-            rows = connection.execute(_BEAT, {"id": server, "lease_s": self._lease_s}).fetchall()
+            rows = connection.execute(_BEAT, {"id": server}).fetchall()
         beats = [ServerBeat(*row) for row in rows]
         if all(beat.id != server for beat in beats):
             raise Fenced("this server was taken for dead, and its vaults may be elsewhere")
@@ -73,7 +73,7 @@ class Servers:
 
     def remove(self, silent: ServerBeat) -> bool:
         """Whether it was removed, for ever: it did not beat since, and its time is over by PostgreSQL's clock too."""
-        row = {"id": silent.id, "beat": silent.beat, "lease_s": self._lease_s}
+        row = {"id": silent.id, "beat": silent.beat}
         with self._kept() as connection:
             return connection.execute(_REMOVE, row).rowcount == 1
 
@@ -100,6 +100,7 @@ class Servers:
             if self._own is None or not is_quiet(self._own):
                 self.close()
                 self._own = self._connections.connect()
+                self._own.answer_s = self._lease_s / 2  # else one dead connection would cost the lease
             try:
                 yield self._own
             except psycopg.Error:

@@ -28,10 +28,10 @@ def put_clock(connections: Connections, seconds: float) -> None:
 def test_a_server_beats_and_sees_the_others(servers: Servers) -> None:
     servers.join("a", "10.0.0.1:8700", "0.1.0")
     servers.join("b", "10.0.0.2:8700", "0.2.0")
-    assert servers.beat("a")[0] == ServerBeat("a", "10.0.0.1:8700", "0.1.0", 2)
+    assert servers.beat("a")[0] == ServerBeat("a", "10.0.0.1:8700", "0.1.0", 2, LEASE_S)
     assert set(servers.beat("b")) == {
-        ServerBeat("a", "10.0.0.1:8700", "0.1.0", 2),
-        ServerBeat("b", "10.0.0.2:8700", "0.2.0", 2),
+        ServerBeat("a", "10.0.0.1:8700", "0.1.0", 2, LEASE_S),
+        ServerBeat("b", "10.0.0.2:8700", "0.2.0", 2, LEASE_S),
     }
     servers.close()
 
@@ -51,10 +51,10 @@ def test_who_never_joined_is_fenced(servers: Servers) -> None:
 def test_a_silent_server_is_removed_and_fenced_at_its_next_beat(servers: Servers, connections: Connections) -> None:
     servers.join("a", "address", "1")
     put_clock(connections, LEASE_S + 1)
-    assert servers.remove(ServerBeat("a", "address", "1", 1))
+    assert servers.remove(ServerBeat("a", "address", "1", 1, LEASE_S))
     with pytest.raises(Fenced):
         servers.beat("a")
-    assert not servers.remove(ServerBeat("a", "address", "1", 1))
+    assert not servers.remove(ServerBeat("a", "address", "1", 1, LEASE_S))
     servers.close()
 
 
@@ -62,14 +62,14 @@ def test_who_has_beaten_since_is_not_removed(servers: Servers, connections: Conn
     servers.join("a", "address", "1")
     servers.beat("a")
     put_clock(connections, LEASE_S + 1)
-    assert not servers.remove(ServerBeat("a", "address", "1", 1))
+    assert not servers.remove(ServerBeat("a", "address", "1", 1, LEASE_S))
     servers.beat("a")
     servers.close()
 
 
 def test_who_is_not_over_by_postgresqls_clock_is_not_removed(servers: Servers) -> None:
     servers.join("a", "address", "1")
-    assert not servers.remove(ServerBeat("a", "address", "1", 1))
+    assert not servers.remove(ServerBeat("a", "address", "1", 1, LEASE_S))
     servers.close()
 
 
@@ -78,7 +78,7 @@ def test_a_clock_of_postgresql_that_was_put_back_keeps_no_dead_server(
 ) -> None:
     servers.join("a", "address", "1")
     put_clock(connections, -86_400)
-    assert servers.remove(ServerBeat("a", "address", "1", 1))
+    assert servers.remove(ServerBeat("a", "address", "1", 1, LEASE_S))
     servers.close()
 
 
