@@ -16,6 +16,9 @@ from vaults.errors import StrongroomError
 BoundTask: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 """Work on one vault, which it knows already."""
 
+SOON_S = 0.05
+"""Seconds from a write to the look for what it made due: longer than its answer takes from there."""
+
 
 def has_no_more_to_do() -> bool:
     """The default: what returned is not begun again."""
@@ -48,14 +51,15 @@ class BackgroundWork:
         self._is_due = False
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
+        self._soon: asyncio.TimerHandle | None = None
         self.due_work: asyncio.Task[None] | None = None
         self.lasting_tasks: dict[int, asyncio.Task[object]] = {}
         self.follow_up: asyncio.Task[object] | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether due work is under way."""
-        return _is_running(self.due_work)
+        """Whether due work is under way, or about to begin."""
+        return self._soon is not None or _is_running(self.due_work)
 
     @property
     def has_lasting_task(self) -> bool:
@@ -68,9 +72,21 @@ class BackgroundWork:
 
     def start(self) -> None:
         """Do what is due, if this process has or gets the lease."""
+        self._forget_soon()
         self._is_due = True
-        if not self.is_busy and self.is_ours():
+        if not _is_running(self.due_work) and self.is_ours():
             self.due_work = begin_apart(self._run_until_done(), "vault-due-work")
+
+    def start_soon(self) -> None:
+        """``start`` once the call that asks for it was answered: looking for what is due takes as long as a small
+        write. Calls meanwhile share one start, and whoever waits for the work does not wait for that."""
+        if self._soon is None and not self._is_stopped:
+            self._soon = asyncio.get_running_loop().call_later(SOON_S, self.start)
+
+    def _forget_soon(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
 
     def start_later(self, seconds: float) -> None:
         """Call ``start`` after ``seconds``; a later call replaces an earlier one."""
@@ -95,13 +111,16 @@ class BackgroundWork:
             self.follow_up = begin_apart(self._run_follow_up(work), "vault-follow-up")
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Wait until the due work that is under way has ended, or for ``seconds`` at most."""
+        """Wait until the due work that is under way, or about to begin, has ended, or for ``seconds`` at most."""
+        if self._soon is not None:
+            self.start()
         if self.due_work is not None:
             await asyncio.wait({self.due_work}, timeout=seconds)
 
     async def stop(self) -> None:
         """Cancel everything, for good, and wait until it has ended."""
         self._is_stopped = True
+        self._forget_soon()
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.sleep(0)  # let just-scheduled tasks start, so that cancellation reaches their handlers

@@ -72,8 +72,13 @@ async def run_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwa
 
     ``loop.run_in_executor`` alone loses the context, which is why it is banned everywhere else.
     """
+    return await begin_in(executor, fn, *args, **kwargs)
+
+
+def begin_in(executor: Executor, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+    """``run_in``, for work that goes on while the caller does something else: a thread may have it at once."""
     work = functools.partial(contextvars.copy_context().run, functools.partial(fn, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(executor, work)
+    return asyncio.get_running_loop().run_in_executor(executor, work)
 
 
 def begin_apart(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import structlog
 from starlette.datastructures import FormData
@@ -186,7 +186,10 @@ def sign_in_address(base: str, after: str) -> str:
 
 def safe_next(path: str | None) -> str:
     """A path of ours to lead somebody to, whatever was asked for."""
-    return path if path is not None and _NEXT.fullmatch(path) else "/oauth/account"
+    if path is None or not _NEXT.fullmatch(path):
+        return "/oauth/account"
+    steps = unquote(path.partition("?")[0]).split("/")
+    return "/oauth/account" if {".", ".."}.intersection(steps) else path  # which browsers follow up and out of here
 
 
 def text_of(form: FormData, name: str) -> str:

@@ -33,6 +33,10 @@ SECRET_SCAN_LIMIT = 262_144
 """Max characters of a text that are scanned: a secret is pasted into what is written now, not into a long log."""
 
 
+QUICK_TO_SCAN = 500
+"""Max characters scanned at once: at most 0.1 ms, less than it takes to have a thread do it."""
+
+
 async def warn_of_secrets(call: Call, written: Mapping[str, Any]) -> list[str]:
     """Warnings for the writer about secrets in a note. The file is the writer's own, so it is written unchanged."""
     texts = {
@@ -40,4 +44,7 @@ async def warn_of_secrets(call: Call, written: Mapping[str, Any]) -> list[str]:
     }
     if not texts:
         return []
-    return await run_in(call.vault.shared.pool, redaction.secret_warnings, texts, call.vault.shared.hygiene)
+    settings = call.vault.shared.hygiene
+    if all(isinstance(text, str) for text in texts.values()) and sum(map(len, texts.values())) <= QUICK_TO_SCAN:
+        return redaction.secret_warnings(texts, settings)
+    return await run_in(call.vault.shared.pool, redaction.secret_warnings, texts, settings)

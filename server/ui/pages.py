@@ -45,6 +45,7 @@ def _templates(language: str) -> Environment:
         undefined=Undefined,  # tools leave out what is not there
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # they lie in the package: nobody changes them while it runs
     )
     catalogue = load_catalogue(language)
     made.filters["shown"] = show

@@ -15,10 +15,12 @@ def read_latest(tx: Reader) -> int:
 
 def advance(tx: Writer) -> int:
     """Begin another change and return its number."""
-    if not tx.run("UPDATE graph_clock SET last = last + 1"):
+    number = tx.value("UPDATE graph_clock SET last = last + 1 RETURNING last")
+    if number is None:
         # The row was dropped with all derived data: continue from a number no cache of the graph can have seen.
         tx.run("INSERT INTO graph_clock VALUES (:now_ms)", {"now_ms": time.time_ns() // 1_000_000})
-    return read_latest(tx)
+        return read_latest(tx)
+    return int(number)
 
 
 def mark_changed(tx: Writer, notes: Iterable[int]) -> None:

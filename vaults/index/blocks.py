@@ -120,18 +120,18 @@ def _block(titles: Sequence[str], text: str, digest: Callable[[str, str], str] =
 
 def _stretches(title: str, marks: Sequence[HeadingBorder], start: int, end: int) -> Iterator[_Stretch]:
     """From each heading to the next, with the headings above."""
-    above: list[HeadingBorder] = []
+    above: list[tuple[int, tuple[str, ...]]] = []  # levels, and the titles down to each
     titles: tuple[str, ...] = (title,)
     first, own = start, title.casefold()
     for mark in marks:
         if mark.start > first:
             yield _Stretch(titles, first, mark.start)
-        while above and above[-1].level >= mark.level:
+        while above and above[-1][0] >= mark.level:
             above.pop()
-        above.append(mark)
-        # A heading that repeats the note's title says nothing more.
-        names = [each.text for each in above if each.text and each.text.casefold() != own]
-        titles, first = (title, *names), mark.start
+        titles, first = above[-1][1] if above else (title,), mark.start
+        if mark.text and mark.text.casefold() != own:  # one that repeats the note's title says nothing more
+            titles = (*titles, mark.text)
+        above.append((mark.level, titles))
     yield _Stretch(titles, first, end)
 
 

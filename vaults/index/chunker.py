@@ -17,8 +17,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from operator import gt, sub
 
 ATOM = re.compile(r"[A-Za-z]{1,6}|[0-9]{1,2}|\S")
+SPACED_ATOM = re.compile(rf"\s*(?:{ATOM.pattern})")  # with the white space before it
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 HANGUL_TOKENS = 3  # BERT's tokenizers split a syllable into its letters
 
@@ -26,6 +28,9 @@ HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]|$)")
 UNDERLINE = re.compile(r"[ ]{0,3}(?:(=+)|-+)[ \t]*$")
 ITEM = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)$", re.DOTALL)
+
+MARKS = frozenset("#=-*_+`~0123456789")
+"""With one of these begins what the patterns above match, and a rule."""
 
 HEADING_SCORES = (100.0, 90.0, 80.0, 70.0, 70.0, 70.0)
 FENCE_SCORE = 80.0
@@ -44,11 +49,13 @@ DECAY = 0.7
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """``text[start:end]`` of the text that was cut, in characters; neither begins nor ends with white space."""
+    """``text[start:end]`` of the text that was cut, in characters; neither begins nor ends with white space.
+    ``tokens``: as ``estimate_tokens`` has them."""
 
     text: str
     start: int
     end: int
+    tokens: int
 
 
 def split_passages(text: str, max_tokens: int, count: Callable[[str], int] | None = None) -> list[TextPiece]:
@@ -60,16 +67,26 @@ def split_passages(text: str, max_tokens: int, count: Callable[[str], int] | Non
     """
     if count is None:
         whole = text.strip()
-        if whole and _is_within(whole, max_tokens) and not HANGUL.search(whole):
-            start = text.index(whole[0])  # most texts fit as they are: no need to find their atoms
-            return [_piece(text, start, start + len(whole))]
-        return [_piece(text, start, end) for start, end in _spans(text, 0, len(text), max_tokens)]
-    return [_piece(text, start, end) for start, end in _counted_spans(text, max_tokens, count)]
+        if whole and (tokens := _count_within(whole, max_tokens)):
+            start = text.index(whole[0])  # most texts fit as they are: no need to find where their atoms are
+            return [TextPiece(whole, start, start + len(whole), tokens)]
+        return [
+            TextPiece(text[start:end], start, end, cost)
+            for start, end, cost in _spans(text, (0, len(text)), max_tokens)
+        ]
+    return [
+        TextPiece(text[start:end], start, end, estimate_tokens(text[start:end]))
+        for start, end in _counted_spans(text, max_tokens, count)
+    ]
 
 
-def _is_within(text: str, max_tokens: int) -> bool:
-    """Whether the text has at most ``max_tokens`` atoms; reads no more of it than that takes."""
-    return len(text) <= max_tokens or next(islice(ATOM.finditer(text), max_tokens, None), None) is None
+def _count_within(text: str, max_tokens: int) -> int:
+    """The tokens of a text without Hangul that has ``max_tokens`` at most, else 0. Reads little more than it takes."""
+    if len(text) > 8 * max_tokens:
+        atoms = sum(1 for _ in islice(ATOM.finditer(text), max_tokens + 1))
+    else:
+        atoms = len(ATOM.findall(text))
+    return atoms if atoms <= max_tokens and (text.isascii() or not HANGUL.search(text)) else 0
 
 
 def estimate_tokens(text: str) -> int:
@@ -83,7 +100,7 @@ def _counted_spans(text: str, max_tokens: int, count: Callable[[str], int]) -> I
     todo = [(0, len(text), max_tokens)]
     while todo:
         start, end, limit = todo.pop()
-        spans = list(_spans(text, start, end, limit))
+        spans = [(first, last) for first, last, _ in _spans(text, (start, end), limit)]
         for index, (first, last) in enumerate(spans):
             if limit > 1 and count(text[first:last]) > max_tokens:
                 todo.extend((begin, finish, limit) for begin, finish in reversed(spans[index + 1 :]))
@@ -92,22 +109,19 @@ def _counted_spans(text: str, max_tokens: int, count: Callable[[str], int]) -> I
             yield first, last
 
 
-def _piece(text: str, start: int, end: int) -> TextPiece:
-    return TextPiece(text[start:end], start, end)
-
-
-def _spans(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    atoms = _Atoms.of(text, start, end)
+def _spans(text: str, within: tuple[int, int], limit: int) -> Iterator[tuple[int, int, int]]:
+    """The pieces of ``text`` between two places: where each begins and ends, and its tokens."""
+    atoms = _Atoms.of(text, *within)
     if not atoms.starts:
         return
     if atoms.cost[-1] <= limit:
-        yield atoms.starts[0], atoms.ends[-1]
+        yield atoms.starts[0], atoms.ends[-1], atoms.cost[-1]
         return
     scores = _scores(text, atoms, limit)
     first, total = 0, len(atoms.starts)
     while first < total:
         after = _find_cut(scores, atoms.cost, first, limit)
-        yield atoms.starts[first], atoms.ends[after - 1]
+        yield atoms.starts[first], atoms.ends[after - 1], atoms.cost[after] - atoms.cost[first]
         first = after
 
 
@@ -121,9 +135,13 @@ class _Atoms:
 
     @classmethod
     def of(cls, text: str, start: int, end: int) -> _Atoms:
-        spans = [match.span() for match in ATOM.finditer(text, start, end)]
-        starts, ends = array("q", [first for first, _ in spans]), array("q", [last for _, last in spans])
-        if not HANGUL.search(text, start, end):
+        # By sums of lengths, without an object of a match for each: half the time. White space at the end would be
+        # tried from each of its places.
+        spaced = SPACED_ATOM.findall(text[start:end].rstrip())
+        ends = array("q", accumulate(map(len, spaced), initial=start))
+        del ends[0]
+        starts = array("q", map(sub, ends, map(len, map(str.lstrip, spaced))))
+        if text.isascii() or not HANGUL.search(text, start, end):
             return cls(starts, ends, array("q", range(len(starts) + 1)))
         tokens = (HANGUL_TOKENS if "\uac00" <= text[first] <= "\ud7a3" else 1 for first in starts)
         return cls(starts, ends, array("q", accumulate(tokens, initial=0)))
@@ -136,22 +154,23 @@ def _find_cut(scores: array[float], cost: array[int], first: int, limit: int) ->
     if last == len(scores):
         return last
     window = max(limit / 2, 1.0)
+    begin = bisect_left(cost, edge - window, first + 1, last + 1)
+    nearest_first = scores[begin : last + 1]
+    nearest_first.reverse()
     best, best_score = 0, 0.0
-    for gap in range(last, first, -1):
-        distance = edge - cost[gap]
-        if distance > window and best:
-            break
-        # Before the window any gap will do, the last one first.
-        weight = 1 - DECAY * min(distance / window, 1.0) ** 2
-        if scores[gap] * weight > best_score:
-            best, best_score = gap, scores[gap] * weight
-    return best or last
+    for score in set(nearest_first):  # of gaps that are equally good the nearest to the limit is the best
+        gap = last - nearest_first.index(score)
+        weighed = score * (1 - DECAY * ((edge - cost[gap]) / window) ** 2)
+        if weighed > best_score or (weighed == best_score and gap > best > 0):
+            best, best_score = gap, weighed
+    # Before the window any gap will do, the last one first.
+    return best or next((gap for gap in range(begin - 1, first, -1) if scores[gap] > 0), last)
 
 
 def _scores(text: str, atoms: _Atoms, limit: int) -> array[float]:
     """For each atom, how good a cut before it is."""
-    gaps = zip(atoms.ends, islice(atoms.starts, 1, None), strict=False)
-    scores = array("d", [INSIDE_SCORE, *[SPACE_SCORE if start > edge else INSIDE_SCORE for edge, start in gaps]])
+    is_space = map(gt, islice(atoms.starts, 1, None), atoms.ends)
+    scores = array("d", [INSIDE_SCORE, *map((INSIDE_SCORE, SPACE_SCORE).__getitem__, is_space)])
     for match in SENTENCE_END.finditer(text, atoms.starts[0], atoms.ends[-1]):
         gap = bisect_left(atoms.ends, match.end()) + 1
         if gap < len(scores):
@@ -171,6 +190,10 @@ def _score_lines(text: str, atoms: _Atoms, scores: array[float], limit: int) -> 
         atom = bisect_left(atoms.starts, position, atom)
         if begin == atom:
             blank = True
+            continue
+        if line.lstrip(" \t>")[:1] not in MARKS:  # as most lines: plain text, which opens and closes nothing
+            scores[begin] = max(scores[begin], after, BLANK_SCORE if blank else LINE_SCORE)
+            after, blank, previous = 0.0, False, begin
             continue
         opening = None if fence else _OpenFence.opened(line, begin)
         underlines = fence is None and opening is None and not blank and begin > previous

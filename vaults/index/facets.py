@@ -35,12 +35,24 @@ def add_all(tx: Writer, kind: str, items: Sequence[tuple[int, Sequence[str], Map
     )
 
 
+def update(tx: Writer, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> None:
+    """``store``, writing only where the item has other tags or fields than these."""
+    stored = _read(tx, kind, item)
+    if stored == (set(), set()):
+        add(tx, kind, item, tags, fields)
+    elif stored != (set(tags), set(to_fields(fields))):
+        store(tx, kind, item, tags, fields)
+
+
 def has_changed(tx: Reader, kind: str, item: int, tags: Sequence[str], fields: Mapping[str, object]) -> bool:
     """Whether the item has other tags or fields than these."""
+    return _read(tx, kind, item) != (set(tags), set(to_fields(fields)))
+
+
+def _read(tx: Reader, kind: str, item: int) -> tuple[set[str], set[tuple[str, str]]]:
     key = {"kind": kind, "item": item}
-    stored = {tag for (tag,) in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", key)}
-    pairs = set(tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", key))
-    return stored != set(tags) or pairs != set(to_fields(fields))
+    tags = {tag for (tag,) in tx.all("SELECT tag FROM item_tags WHERE kind = :kind AND item = :item", key)}
+    return tags, set(tx.all("SELECT field, value FROM item_fields WHERE kind = :kind AND item = :item", key))
 
 
 MAX_FIELD_VALUE = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -29,6 +29,8 @@ class Passage:
     title: str
     body: str
     labels: str
+    counted: int | None = field(default=None, compare=False)
+    """Its tokens, where they are known."""
 
     @property
     def embedded(self) -> str:
@@ -48,7 +50,7 @@ class Passage:
 
     @cached_property
     def tokens(self) -> int:
-        return estimate_tokens(self.body)
+        return estimate_tokens(self.body) if self.counted is None else self.counted
 
     @cached_property
     def grams(self) -> str:
@@ -68,10 +70,9 @@ def find_traits(body: str) -> int:
 
 def cut_passages(title: str, content: str, labels: Sequence[str], max_tokens: int) -> list[Passage]:
     """Cut an item. ``title`` is empty when it only repeats the content; labels are searched, not embedded."""
-    pieces = split_passages(content, max_tokens) or []
-    bodies = [piece.text for piece in pieces] or [""]
+    pieces = split_passages(content, max_tokens)
     joined = " ".join(label for label in labels if label)
-    return [Passage(title, body, joined) for body in bodies]
+    return [Passage(title, piece.text, joined, piece.tokens) for piece in pieces] or [Passage(title, "", joined)]
 
 
 def store(tx: Writer, item: SearchItem, cut: Sequence[Passage]) -> list[int]:

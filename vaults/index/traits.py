@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import TypeAlias
 
 QUESTION_SHARE = 0.25
@@ -26,7 +27,7 @@ def is_question(body: str) -> bool:
 
     A bracketed date or tag and a ``Speaker:`` before it, and quotes, emoji and bracketed tags after it, do not count.
     """
-    if _END.search(body) is None:
+    if ("?" not in body) if body.isascii() else (_END.search(body) is None):
         return False
     lead = _LEAD.match(body)
     text = _strip_ornament(body[lead.end() if lead else 0 :])
@@ -54,8 +55,20 @@ _Family: TypeAlias = tuple[tuple[str, ...], re.Pattern[str]]
 """Words of which the text must hold one for the pattern to be worth running, and the pattern."""
 
 
-def _family(keys: str, *patterns: str) -> _Family:
-    return tuple(keys.split()), re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in patterns))
+@dataclass(frozen=True, slots=True)
+class _Phrases:
+    """Patterns of phrases. ``keys`` as of a ``_Family``; ``turns``: of these the text's words must hold one as well. A
+    pattern takes as long as fifty such looks, and many a harmless text has a key."""
+
+    keys: tuple[str, ...]
+    turns: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _phrases(keys: str, turns: str, *patterns: str) -> _Phrases:
+    """``turns`` are parted by bars."""
+    pattern = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in patterns))
+    return _Phrases(tuple(keys.split()), tuple(turns.split("|")), pattern)
 
 
 _THE = r"(?:(?:all|any|the|of|your|my|our|these|those|every|each|and|other|given) ){0,5}"
@@ -82,9 +95,10 @@ _HIDDEN = (
 _USER = r"(?:the |your )(?:user|human|operator)s?"
 
 # Matched against the text's lower-case words, one space between each two: punctuation cannot separate them.
-_PHRASES: tuple[_Family, ...] = (
-    _family(
+_PHRASES: tuple[_Phrases, ...] = (
+    _phrases(
         "ignor disregard forget overrid bypass follow obey",
+        "ignor|disregard|forget|overrid|bypass|not follow|t follow|stop follow|not obey|t obey|stop obey",
         rf"{_IGNORE} {_THE}{_EARLIER} {_WHOSE}{_ORDERS}",
         rf"{_IGNORE} {_THE}{_ORDERS} {_SAID}",
         rf"{_OVERRIDE} {_THE}(?:{_EARLIER}|existing|original|initial) {_WHOSE}(?:instructions|directives|programming)",
@@ -96,8 +110,9 @@ _PHRASES: tuple[_Family, ...] = (
         r"(?:above|before this|previously (?:said|told|stated)"
         r"|you (?:were|have been|ve been) (?:told|given|instructed))",
     ),
-    _family(
+    _phrases(
         "now",
+        "you are now|from now on|do anything now",
         rf"you are now (?:(?:an?|my|called|known as|acting as) )"
         rf"(?:(?!(?:of|to|for|in|on|with|by|from) )\w{{1,20}} ){{0,3}}{_MACHINE}",
         r"you are now (?:dan|jailbroken|unrestricted|unfiltered|uncensored|evil|free from (?:all|any|your))",
@@ -105,8 +120,9 @@ _PHRASES: tuple[_Family, ...] = (
         r"from now on you (?:are (?:an?|no longer)|(?:must|will) (?:act|obey|ignore|respond|answer|only))",
         r"(?:stands for|means|mode|called|as) do anything now",
     ),
-    _family(
+    _phrases(
         "prompt instruction message directive override command",
+        "your|system",
         rf"(?:reveal|print|show|output|repeat|display|leak|dump|expose|disclose|recite|paste|quote|give|tell|share|write)"
         rf" (?:(?:me|us|out|back|all|the|full|entire|exact|complete|contents?|text|of|whole) ){{0,6}}your"
         rf" (?:(?:full|entire|exact|complete|own|whole) ){{0,2}}{_HIDDEN}",
@@ -117,8 +133,9 @@ _PHRASES: tuple[_Family, ...] = (
         r"your (?:new|updated|real|actual|true) (?:instructions|directives?|system prompt) (?:is|are|follows?)",
         r"begin (?:new )?system (?:prompt|message|instructions?|override|command)",
     ),
-    _family(
+    _phrases(
         "user human operator",
+        "the user|your user|the human|your human|the operator|your operator",
         rf"(?:do not|don t|never) tell (?:this to )?{_USER}"
         r"(?! (?:what|whether|if|which|why|who|when|how|twice|again)\b)",
         rf"(?:do not|don t|never) (?:inform|alert|notify|warn) {_USER} (?:about|of|that) (?:this|these|that|you)",
@@ -126,8 +143,9 @@ _PHRASES: tuple[_Family, ...] = (
         rf" (?:\w{{1,20}} ){{0,2}}to {_USER}",
         rf"keep (?:this|that|it|these) (?:\w{{1,20}} )?(?:secret|hidden|private|concealed) from {_USER}",
     ),
-    _family(
+    _phrases(
         "secret password credential key token memor conversation history variable data",
+        "send|forward|upload|post|exfiltrate|transmit|leak|mail|append",
         rf"(?:send|forward|upload|post|exfiltrate|transmit|leak|e ?mail) (?:me )?(?:all|any|every|each)"
         rf" (?:(?:of|the|your|their|his|her|user|users|user s|stored|saved|known|private|sensitive|available) ){{0,4}}"
         rf"{_SECRETS} (?:(?:you|that|can|find|have|know|as|json) ){{0,4}}to"
@@ -135,8 +153,10 @@ _PHRASES: tuple[_Family, ...] = (
         rf"append (?:all |the |any |your ){{0,2}}(?:user s |users )?{_SECRETS}"
         rf" to (?:the|this|every|each) (?:url|link|image)",
     ),
-    _family(
+    _phrases(
         "restrict filter rules guideline censor ethic limit mode attention",
+        "pretend|imagine|act as|without|you have no|bound by no|dan mode|jailbreak mode|unrestricted mode"
+        "|unfiltered mode|attention all|attention ai",
         r"(?:pretend|imagine|act as (?:if|though)) (?:that )?you (?:are not bound|have no|don t have|do not have)"
         r" (?:by )?(?:any )?(?:\w{1,20} ){0,2}(?:restrictions?|filters?|rules|guidelines|limits|limitations)",
         r"(?:answer|respond|reply) without (?:any |your )?(?:\w{1,20} )?(?:restrictions|censorship|filters?|ethical)",
@@ -144,8 +164,9 @@ _PHRASES: tuple[_Family, ...] = (
         r"(?:enter|enable|activate|switch to) (?:dan|jailbreak|unrestricted|unfiltered) mode",
         r"attention (?:all (?:ais?|llms?|language models?|ai \w{1,20})|ai (?:assistants?|agents?))",
     ),
-    _family(
+    _phrases(
         "anweisung instruccion instruction consigne istruzioni",
+        "ignor|vergiss|vergessen|missachte|oublie|olvid|dimentica",
         r"(?:ignorier(?:e|en sie|t)|vergiss|vergessen sie|missachte) (?:\w{1,20} ){0,2}"
         r"(?:vorherigen|bisherigen|vorigen|früheren|obigen) (?:\w{1,20} ){0,1}anweisungen",
         r"(?:ignore[zr]?|oublie[zr]?) (?:\w{1,20} ){0,2}(?:instructions|consignes) (?:précédentes|antérieures)",
@@ -199,24 +220,22 @@ def is_adversarial(text: str) -> bool:
     hide a phrase. A text that only quotes such a phrase counts as well: it is as dangerous to a careless reader.
     """
     folded = text.lower() if text.isascii() else _fold(text)
-    if any(pattern.search(folded) for pattern in _due(_MARKERS, folded)):
-        return True
-    due = _due(_PHRASES, folded)
+    for keys, marker in _MARKERS:
+        if _holds_any(folded, keys) and marker.search(folded):
+            return True
+    due = [each for each in _PHRASES if _holds_any(folded, each.keys)]
     if not due:
         return False
     words = " ".join(_WORD.findall(folded))
-    return any(pattern.search(words) for pattern in due)
+    return any(_holds_any(words, each.turns) and each.pattern.search(words) for each in due)
 
 
-def _due(families: tuple[_Family, ...], folded: str) -> list[re.Pattern[str]]:
-    """The patterns worth running. Every text that is stored comes by here: plain loops take a third of the time."""
-    due = []
-    for keys, pattern in families:
-        for key in keys:
-            if key in folded:
-                due.append(pattern)
-                break
-    return due
+def _holds_any(text: str, words: tuple[str, ...]) -> bool:
+    """Every text that is stored comes by here: a plain loop takes a third of the time."""
+    for word in words:  # noqa: SIM110
+        if word in text:
+            return True
+    return False
 
 
 def _fold(text: str) -> str:

@@ -31,13 +31,16 @@ _UNSPACED = (
 RUN = re.compile(f"[{_UNSPACED}]+")
 """A piece of text in such scripts."""
 
+_MAY_HOLD_RUN = re.compile("[\u0e01-\u1fff\u2e80-\U0010ffff]")
+"""What a character of a run may be before it is normalised: titles have a › or –, and are looked at a passage."""
+
 # Some writers put these between words or after a character, others do not: removed, so that both match.
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+")
 
 
 def find_runs(text: str) -> tuple[str, ...]:
     """The pieces of ``text`` in such scripts, in order, NFKC-normalised (half-width Katakana becomes full-width)."""
-    if text.isascii():
+    if text.isascii() or _MAY_HOLD_RUN.search(text) is None:
         return ()
     return tuple(RUN.findall(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))))
 

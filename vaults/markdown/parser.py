@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from vaults import heap
@@ -89,20 +90,36 @@ def _parse(text: str) -> ParsedNote:
 def parse_outline(text: str) -> ParsedNote:
     """Frontmatter and headings as ``parse`` reads them, without links, tasks and the like: a tenth of its time.
     ``tags`` are those of the frontmatter alone."""
+    with heap.pause_full_collections(len(text)):
+        return _parse_outline(_scan_outline(text), text)
+
+
+def parse_outline_unnumbered(text: str) -> ParsedNote:
+    """As ``parse_outline``, for those who do not ask in which line a heading stands: each says 0. To count them takes
+    as long as to find the headings of an edited note."""
+    with heap.pause_full_collections(len(text)):
+        found = _scan_outline(text)
+        headings = tuple(
+            Heading(level, heading_text(found.lines[start + 1 : end + 1]), 0, start, _end(text, start, end))
+            for level, start, end in found.headings
+        )
+        return _to_outline(found, text, headings)
+
+
+def _scan_outline(text: str) -> Scan:
     lines = f"\n{to_lf_same_length(text)}\n"
     body_start = find_body_start(text, lines)
-    with heap.pause_full_collections(len(text)):
-        headings = [(level, start, end - 1) for level, start, end in find_blocks_again(lines, body_start).headings]
-        return _parse_outline(
-            Scan(lines=lines, linked="", visible="", body_start=body_start, headings=headings, code=[], comments=[]),
-            text,
-        )
+    headings = [(level, start, end - 1) for level, start, end in find_blocks_again(lines, body_start).headings]
+    return Scan(lines=lines, linked="", visible="", body_start=body_start, headings=headings, code=[], comments=[])
 
 
 def _parse_outline(scan: Scan, text: str) -> ParsedNote:
+    return _to_outline(scan, text, tuple(_headings(scan, text)))
+
+
+def _to_outline(scan: Scan, text: str, headings: tuple[Heading, ...]) -> ParsedNote:
     loaded = parse_frontmatter(text[: scan.body_start]) if scan.body_start else ParsedFrontmatter()
     values = loaded.values
-    headings = tuple(_headings(scan, text))
     return ParsedNote(
         title=_text(values.get("title")) or _first_title(scan, headings),
         aliases=drop_case_duplicates(parse_names(values.get("aliases", values.get("alias")))),
@@ -137,12 +154,24 @@ def _end(text: str, start: int, end: int) -> int:
 
 def heading_text(written: str) -> str:
     """The words of a heading as written, without ``#`` before and after, or the underline."""
+    return _known_heading_text(written) if len(written) <= SHORT_HEADING else _heading_text(written)
+
+
+SHORT_HEADING, MAX_HEADINGS = 120, 8_192
+"""Characters of a heading whose words are remembered, and how many are, at most: an edit reads each heading of a note
+four times, and all but one are those of the edit before."""
+
+
+def _heading_text(written: str) -> str:
     written = written.strip(" \t\n")
     if not written.startswith("#") or "\n" in written:
         return " ".join(line.strip(" \t") for line in written.split("\n")[:-1])
     words = written.lstrip("#").strip(" \t")
     bare = words.rstrip("#")
     return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else words
+
+
+_known_heading_text = lru_cache(MAX_HEADINGS)(_heading_text)
 
 
 def _first_title(scan: Scan, headings: tuple[Heading, ...]) -> str | None:

@@ -3,7 +3,10 @@
 (() => {
   document.documentElement.classList.add("has-script");
 
-  const written = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  // In the page's language, as the reader's region writes it.
+  const page = document.documentElement.lang;
+  const region = navigator.languages.find((each) => each.split("-")[0] === page) || page;
+  const written = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "short" });
 
   const localise = (root) => {
     for (const each of root.querySelectorAll("time[datetime]:not([title])")) {

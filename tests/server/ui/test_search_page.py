@@ -89,10 +89,24 @@ async def test_hostile_questions_and_hits_are_only_texts(stage: Stage) -> None:
 
 async def test_what_is_no_item_is_not_shown(stage: Stage) -> None:
     guest = await stage.person("dirk", Role.READER)
-    for wanted in ("nothing.md", "../../etc/passwd", "", "x" * 4000):
+    for wanted in ("nothing.md", "../../etc/passwd", "x" * 4000):
         page = await guest.open(f"/ui/v/main/items?{urlencode({'id': wanted, 'from': '-1'})}")
         assert page.status_code in (404, 422), wanted
         assert 'role="alert"' in page.text
+
+
+async def test_an_address_that_names_no_item_is_no_page(stage: Stage) -> None:
+    guest = await stage.person("nina", Role.READER)
+    page = await guest.open("/ui/v/main/items")
+    assert page.status_code == 404
+    assert "Nothing is here" in page.text
+
+
+async def test_what_finds_nothing_says_so(stage: Stage) -> None:
+    guest = await stage.person("zora", Role.READER)
+    page = await guest.open("/ui/v/main/search?q=zeppelin&mode=keyword&tags=none")
+    assert "0 hits" in page.text
+    assert "Nothing says that." in page.text
 
 
 async def test_an_address_asks_for_no_more_than_the_form_has() -> None:

@@ -44,6 +44,7 @@ def check(text: str, pieces: list[TextPiece]) -> None:
     for piece in pieces:
         assert text[piece.start : piece.end] == piece.text
         assert piece.text == piece.text.strip() != ""
+        assert piece.tokens == estimate_tokens(piece.text)
         assert not text[end : piece.start].strip()
         end = piece.end
     assert not text[end:].strip()
@@ -72,7 +73,7 @@ def test_nothing_visible_is_no_piece(text: str) -> None:
 
 
 def test_a_text_that_fits_is_one_piece_without_its_margins() -> None:
-    assert split_passages("  # Title\n\nText.\n", 50) == [TextPiece("# Title\n\nText.", 2, 16)]
+    assert split_passages("  # Title\n\nText.\n", 50) == [TextPiece("# Title\n\nText.", 2, 16, 4)]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.work import assert_linear
+from vaults.index import traits
 from vaults.index.traits import is_adversarial, is_question
 
 QUESTIONS = [
@@ -176,6 +177,17 @@ def test_orders_to_the_reader_are_seen(text: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert not is_adversarial(text)
+
+
+@pytest.mark.parametrize("phrases", traits._PHRASES, ids=lambda each: each.keys[0])
+@given(data=st.data())
+def test_no_phrase_is_without_the_words_by_which_its_pattern_is_chosen(
+    phrases: traits._Phrases, data: st.DataObject
+) -> None:
+    """A text is only matched against a pattern if it holds such words, so a phrase without them would not be seen."""
+    phrase = data.draw(st.from_regex(phrases.pattern, fullmatch=True))
+    assert any(key in phrase for key in phrases.keys)
+    assert any(turn in phrase for turn in phrases.turns)
 
 
 @given(st.text(max_size=300))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 
 import pytest
@@ -114,3 +115,10 @@ def test_any_piece_of_a_text_finds_it(text: str, data: st.DataObject) -> None:
     raw.execute("INSERT INTO f VALUES (?)", (unspaced_scripts.to_pairs(f"before {text} after"),))
     assert ranked(raw, piece) == [1]
     raw.close()
+
+
+def test_no_run_comes_of_characters_that_rule_one_out() -> None:
+    """``find_runs`` normalises only what holds a character that may belong to a run."""
+    ruled_out = [char for char in map(chr, range(0x2E80)) if unspaced_scripts._MAY_HOLD_RUN.search(char) is None]
+    assert len(ruled_out) > 4_000
+    assert not [char for char in ruled_out if unspaced_scripts.RUN.search(unicodedata.normalize("NFKC", char))]

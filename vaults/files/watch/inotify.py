@@ -33,7 +33,7 @@ _LOST = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _IGNORED
 
 _HEADER = struct.Struct("iIII")
 _READ_BYTES = 65_536
-_PAUSE_S = 0.01  # between reads: a stream of events costs a wake-up per pause, not per event
+_PAUSE_S = 0.03  # between reads: a stream of events costs a wake-up per pause, not per event; an edit makes one
 _LIMITS = {
     errno.ENOSPC: "no inotify watches are left (fs.inotify.max_user_watches)",
     errno.EMFILE: "no inotify instances or file descriptors are left (fs.inotify.max_user_instances, ulimit -n)",

@@ -45,25 +45,27 @@ class LinkDifference:
 
 _STORED_COLUMNS = ("kind", "line", "target", "target_key", "heading", "block", "alias", "embed")
 _STORED_LIST = ", ".join(_STORED_COLUMNS)
+_LINE, _KEY = _STORED_COLUMNS.index("line"), _STORED_COLUMNS.index("target_key")
 _SET_MEANING = "UPDATE note_links SET meant = :meant WHERE note = :note AND ordinal = :ordinal"
 _READ_COLUMNS = "l.line, l.kind, l.target, l.heading, l.block, l.alias, l.embed"
 
 
 def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, elsewhere: bool) -> LinkDifference:
-    """Store the links of a note, from the first that differs on: most edits change few or none. ``elsewhere``: the note
-    has moved, and links may be relative to its path. The caller must tell the graph, by ``update_names`` or by
-    ``mark_links_changed``."""
+    """Store the links of a note, from the first that differs on: most edits change few or none, and move those below
+    by a line or two. ``elsewhere``: the note has moved, and links may be relative to its path. The caller must tell the
+    graph, by ``update_names`` or by ``mark_links_changed``."""
     rows: list[Row] = [
         (each.kind, each.line, each.target, name_key(each.page), each.heading, each.block, each.alias, int(each.embed))
         for each in links
     ]
     stored = tx.all(f"SELECT {_STORED_LIST} FROM note_links WHERE note = :note ORDER BY ordinal", {"note": note})
-    pairs = enumerate(zip(stored, rows, strict=False))
-    same = next((place for place, (old, new) in pairs if old != new), min(len(stored), len(rows)))
-    first = 0 if elsewhere else same
+    pairs = list(zip(stored, rows, strict=False))
+    same = next((place for place, (old, new) in enumerate(pairs) if old != new), len(pairs))
+    first = 0 if elsewhere else _store_lines(tx, note, pairs, same)
     if len(stored) > first:
         tx.run("DELETE FROM note_links WHERE note = :note AND ordinal >= :first", {"note": note, "first": first})
     meanings = LinkResolver(tx)
+    meanings.look_up(row[_KEY] for row in rows[first:])
     tx.many(
         f"INSERT INTO note_links (note, ordinal, {_STORED_LIST}, meant) VALUES"
         " (:note, :ordinal, :kind, :line, :target, :target_key, :heading, :block, :alias, :embed, :meant)",
@@ -75,9 +77,25 @@ def store_links(tx: Writer, note: int, path: str, links: Sequence[Link], *, else
     )
     if len(stored) == len(rows) == same and not elsewhere:
         return LinkDifference(set(), set(), any=False)
-    key = _STORED_COLUMNS.index("target_key")
-    before, after = {row[key] for row in stored}, {row[key] for row in rows}
+    before, after = {row[_KEY] for row in stored}, {row[_KEY] for row in rows}
     return LinkDifference(after - before - {""}, before - after - {""})
+
+
+def _store_lines(tx: Writer, note: int, pairs: Sequence[tuple[Row, Row]], first: int) -> int:
+    """Store the lines of links from ``first`` on that stand elsewhere and are the same otherwise: they mean what they
+    meant. Returns the place of the first that is another."""
+    last = first
+    while (
+        last < len(pairs)
+        and pairs[last][0][:_LINE] == pairs[last][1][:_LINE]
+        and (pairs[last][0][_LINE + 1 :] == pairs[last][1][_LINE + 1 :])
+    ):
+        last += 1
+    tx.many(
+        "UPDATE note_links SET line = :line WHERE note = :note AND ordinal = :ordinal",
+        [{"line": pairs[place][1][_LINE], "note": note, "ordinal": place} for place in range(first, last)],
+    )
+    return last
 
 
 def mark_links_changed(tx: Writer, note: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from vaults.db.sql import Reader, Writer
 from vaults.markdown.link import Link
@@ -16,7 +17,8 @@ def store_names(tx: Writer, note: int, names: Iterable[str]) -> set[str]:
     keys = {name_key(each) for each in names} - {""}
     stored = read_keys(tx, note)
     if keys != stored:
-        tx.run("DELETE FROM note_names WHERE note = :note", {"note": note})
+        if stored:
+            tx.run("DELETE FROM note_names WHERE note = :note", {"note": note})
         tx.many(
             "INSERT INTO note_names (key, note) VALUES (:key, :note)",
             [{"key": each, "note": note} for each in sorted(keys)],
@@ -44,7 +46,25 @@ def find_notes(tx: Reader, key: str) -> list[tuple[int, LinkTarget]]:
         "SELECT n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note WHERE k.key = :key",
         {"key": key},
     )
-    return [(seq, LinkTarget(path, title, tuple(json.loads(aliases)))) for seq, path, title, aliases in rows]
+    return [_to_target(row) for row in rows]
+
+
+def find_notes_of_each(tx: Reader, keys: Iterable[str]) -> dict[str, list[tuple[int, LinkTarget]]]:
+    """``find_notes`` for several keys, in one statement."""
+    found: dict[str, list[tuple[int, LinkTarget]]] = {key: [] for key in keys}
+    rows = tx.all(
+        "SELECT k.key, n.seq, n.path, n.title, n.aliases FROM note_names k JOIN notes n ON n.seq = k.note"
+        " WHERE k.key IN (SELECT value FROM json_each(:keys))",
+        {"keys": json.dumps(list(found))},
+    )
+    for key, *row in rows:
+        found[key].append(_to_target(row))
+    return found
+
+
+def _to_target(row: Sequence[Any]) -> tuple[int, LinkTarget]:
+    seq, path, title, aliases = row
+    return seq, LinkTarget(path, title, () if aliases == "[]" else tuple(json.loads(aliases)))
 
 
 def find_notes_exactly(tx: Reader, name: str) -> dict[str, int]:
@@ -81,6 +101,13 @@ class LinkResolver:
         self._called: dict[str, tuple[TargetResolver, dict[str, int]] | None] = {}
         self._known: dict[tuple[str, str, str], int | None] = {}
 
+    def look_up(self, keys: Iterable[str]) -> None:
+        """Look up names at once that links will be resolved by; else each is, when its turn comes."""
+        unknown = {key for key in keys if key not in self._called}
+        if len(unknown) > 1:
+            for key, found in find_notes_of_each(self._tx, unknown).items():
+                self._keep(key, found)
+
     def of(self, link: Link, source: str, note: int) -> int | None:
         """The number of the note that a link in the note ``note``, at the path ``source``, means; None: none, or
         several."""
@@ -94,9 +121,11 @@ class LinkResolver:
     def _find(self, link: Link, source: str) -> int | None:
         key = name_key(link.page)
         if key not in self._called:
-            found = find_notes(self._tx, key)
-            numbers = {each.path: seq for seq, each in found}
-            self._called[key] = (TargetResolver([each for _, each in found]), numbers) if found else None
+            self._keep(key, find_notes(self._tx, key))
         several = self._called[key]
         path = several[0].resolve_link(link, source) if several is not None else None
         return several[1][path] if several is not None and path is not None else None
+
+    def _keep(self, key: str, found: Sequence[tuple[int, LinkTarget]]) -> None:
+        numbers = {each.path: seq for seq, each in found}
+        self._called[key] = (TargetResolver([each for _, each in found]), numbers) if found else None

@@ -62,3 +62,17 @@ def test_names_with_regex_characters_brackets_and_quotes_are_names() -> None:
     source = note(tx, "source.md", "\n".join(f"[[{name}]]" for name in odd))
     graph = catch_up(tx, Graph())
     assert {graph.nodes[number].stem for number in graph.out[source]} == set(odd)
+
+
+def test_links_below_an_edit_move_with_their_lines_and_mean_what_they_meant() -> None:
+    edited, afresh = empty_tables(), empty_tables()
+    before = "[[hub]]\n\n[[hub#a]] [[source]]\n[[other]]\n[[nowhere]]\n"
+    after = f"[[hub]]\nadded\n{before[8:]}".replace("[[nowhere]]", "[[hub]]")
+    for tx, texts in ((edited, (before, after)), (afresh, (after,))):
+        for path in ("hub.md", "other.md"):
+            note(tx, path)
+        for text in texts:
+            note(tx, "source.md", text)
+    rows = "SELECT * FROM note_links ORDER BY note, ordinal"
+    assert edited.all(rows) == afresh.all(rows)
+    assert [line for (line,) in edited.all("SELECT line FROM note_links ORDER BY ordinal")] == [1, 4, 4, 5, 6]

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from vaults.change_notes import ContentHash
-from vaults.context import run_in, run_to_completion
+from vaults.context import begin_in, run_in, run_to_completion
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
 from vaults.domain.notes.commit import file_placement, journal, late_writes, recovery
@@ -68,9 +68,9 @@ async def commit(
 
 async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: WriteBeside) -> CommittedChange:
     pool = vault.shared.pool
-    preparing = asyncio.create_task(
-        run_in(pool, file_placement.prepare_changes, vault.notes.tree, change.files[: file_placement.CHUNK_FILES])
-    )
+    # First, and not as a task: its thread waits for the disk while the next one works, which waits for nothing.
+    first = change.files[: file_placement.CHUNK_FILES]
+    preparing = begin_in(pool, file_placement.prepare_changes, vault.notes.tree, first)
     try:
         prepared = await run_in(pool, _prepare_commit, vault.notes.tree, change, dict(vault.notes.kept))
         begun = await _begin(vault, actor, change, prepared)
@@ -97,7 +97,7 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
     if placed.hides:
         await run_in(pool, placed.finish)
     late_writes.watch_late_writes(vault)
-    vault.start_background_work()
+    vault.start_background_work_soon()
     vault.shared.on_notes_changed(vault.name, [path for each in change.files for path in (each.path, each.to) if path])
     etags = {
         each.target: extraction.etag_of(after)

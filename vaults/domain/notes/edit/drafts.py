@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 from vaults import heap
 from vaults.context import run_in
@@ -24,15 +26,21 @@ from vaults.vault import Vault
 _NO_STAMP = FileStamp(0, 0, 0, 0)
 
 
+StepOutcome: TypeAlias = Revision | StrongroomError
+"""What the pure step made of a text, or why it refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class EditBase:
-    """What a change starts from: a note, or the initial text of a new one, with its own pure step."""
+    """What a change starts from: a note, or the initial text of a new one, with its own pure step. ``outcome``: of the
+    amendment's step, where it was taken as the note was read; it counts only if the note is the one that was meant."""
 
     path: str
     note: OpenNote | None
     source: NoteSource
     warnings: list[str]
     revise: Revise | None = None
+    outcome: StepOutcome | None = None
 
     @property
     def etag(self) -> str | None:
@@ -79,12 +87,16 @@ class DraftNotes:
 
     async def open_note(self, path: str) -> OpenNote:
         """Like ``note_lookup.open_note``, with the draft applied."""
+        return (await self._open_and_revise(path, _revise_nothing))[0]
+
+    async def _open_and_revise(self, path: str, revise: Revise) -> tuple[OpenNote, StepOutcome | None]:
+        """``open_note``, and what the pure step makes of it; None of what is drafted."""
         wanted = to_note_path(path)
         if (drafted := self._of(wanted)) is not None:
-            return _to_open_note(drafted, wanted)
-        note = await note_lookup.open_note(self.vault, path)
+            return _to_open_note(drafted, wanted), None
+        note, outcome = await note_lookup.open_and_run(self.vault, path, partial(_try_revise, revise))
         drafted = self._of(note.path)
-        return note if drafted is None else _to_open_note(drafted, note.path)
+        return (note, outcome) if drafted is None else (_to_open_note(drafted, note.path), None)
 
     def read(self, path: str) -> OpenNote:
         """The note at exactly this path. Blocking. Raises ``NotFound``, ``InvalidArgument``, ``TooLarge``."""
@@ -126,22 +138,27 @@ class DraftNotes:
     async def base(self, amendment: Amendment) -> EditBase:
         """What a change starts from."""
         if amendment.start == "note":
-            note = await self.open_note(amendment.path)
-            return EditBase(note.path, note, note.source, note.warnings)
+            note, outcome = await self._open_and_revise(amendment.path, amendment.revise)
+            return EditBase(note.path, note, note.source, note.warnings, outcome=outcome)
         path = to_note_path(amendment.path)
         if amendment.start == "either":
             with suppress(NotFound, Conflict):
-                note = await self.open_note(path)
+                note, outcome = await self._open_and_revise(path, amendment.revise)
                 if note.path == path:
-                    return EditBase(path, note, note.source, note.warnings)
+                    return EditBase(path, note, note.source, note.warnings, outcome=outcome)
         await run_in(self.vault.shared.pool, self.check_free, path)
         fresh = await amendment.fresh()
         return EditBase(path, None, NoteSource(fresh.text, bom=False), fresh.warnings, fresh.revise)
 
     async def prepare_amended(self, base: EditBase, amendment: Amendment) -> AmendedNote:
         """Work out the change of a note without drafting it. Raises ``TooLarge`` and what the pure step raises."""
-        revise = base.revise or amendment.revise
-        revision = await run_in(self.vault.shared.pool, _run_revise, revise, base.source.text)
+        outcome = base.outcome
+        if outcome is None:
+            revise = base.revise or amendment.revise
+            outcome = await run_in(self.vault.shared.pool, _try_revise, revise, base.source.text)
+        if isinstance(outcome, StrongroomError):
+            raise outcome
+        revision = outcome
         revision = await autolink_step.link_revision(self.vault, base.path, revision, asked=amendment.auto_link)
         data = self._encode_within_limit(NoteSource(revision.text, base.source.bom))
         note = base.note
@@ -187,10 +204,17 @@ class DraftNotes:
         return data
 
 
-def _run_revise(revise: Revise, text: str) -> Revision:
+def _try_revise(revise: Revise, text: str) -> StepOutcome:
     """Run the pure step on a worker thread: even a short note may take long, for its YAML or for what is added."""
-    with heap.pause_full_collections(len(text)):
-        return revise(text)
+    try:
+        with heap.pause_full_collections(len(text)):
+            return revise(text)
+    except StrongroomError as refusal:
+        return refusal
+
+
+def _revise_nothing(text: str) -> Revision:
+    return Revision(text, "")
 
 
 def _to_open_note(change: FileChange, path: str) -> OpenNote:

@@ -213,8 +213,7 @@ def _write_parts(tx: Writer, number: int, extract: NoteExtract, *, elsewhere: bo
         for place, task in enumerate(extract.tasks or ())
     ]
     _rewrite(tx, "note_tasks", _TASK_COLUMNS, tasks, number)
-    if facets.has_changed(tx, KIND, number, expand_tags(extract.tags), extract.frontmatter):
-        facets.store(tx, KIND, number, expand_tags(extract.tags), extract.frontmatter)
+    facets.update(tx, KIND, number, expand_tags(extract.tags), extract.frontmatter)
     return difference.any
 
 
@@ -302,5 +301,8 @@ def expand_tags(tags: Iterable[str]) -> list[str]:
     return list(found)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)

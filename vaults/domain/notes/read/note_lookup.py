@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from vaults.advice import Advice, tool_clause
 from vaults.context import run_in
@@ -19,6 +21,8 @@ from vaults.graph.names import note_names
 from vaults.markdown.encoding import NoteSource, NotText, decode
 from vaults.markdown.fuzzy import find_nearest
 from vaults.vault import Vault
+
+T = TypeVar("T")
 
 MAX_CLOSEST = 5
 """Max names suggested where a note is not found."""
@@ -53,17 +57,35 @@ async def open_note(vault: Vault, path: str) -> OpenNote:
     """The note a caller means: by its path, with or without ``.md``, or by another spelling or name if unambiguous.
     Raises ``NotFound`` with the closest names, ``Conflict``, ``InvalidArgument`` for a file that is not text,
     ``TooLarge``."""
+    note, _ = await open_and_run(vault, path, _do_nothing)
+    return note
+
+
+def _do_nothing(_: str) -> None:
+    pass
+
+
+async def open_and_run(vault: Vault, path: str, work: Callable[[str], T]) -> tuple[OpenNote, T]:
+    """``open_note``, and what ``work`` makes of its text on the thread that read it: a turn of a thread less."""
     wanted = to_note_path(path)
     try:
-        content = await _read_spelled(vault, wanted)
+        return await _open_spelled(vault, wanted, work)
     except NotFound:
         found = await vault.db.read(lambda tx: _find_elsewhere(tx, path, wanted))
         if not found or found[0].startswith("?"):
             await run_in(vault.shared.pool, _check_no_other, vault, path, wanted)
-        wanted = _choose_only(path, found)
-        content = await _read_spelled(vault, wanted)
-    warnings = await vault.db.read(lambda tx: _find_warnings(tx, wanted))
-    return to_open_note(wanted, content, warnings)
+        return await _open_spelled(vault, _choose_only(path, found), work)
+
+
+async def _open_spelled(vault: Vault, path: str, work: Callable[[str], T]) -> tuple[OpenNote, T]:
+    reading = run_in(vault.shared.pool, _read_and_run, vault, path, work)
+    (note, done), warnings = await asyncio.gather(reading, vault.db.read(lambda tx: _find_warnings(tx, path)))
+    return replace(note, warnings=warnings), done
+
+
+def _read_and_run(vault: Vault, path: str, work: Callable[[str], T]) -> tuple[OpenNote, T]:
+    note = to_open_note(path, _read_content(vault, path))
+    return note, work(note.text)
 
 
 def to_open_note(path: str, content: FileContent, warnings: Sequence[str] = ()) -> OpenNote:
@@ -72,10 +94,6 @@ def to_open_note(path: str, content: FileContent, warnings: Sequence[str] = ()) 
         return OpenNote(path, content.data, decode(content.data), content.stamp, list(warnings))
     except NotText as failure:
         raise InvalidArgument("path", f"names a file that is no UTF-8 text: {failure.reason}") from failure
-
-
-async def _read_spelled(vault: Vault, path: str) -> FileContent:
-    return await run_in(vault.shared.pool, _read_content, vault, path)
 
 
 def _check_no_other(vault: Vault, path: str, wanted: str) -> None:
