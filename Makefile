@@ -16,7 +16,7 @@ PIP_AUDIT := 2.10.1
 # Three workers each load what they collect: folders of which nothing is run are left out.
 WHOLE     = $(addprefix --ignore=tests/,e2e integrations crash load conformance image browser)
 MOST      = -n 3 --dist worksteal $(WHOLE) -m "not e2e and not crash and not load and not conformance and not image \
-  and not browser"
+  and not browser and not cluster"
 
 # What `make test` runs with. Bytecode is kept whatever the shell says: compiling again takes half a minute of each run.
 # Its files are in memory where there is room (and programs may be run from there), because a third of the work is
@@ -27,7 +27,7 @@ IN_MEMORY = $(shell awk '$$2 == "$(MEMORY)" && $$4 !~ /noexec/' /proc/mounts 2>/
 QUICKLY   = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load conformance ui
+.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load cluster conformance ui
 .PHONY: races image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
 
 help: ## list the targets
@@ -45,7 +45,7 @@ $(VENV)/.light: requirements/light.txt pyproject.toml
 	  from server.tools import discover; discover()'
 	@touch $@
 
-# The extras that read documents and code, and send backups away.
+# The extras that read documents and code, send backups away and speak to PostgreSQL.
 $(VENV)/.extras: $(VENV)/.light requirements/extras.txt
 	@$(LOCKED) --no-compile -r requirements/extras.txt
 	@touch $@
@@ -84,7 +84,7 @@ serve: $(VENV)/.light ## run the server on ./data
 
 install: $(VENV)/.light ## set up what the server needs, without starting it
 
-extras: $(VENV)/.extras ## add to the server what reads documents and code, and sends backups away
+extras: $(VENV)/.extras ## add to the server what reads documents and code, sends backups away, speaks to PostgreSQL
 
 models: $(VENV)/.models ## add to the server what serves other models: PyTorch, sentence-transformers
 
@@ -129,6 +129,10 @@ crash: $(VENV)/.installed ## kill real processes at chosen system calls (needs s
 
 load: $(VENV)/.installed ## many clients for minutes
 	@$(BIN)/python -m pytest -m load
+
+cluster: $(VENV)/.installed ## three servers over a PostgreSQL, killed and cut off at random: FAULTS=1000 VAULTS=300 for all of it
+	@CLUSTER_FAULTS=$(or $(FAULTS),60) CLUSTER_VAULTS=$(or $(VAULTS),30) CLUSTER_SEED=$(or $(SEED),1) $(QUICKLY) \
+	  $(BIN)/python -m pytest -m cluster tests/cluster
 
 conformance: $(VENV)/.installed ## the official conformance suite and other clients (needs Node packages)
 	@BIN=$(BIN) bash tests/conformance/run.sh

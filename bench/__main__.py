@@ -25,6 +25,7 @@ PARTS = {
     "memory": "resident memory",
     "vaults": "1,000 vaults, 64 open",
     "console": "pages of the console, alone and beside 100 calls a second",
+    "streams": "200 open pages of the console that hear of changes",
     "lag": "loop lag beside an import",
     "imports": "imports of 100,000 memories, and dry runs of a gigabyte",
     "harvests": "harvests of 1,000 sessions, and second passes",

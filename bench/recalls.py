@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ FIRST_AMONG, FIRST_RUNS, FIRST_S = 10_000, 7, 0.8
 QUERIES = 200
 BLOCK = 20
 WARM = 20
+
+SETTLE_S = 5.0
+"""Longer than a server takes, after its first call, to import the tools that nobody called: once in its life, and no
+part of what a recall costs."""
 
 
 def measure(run: Run) -> Iterator[Figure]:
@@ -155,6 +160,7 @@ def _take_turns(
     for query in (warm := [writer.query() for _ in range(WARM)]):
         ask(query)
     pool.submit(baseline.recall_all, warm).result()
+    time.sleep(SETTLE_S)
     fresh = [writer.query() for _ in range(count)]
     first, alone, cpu_s = [], [], 0.0
     for some in blocks(count, BLOCK):

@@ -142,6 +142,15 @@ async def delete(services: Services, name: str, *, confirm: str | None) -> Delet
     return gone
 
 
+async def delete_lost(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
+    """As ``deletion.delete_lost``, seen at once in this process."""
+    from ops.vault_life import deletion
+
+    gone = await deletion.delete_lost(services.control, services.data, name, confirm=confirm)
+    await _refresh(services)
+    return gone
+
+
 async def _refresh(services: Services) -> None:
     await services.registry_cache.refresh()
     await services.access_cache.refresh()

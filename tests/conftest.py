@@ -66,7 +66,7 @@ LOAD_TORCH = (
 )
 """What takes five seconds to load before the first test: they come first and together, so that one worker loads it."""
 
-OPT_IN = ("crash", "load", "conformance")
+OPT_IN = ("crash", "load", "cluster", "conformance")
 """Marks of what takes minutes and has a target of its own."""
 
 # A property holds or does not; how long its examples take is the machine's matter.

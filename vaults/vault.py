@@ -50,7 +50,9 @@ from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
 from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import DATABASE_FILE, VaultEntry
+from vaults.report_cache import ReportCache
 from vaults.search.expansion_endpoint import QueryExpander
+from vaults.search.facts_cache import FactsCache
 from vaults.search.ranking_cache import RankingCache
 from vaults.search.relevance_threshold import ThresholdCache
 from vaults.search.search_run import SearchEngines
@@ -187,6 +189,8 @@ class Vault:
         self.parsers = shared.parsers.of(entry.vault_id)
         self.vocabulary = Vocabulary()
         self.rankings = RankingCache()
+        self.reports = ReportCache()
+        self.facts = FactsCache()
         self.graph_cache = GraphCache(self.db)
         self.lease = Lease(folder / ".lease")
         self.notes = Notebook(notes_root(entry, folder), folder, shared.notes)
@@ -204,6 +208,7 @@ class Vault:
             documents=self.document_projection,
             vocabulary=self.vocabulary,
             rankings=self.rankings,
+            facts=self.facts,
             embedder=shared.models.own,
             model_name=None,
             cross=shared.cross,
@@ -325,6 +330,8 @@ class Vault:
             return
         await self.settle()
         self.rankings.clear()
+        self.reports.clear()
+        self.facts.clear()
         self.vocabulary.clear()
         self.graph_cache.clear()
         await self.db.rest()

@@ -85,6 +85,9 @@ class ChangeLog:
         """Whether commits are recorded now."""
         return self._upkeep is not None
 
+    def after_open(self, raw: sqlite.Connection) -> None:
+        """Nothing: whoever follows reads what is there first."""
+
     def after_commit(self, raw: sqlite.Connection) -> None:
         changes, self._changes = self._changes, (id(raw), raw.total_changes)
         if changes == self._changes:

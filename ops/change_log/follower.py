@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.change_log.page_digests import PageDigests, digest_page
 from ops.change_log.recorder import Recorder
 from ops.change_log.segments import Segment, SegmentDraft
 from vaults.db.engine import sqlite
+from vaults.db.page_digests import PageDigests, digest_page
 from vaults.db.wal_frames import WalPosition
 from vaults.db.wal_tail import FrozenPages, WalGap, WalTail
 from vaults.settings import StorageSettings

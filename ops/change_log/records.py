@@ -9,28 +9,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
 
 from ops.change_log.failures import broken_log
-from ops.change_log.page_digests import SIZE as DIGEST_BYTES
+from vaults.db.page_changes import DIFFERENCE, WHOLE, PageChange
+from vaults.db.page_digests import SIZE as DIGEST_BYTES
 
 _HEAD = struct.Struct(f">QQII{DIGEST_BYTES}s")
 _PAGE = struct.Struct(">IB")
-WHOLE, DIFFERENCE = 0, 1
 
 
 MAX_COMMIT_BYTES = 32 * 1024 * 1024
 """Bytes of pages in a record at most: a commit that changed more (a database rewritten whole) is answered by a base."""
-
-
-class PageChange(NamedTuple):
-    """One of tens of thousands a second where a log is replayed: a tuple is made in a third of the time."""
-
-    number: int
-    kind: int
-    data: bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +31,6 @@ class LoggedCommit:
     size: int
     digest: bytes
     pages: tuple[PageChange, ...]
-
-
-def subtract(one: bytes, other: bytes) -> bytes:
-    """The difference of two pages."""
-    return np.bitwise_xor(np.frombuffer(one, np.uint64), np.frombuffer(other, np.uint64)).tobytes()
 
 
 def encode(record: LoggedCommit) -> bytes:

@@ -14,9 +14,9 @@ from ops.change_log.lines import line_key, read_lines, segment_key
 from ops.change_log.names import LineListing, SegmentName
 from ops.change_log.points import LogPoint
 from ops.change_log.read_ahead import read_ahead
-from ops.change_log.replayed_file import ReplayedFile
 from ops.change_log.segments import hash_of, read_head, read_records
 from ops.change_log.store import LogStore, plain
+from vaults.db.replayed_file import ReplayedFile
 from vaults.errors import NotFound
 from vaults.files.atomic import sync_folder
 from vaults.files.permissions import FILE_MODE
@@ -37,7 +37,7 @@ def materialise(
         descriptor = os.open(into, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         undo.callback(into.unlink)
         try:
-            _write(store, vault_id, line, point.sequence, ReplayedFile(descriptor), unseal)
+            _write(store, vault_id, line, point.sequence, ReplayedFile(descriptor, broken_log), unseal)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -64,14 +64,17 @@ def _write(
     if start is None:
         raise NotFound("the change log holds that moment no longer")
     manifest = bases.read_manifest(store, vault_id, line.name, start)
-    file.lay_base(manifest, bases.read_parts(store, vault_id, manifest, unseal))
+    file.lay_base(manifest.page_size, bases.read_parts(store, vault_id, manifest, unseal))
+    if file.digests.total.hex() != manifest.digest:
+        raise broken_log(f"holds a base that is not the database it was made of: {manifest.name}")
     reached = start.sequence
     for data in _chained(store, vault_id, line, [each for each in line.segments if each.last > reached], until):
         for record in read_records(data, unseal):
             if reached < record.sequence <= until:
                 if record.sequence != reached + 1:
                     raise broken_log(f"lacks commit {reached + 1}")
-                file.apply(record)
+                file.resize(record.size)
+                file.apply(record.sequence, record.digest, record.pages)
                 reached = record.sequence
     if reached != until:
         raise broken_log(f"ends with commit {reached}, before commit {until}")

@@ -43,12 +43,8 @@ async def delete(
     """Back a vault up a last time, unregister it with its grants, then overwrite and remove its files; of a folder
     served in place only what is ours. ``confirm``: the name again. Raises ``ConfirmationRequired``, ``NotFound``, what
     the backup raises, or ``VaultUnavailable`` while others keep it open; it stays as it was then."""
-    await folder_moves.finish_all(control, data)
-    entry = await control.read(lambda tx: registry.get(tx, name))
-    if confirm != name:
-        raise ConfirmationRequired(f"deleting {name} cannot be undone", hint=f"say its name again: --confirm {name}")
+    entry = await _find_confirmed(control, data, name, confirm)
     folder = folder_of(data, name, entry.path)
-    _refuse_installation(folder, data)
     commit = partial(_commit, control, data, entry)
     if not folder.is_dir():
         if last_backup is not None:
@@ -63,6 +59,25 @@ async def delete(
         backup = await last_backup(entry) if last_backup is not None else None
         await run_to_completion(commit())
     return DeletedVault(entry, backup)
+
+
+async def delete_lost(control: Database, data: Path, name: str, *, confirm: str | None) -> DeletedVault:
+    """As ``delete``, of a vault whose folder is gone: there is nothing to back up. Raises ``Conflict`` where the folder
+    is there, as that of a disk that came back."""
+    entry = await _find_confirmed(control, data, name, confirm)
+    if folder_of(data, name, entry.path).is_dir():
+        raise Conflict(f"the files of vault {name} are there: nothing was deleted", hint="a last backup can be made")
+    await _commit(control, data, entry)
+    return DeletedVault(entry, None)
+
+
+async def _find_confirmed(control: Database, data: Path, name: str, confirm: str | None) -> VaultEntry:
+    await folder_moves.finish_all(control, data)
+    entry = await control.read(lambda tx: registry.get(tx, name))
+    if confirm != name:
+        raise ConfirmationRequired(f"deleting {name} cannot be undone", hint=f"say its name again: --confirm {name}")
+    _refuse_installation(folder_of(data, name, entry.path), data)
+    return entry
 
 
 def _refuse_installation(folder: Path, data: Path) -> None:

@@ -349,6 +349,7 @@ async def _load_tools(registry: ToolRegistry) -> None:
     them."""
     while not registry.is_used:  # noqa: ASYNC110  any thread may be the first to ask
         await asyncio.sleep(LOAD_TOOLS_S)
+    await asyncio.sleep(LOAD_TOOLS_S)  # that first call loads what it needs itself, and comes first
     await load_gradually(registry)
     gc.freeze()
 

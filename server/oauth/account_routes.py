@@ -17,6 +17,7 @@ from auth.people.attempts import ACCOUNT
 from auth.people.browser_sessions import BrowserSession
 from auth.people.passkeys import Passkey
 from auth.people.passwords import hash_password, is_password
+from auth.people.people import Person
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts
@@ -96,17 +97,18 @@ class AccountRoutes:
             return await self.page(visit, person, error=error, status=422)
         new = await self._hashing.run(lambda: hash_password(wanted))
 
-        def write(tx: Writer) -> bool:
+        def write(tx: Writer) -> Person | None:
             if people.find(tx, person) != known:  # reset or shut out meanwhile, which this would undo
-                return False
+                return None
             accounts.change_password(tx, person, new)
-            return True
+            return people.require(tx, person)
 
-        if not await self._parts.control.write(write):
+        changed = await self._parts.control.write(write)
+        if changed is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         await self._parts.record(request, person, "user", "set_password")
         answer = RedirectResponse(f"{self._parts.base}{HERE}", 303)
-        return await self._visits.sign_in(visit, person, request, answer)
+        return await self._visits.sign_in(visit, changed, request, answer) or answer
 
     async def page(self, visit: Visit, person: str, *, error: str | None = None, status: int = 200) -> Response:
         """Somebody's account."""

@@ -20,8 +20,10 @@ from auth.issuer_requests import NoAnswer
 from auth.outside.id_tokens import Expected, OutsideIdentity
 from auth.outside.identities import Arrival, TurnedAway, arrive
 from auth.outside.provider_questions import ProviderQuestions
+from auth.people import people
 from auth.people.attempts import ADDRESS
 from auth.people.challenges import is_challenge, make_challenge, use_up
+from auth.people.people import Person
 from auth.principal import LOCAL, principal_key
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
@@ -135,22 +137,24 @@ class OutsideRoutes:
     ) -> Response:
         settings, now = provider.settings, self._parts.now()
 
-        def write(tx: Writer) -> Arrival | TurnedAway:
-            return arrive(tx, settings, identity, now)
+        def write(tx: Writer) -> tuple[Arrival, Person] | TurnedAway:
+            arrived = arrive(tx, settings, identity, now)
+            return arrived if isinstance(arrived, TurnedAway) else (arrived, people.require(tx, arrived.person))
 
-        arrival = await self._parts.access_cache.write(write)
-        if isinstance(arrival, TurnedAway):
-            if arrival.person is not None:
+        found = await self._parts.access_cache.write(write)
+        if isinstance(found, TurnedAway):
+            if found.person is not None:
                 about = {"reason": "not_admitted", "provider": settings.name}
-                await self._parts.record_refused(request, arrival.person, "user", "sign_in", **about)
+                await self._parts.record_refused(request, found.person, "user", "sign_in", **about)
             return self._refuse(provider, NOT_ADMITTED, "not_admitted")
+        arrival, person = found
         if arrival.is_new:
             await self._parts.record(request, arrival.person, "user", "arrive", provider=settings.name)
         if arrival.grants_changed:
             await self._parts.record(request, arrival.person, "grant", "follow_groups", provider=settings.name)
         log.info("came_from_outside", provider=settings.name, principal=principal_key(LOCAL, arrival.person))
         after = safe_next(self._visits.remembered_next(request))
-        return await self._signing_in.enter(request, visit, arrival.person, after, "sign_in", provider=settings.name)
+        return await self._signing_in.enter(request, visit, person, after, "sign_in", provider=settings.name)
 
     def _provider(self, request: Request) -> ProviderQuestions | None:
         return self._parts.outside.get(request.path_params["provider"])

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -32,7 +32,13 @@ HEADERS = {
 
 @cache
 def _templates() -> Environment:
-    return Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return Environment(loader=read_templates(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+
+
+@cache
+def read_templates(folder: Path) -> DictLoader:
+    """The templates of a folder, all of them at once: an upgrade replaces the files under a running server."""
+    return DictLoader({path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")})
 
 
 class Pages:
@@ -40,6 +46,7 @@ class Pages:
 
     def __init__(self, base: str) -> None:
         self._base = base
+        read_templates(_FOLDER)
 
     def render(self, template: str, *, status: int = 200, form_to: str | None = None, **values: Any) -> HTMLResponse:
         """A page. ``values``: what its template shows."""

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from auth.people import accounts, browser_sessions, challenges, invites, passkeys, people
 from auth.people.attempts import ADDRESS
 from auth.people.passkeys import NewPasskey, Passkey
+from auth.people.people import Person
 from auth.people.webauthn_answers import Asserted, WrongAnswer
 from auth.principal import LOCAL, principal_key
 from server.oauth.account_routes import HERE, AccountRoutes
@@ -28,7 +29,7 @@ WRONG = "This passkey signs nobody in here. It may have been removed: try anothe
 NOT_MADE = "The browser's answer was not what was asked for. No passkey was added."
 TOO_OLD = "Sign out and in again first: passkeys are added and removed within 15 minutes of signing in."
 
-_Entry = Literal["entered", "copied", "wrong"]
+_Refusal = Literal["copied", "wrong"]
 
 
 class PasskeyRoutes:
@@ -62,8 +63,8 @@ class PasskeyRoutes:
         except WrongAnswer:
             return await self._refuse(visit, after, address)
         match await self._note_use(known, asserted):
-            case "entered":
-                return await self._signing_in.enter(request, visit, known.person, after, "sign_in", passkey=known.name)
+            case Person() as person:
+                return await self._signing_in.enter(request, visit, person, after, "sign_in", passkey=known.name)
             case "copied":
                 about = {"reason": "counter", "passkey": known.name}
                 await self._parts.record_refused(request, known.person, "user", "sign_in", **about)
@@ -82,18 +83,19 @@ class PasskeyRoutes:
             return await self._signing_in.invite_page(visit, person, link, error=made, status=422)
         new, challenge = made
 
-        def write(tx: Writer) -> bool:
+        def write(tx: Writer) -> Person | None:
             if invites.invited(tx, link, now) != person or not challenges.use_up(tx, challenge, now):
-                return False  # another request was quicker
+                return None  # another request was quicker
             accounts.take_passkey(tx, person, text_of(form, "label"), new, now)
-            return True
+            return people.require(tx, person)
 
         try:
-            if not await self._parts.control.write(write):
-                return self._signing_in.used_up()
+            proved = await self._parts.control.write(write)
         except AlreadyExists as failure:
             return await self._signing_in.invite_page(visit, person, link, error=f"{failure.message}.", status=422)
-        return await self._signing_in.enter(request, visit, person, HERE, "add_passkey")
+        if proved is None:
+            return self._signing_in.used_up()
+        return await self._signing_in.enter(request, visit, proved, HERE, "add_passkey")
 
     async def change(self, request: Request) -> Response:
         """Add or remove one of one's own: ``do`` says which."""
@@ -133,10 +135,15 @@ class PasskeyRoutes:
 
     async def _remove(self, request: Request, visit: Visit, person: str, passkey_id: str) -> Response:
         answer = RedirectResponse(f"{self._parts.base}{HERE}", 303)
-        if not await self._parts.control.write(lambda tx: accounts.drop_passkey(tx, person, passkey_id)):
+
+        def write(tx: Writer) -> Person | None:
+            return people.require(tx, person) if accounts.drop_passkey(tx, person, passkey_id) else None
+
+        left = await self._parts.control.write(write)
+        if left is None:
             return answer
         await self._parts.record(request, person, "user", "remove_passkey")
-        return await self._visits.sign_in(visit, person, request, answer)
+        return await self._visits.sign_in(visit, left, request, answer) or answer
 
     async def _made(self, visit: Visit, person: str, form: FormData) -> tuple[NewPasskey, bytes] | str:
         """The passkey a form brings; else the sentence that says what is wrong."""
@@ -149,13 +156,16 @@ class PasskeyRoutes:
         except WrongAnswer:
             return NOT_MADE
 
-    async def _note_use(self, known: Passkey, asserted: Asserted) -> _Entry:
+    async def _note_use(self, known: Passkey, asserted: Asserted) -> Person | _Refusal:
+        """Whose passkey it is, as they are now; else why it lets nobody in."""
         now = self._parts.now()
 
-        def write(tx: Writer) -> _Entry:
+        def write(tx: Writer) -> Person | _Refusal:
             if not challenges.use_up(tx, asserted.challenge, now) or passkeys.find(tx, known.id) is None:
                 return "wrong"
-            return "entered" if passkeys.note_use(tx, known.id, asserted.sign_count, now) else "copied"
+            if not passkeys.note_use(tx, known.id, asserted.sign_count, now):
+                return "copied"
+            return people.require(tx, known.person)
 
         return await self._parts.control.write(write)
 

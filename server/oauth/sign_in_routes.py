@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import structlog
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from auth.people import accounts, browser_sessions, invites, people
+from auth.people import accounts, invites, people
 from auth.people.attempts import ACCOUNT, ADDRESS, LINK
 from auth.people.passwords import check_password, hash_password, is_password
+from auth.people.people import Person
 from auth.principal import LOCAL, NAME_LIMIT, principal_key
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
@@ -29,6 +30,7 @@ _NEXT = re.compile(r"/oauth/(authorize\?[!-~]*|account|device(\?code=[A-Z-]{1,12
 """Where somebody may be led after signing in: pages of ours, never an address of somebody else's choice."""
 
 WRONG = "This name and password do not go together."
+CHANGED = "Your account was changed while you signed in. Sign in again, or ask for a new link."
 STALE = "This page was open for too long, or your browser takes no cookies. Open it again."
 USED_UP = "This link was used, replaced, or is older than a day. Ask whoever sent it for a new one."
 
@@ -73,12 +75,7 @@ class SignInRoutes:
             log.warning("sign_in_refused", address=address)
             return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
         self._parts.attempts.forgive(ACCOUNT, account)
-        answer = await self.enter(request, visit, person.name, after, "sign_in")
-        if await self._parts.control.read(lambda tx: people.find(tx, account)) == person:
-            return answer
-        # Reset or shut out while the password was looked at: what it let in would outlive that.
-        await self._parts.control.write(lambda tx: browser_sessions.end_all(tx, account))
-        return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
+        return await self.enter(request, visit, person, after, "sign_in")
 
     async def sign_out(self, request: Request) -> Response:
         """End this session."""
@@ -108,15 +105,16 @@ class SignInRoutes:
             return await self.invite_page(visit, person, link, error=error, status=422)
         kept, now = await self._hashing.run(lambda: hash_password(password)), self._parts.now()
 
-        def write(tx: Writer) -> bool:
+        def write(tx: Writer) -> Person | None:
             if invites.invited(tx, link, now) != person:  # another request was quicker
-                return False
+                return None
             accounts.change_password(tx, person, kept)
-            return True
+            return people.require(tx, person)
 
-        if not await self._parts.control.write(write):
+        proved = await self._parts.control.write(write)
+        if proved is None:
             return self.used_up()
-        return await self.enter(request, visit, person, "/oauth/account", "set_password")
+        return await self.enter(request, visit, proved, "/oauth/account", "set_password")
 
     async def invited(self, request: Request, link: str) -> str | Response:
         """Whom a link is for; else the page that says why nobody gets further. Each look counts as an attempt."""
@@ -132,13 +130,19 @@ class SignInRoutes:
         return self._pages.message("This link is not good any more", USED_UP, status=404)
 
     async def enter(
-        self, request: Request, visit: Visit, person: str, after: str, action: str, **details: str
+        self, request: Request, visit: Visit, person: Person, after: str, action: str, **details: str
     ) -> Response:
-        """Sign somebody in who has proved who they are; ``action`` and ``details`` are for the audit."""
-        await self._parts.record(request, person, "user", action, **details)
-        log.info("signed_in", principal=principal_key(LOCAL, person), address=address_of(request))
+        """Sign somebody in who has proved who they are; ``person``: as they were then. ``action`` and ``details`` are
+        for the audit."""
+        await self._parts.record(request, person.name, "user", action, **details)
         answer = RedirectResponse(f"{self._parts.base}{after}", 303, headers={"cache-control": "no-store"})
-        return await self._visits.sign_in(visit, person, request, answer)
+        entered = await self._visits.sign_in(visit, person, request, answer)
+        if entered is None:
+            await self._parts.record_refused(request, person.name, "user", "sign_in", reason="changed_meanwhile")
+            log.warning("sign_in_refused", address=address_of(request))
+            return await self.sign_in_page(visit, after, error=CHANGED, status=403)
+        log.info("signed_in", principal=principal_key(LOCAL, person.name), address=address_of(request))
+        return entered
 
     async def sign_in_page(
         self, visit: Visit, after: str, *, name: str = "", error: str | None = None, status: int = 200
@@ -182,7 +186,10 @@ def sign_in_address(base: str, after: str) -> str:
 
 def safe_next(path: str | None) -> str:
     """A path of ours to lead somebody to, whatever was asked for."""
-    return path if path is not None and _NEXT.fullmatch(path) else "/oauth/account"
+    if path is None or not _NEXT.fullmatch(path):
+        return "/oauth/account"
+    steps = unquote(path.partition("?")[0]).split("/")
+    return "/oauth/account" if {".", ".."}.intersection(steps) else path  # which browsers follow up and out of here
 
 
 def text_of(form: FormData, name: str) -> str:

@@ -18,8 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from auth.one_time import digest_of, make_secret
-from auth.people import browser_sessions
+from auth.people import browser_sessions, people
 from auth.people.browser_sessions import BrowserSession
+from auth.people.people import Person
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 
@@ -104,17 +105,24 @@ class Visits:
             self._set(response, f"{self._name}-form", visit.form_cookie)
         return response
 
-    async def sign_in(self, visit: Visit, person: str, request: Request, response: Response) -> Response:
-        """Begin a session in place of the one there was, with cookies nobody can have known before."""
+    async def sign_in(self, visit: Visit, person: Person, request: Request, response: Response) -> Response | None:
+        """Begin a session in place of the one there was, with cookies nobody can have known before. ``person``: as they
+        were when they proved who they are; None where somebody reset them or shut them out since, because a session
+        would outlive that."""
         now, browser = self._parts.now(), request.headers.get("user-agent", "")
         before = visit.session
 
-        def write(tx: Writer) -> str:
+        def write(tx: Writer) -> str | None:
+            if people.find(tx, person.name) != person:
+                return None
             if before is not None:
                 browser_sessions.end(tx, before.person, before.id)
-            return browser_sessions.start(tx, person, browser, now)
+            return browser_sessions.start(tx, person.name, browser, now)
 
-        self._set(response, self._name, await self._parts.control.write(write), browser_sessions.LIFE_S)
+        cookie = await self._parts.control.write(write)
+        if cookie is None:
+            return None
+        self._set(response, self._name, cookie, browser_sessions.LIFE_S)
         return self.keep(replace(visit, form_cookie=make_secret(), is_new=True), response)
 
     async def sign_out(self, visit: Visit, response: Response) -> Response:

@@ -81,6 +81,7 @@ class SearchFilterArguments(Arguments):
     """Filters over everything that is searched; leave out what does not matter."""
 
     kinds: Annotated[list[Kind], Field(max_length=5, description="only these")] = []
+    types: Annotated[list[MemoryType], Field(max_length=len(MEMORY_TYPES), description="of memories: only these")] = []
     collection: Annotated[Label | None, Field(description="only this")] = None
     folder: Annotated[Label | None, Field(description="and those in it")] = None
     tags: Annotated[list[Tag], Field(max_length=20, description="must carry all of these")] = []
@@ -108,6 +109,7 @@ class SearchFilterArguments(Arguments):
             viewer=call.actor.identity,
             now=clock.now(),
             kinds=tuple(self.kinds),
+            types=tuple(self.types),
             tags=tuple(self.tags),
             fields=tuple((field, _to_field_texts(value)) for field, value in self.where.items()),
             thread=self.thread,

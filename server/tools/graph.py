@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, WrapValidator
 
 from auth.roles import Role
 from server.call import INSIDE, Call
@@ -33,6 +33,14 @@ LIST_LIMIT, EXPORT_LIMIT = 50, 500
 MAX_LISTED, MAX_DEPTH, MAX_STEPS = 500, 3, 10
 """The highest limit of a list, and the deepest depth of neighbours and exports, and of a path."""
 
+GraphFormat = Literal["graphml", "json", "mermaid", "svg"]
+
+
+def _or_layout(value: Any, check: Callable[[Any], Any]) -> Any:
+    """Takes one format more than schemas and errors name: pages of ours alone are given it."""
+    return value if value == layout_export.FORMAT else check(value)
+
+
 Name = Annotated[Filled, Field(max_length=1024)]
 
 
@@ -58,8 +66,7 @@ class GraphArguments(Arguments):
     folder: Annotated[Text | None, Field(max_length=1024, description="analyse, gaps, export: and those in it")] = None
     days: Annotated[int | None, Field(ge=1, le=36_500, description="stale, emerging_hubs")] = None
     format: Annotated[
-        Literal["graphml", "json", "mermaid", "svg", "layout"],
-        Field(description="of an export; svg: a picture, for people; layout: for the console"),
+        GraphFormat, WrapValidator(_or_layout), Field(description="of an export; svg: a picture, for people")
     ] = "mermaid"
     limit: Annotated[int | None, Field(ge=1, le=10_000, description="at most; default 50, export 500; lists ≤ 500")] = (
         None
@@ -117,7 +124,8 @@ async def _export(call: Call, args: GraphArguments) -> GraphAnswer:
     if args.format != layout_export.FORMAT:
         return await graph_exports.export_graph(call.vault, args.which_if_any, args.wanted)
     if call.caller.form not in INSIDE:
-        raise InvalidArgument("format", "layout is for the console alone", hint="json has notes and links")
+        *others, last = map(repr, get_args(GraphFormat))
+        raise InvalidArgument("format", f"should be {', '.join(others)} or {last}")  # as for any unknown one
     if args.which_if_any is not None or args.folder:
         raise InvalidArgument(
             "format", "layout is of the whole vault", hint="svg draws a folder, or what is around a note"

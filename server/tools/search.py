@@ -242,7 +242,7 @@ def _connector(args: SearchArguments, found: SearchResult) -> dict[str, Any] | N
     render=_searched_text,
     connector=_connector,
     hidden_args=(
-        "collection", "thread", "parent", "author", "workspace", "modified_after", "modified_before",
+        "types", "collection", "thread", "parent", "author", "workspace", "modified_after", "modified_before",
         "include_archived", "group_by", "rerank", "recent", "read_dates", "min_score", "vaults", "links",
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from server.dispatch import CallOutcome
 from server.ui.page import PersonPage
 from server.ui.person_view import PersonView
 from server.ui.search_facets import count_facets, count_vaults
-from server.ui.search_page import search_values
+from server.ui.search_page import asked_with, search_values
 from server.ui.search_question import MODES, Question
 from server.ui.vault_view import complaint_of
 
@@ -34,12 +35,13 @@ async def show(view: PersonView) -> Response:
     if not question.q or not names:
         values["facets"] = [count_vaults([], names, question), *count_facets([], question)]
         return view.page("search", **values)
-    outcome = await _ask(view, question, question.vaults or names)
+    asked_for = (_ask(view, each, question.vaults or names) for each in asked_with(question))
+    outcome, *others = await asyncio.gather(*asked_for)
     complaint = complaint_of(outcome)
     if complaint is not None:
         values["facets"] = [count_vaults([], names, question), *count_facets([], question)]
         return view.page("search", status=complaint.status, **values, complaint=complaint)
-    values |= search_values(outcome.content, question, lambda hit: f"{base}/ui/v/{hit['vault']}/")
+    values |= search_values(outcome.content, question, lambda hit: f"{base}/ui/v/{hit['vault']}/", others)
     values["facets"] = [count_vaults(outcome.content["hits"], names, question), *values["facets"]]
     return view.page("search", **values)
 

@@ -54,6 +54,7 @@ from server.ui.assets import serve_asset
 from server.ui.forms import FormReading, UnreadableForm
 from server.ui.guests import Guest, find_guest
 from server.ui.languages import choose_language, reading_in
+from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
 from server.ui.parts import ConsoleParts
@@ -78,6 +79,7 @@ VAULT_PAGES: tuple[VaultPage, ...] = (
     usage_page.PAGE,
     item_page.PAGE,
     connect_page.PAGE,
+    connect_page.CALLS,
 )
 
 ADMIN_PAGES: tuple[AdminPage, ...] = (
@@ -137,12 +139,21 @@ class _Console:
         self._parts, self._visits, self._pages = parts, Visits(parts), ConsolePages(parts.base)
         self._reading = FormReading()
 
-    async def list_vaults(self, _: Request, guest: Guest) -> Response:
-        """The vaults somebody may enter."""
-        roles = self._parts.roles_of(guest.principal)
-        vaults = [(name, role.label) for name, role in sorted(roles.items())]
-        administers = self._parts.administers(guest.principal)
-        return self._pages.render("vaults", vault=None, guest=guest, vaults=vaults, administers=administers)
+    async def list_vaults(self, request: Request, guest: Guest) -> Response:
+        """The vaults somebody may enter, a page at a time."""
+        roles, asked = self._parts.roles_of(guest.principal), narrowing_of(request)
+        found = [(name, role.label) for name, role in sorted(roles.items()) if asked.text.lower() in name]
+        return self._pages.render(
+            "vaults",
+            vault=None,
+            guest=guest,
+            asked=asked,
+            has_vaults=bool(roles),
+            is_long=len(roles) > ROWS,
+            vaults=found[asked.offset : asked.end],
+            total=len(found),
+            administers=self._parts.administers(guest.principal),
+        )
 
     def routes_of(self, place: str, pages: Sequence[Page[V]], enter: Callable[[PageRequest], V]) -> Iterator[Route]:
         """The routes of pages that are made from the same view."""

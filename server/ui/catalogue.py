@@ -60,7 +60,13 @@ def _load(language: str) -> Catalogue:
 
 def read_texts(language: str) -> dict[str, str]:
     """The texts in the file of a language, by their keys."""
-    return dict(_flatten(tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8")), ""))
+    return dict(_flatten(tomllib.loads(read_file(language)), ""))
+
+
+@cache
+def read_file(language: str) -> str:
+    """The file of a language, read once."""
+    return (_FOLDER / f"{language}.toml").read_text(encoding="utf-8")
 
 
 def _flatten(section: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -12,15 +12,11 @@ from auth.roles import Role
 from server.oauth.resources import address_of_vault
 from server.setup.client_config import AGENT_RULES, READER_RULES
 from server.setup.connection_guides import TOKEN_FILE, list_guides
-from server.ui.forms import whole_number
 from server.ui.page import VaultPage
 from server.ui.vault_view import CLIENT, Complaint, VaultView, complaint_of
 
 SESSIONS = 50
 TOKENS = 40_000
-
-WATCHED_S = 900
-"""For how long an open page asks by itself."""
 
 STOP_ASKING = 286
 """The status at which htmx stops asking again."""
@@ -36,11 +32,8 @@ class CallsSeen:
 
 
 async def show(view: VaultView) -> Response:
-    """The page; or, where an address says since when it is open, what has called by now."""
+    """The page."""
     seen = await _find_calls(view)
-    asked = view.request.query_params.get("watching")
-    if asked is not None:
-        return _tell(view, seen, asked)
     signs_in, endpoint = view.parts.signs_in, address_of_vault(view.vault, view.parts.url)
     local = None if signs_in else ["--data", str(view.parts.services.data), "--vault", view.vault]
     return view.page(
@@ -54,17 +47,15 @@ async def show(view: VaultView) -> Response:
         token=f"strongroom token create --subject agent-1 --vault {view.vault} --role {_role_of(view)} --ttl 30d",
         makes_tokens=view.parts.administers(view.guest.principal),
         seen=seen,
-        watching=int(view.parts.now()),
     )
 
 
-def _tell(view: VaultView, seen: CallsSeen, asked: str) -> Response:
-    """The answer to a page that asks again. Nothing new: nothing to put in. It stops when there is something to say, or
-    when it has been open for long."""
-    is_over = view.parts.now() - (whole_number(asked, 12) or 0) > WATCHED_S
-    if not seen.yours and not is_over:
-        return Response(status_code=204, headers={"cache-control": "no-store"})
-    return view.pages.render("connect_calls", status=STOP_ASKING, home=view.home, seen=seen, is_over=is_over)
+async def tell(view: VaultView) -> Response:
+    """What an open page fetches when it hears of a change: it asks for nothing while nothing happens, or it would keep
+    the vault open."""
+    seen = await _find_calls(view)
+    status = STOP_ASKING if seen.yours else 200
+    return view.pages.render("connect_calls", status=status, home=view.home, seen=seen)
 
 
 async def _find_calls(view: VaultView) -> CallsSeen:
@@ -99,3 +90,4 @@ def _role_of(view: VaultView) -> str:
 
 
 PAGE = VaultPage("connect", show)
+CALLS = VaultPage("connect/calls", tell, is_use=False)

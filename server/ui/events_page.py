@@ -35,8 +35,11 @@ async def show(view: VaultView) -> Response:
         except StrongroomError:
             return False  # rights that cannot be read let nobody stay
 
+    def is_damaged() -> bool:
+        return view.vault in parts.services.pool.quarantined
+
     stream = LiveStream(vault_id, principal.key)
-    lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay)
+    lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay, is_damaged)
     return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
 
 

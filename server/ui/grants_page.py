@@ -14,7 +14,7 @@ from auth.principal import LOCAL, local_names
 from auth.roles import Role, parse_role
 from server.administration.grants import issuer_of, issuer_of_grant
 from server.administration.vault_names import require_vaults
-from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, vault_choices
+from server.ui.admin_forms import ROLES, all_vaults, ask_first, has_agreed, is_looking, name_field, vault_choices
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
@@ -56,6 +56,8 @@ async def show(view: AdminView) -> Response:
 
 async def change(view: AdminView) -> Response:
     """Give or take away a grant, here or from the page of one subject."""
+    if is_looking(view):
+        return await _page(view)
     try:
         match view.text("do"):
             case "set":
@@ -114,10 +116,10 @@ def _go_on(view: AdminView, subject: str, issuer: str, done: str) -> Response:
 
 
 async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
-    asked, vaults, control = narrowing_of(view.request), vault_choices(view), view.services.control
+    asked, control = narrowing_of(view.request), view.services.control
     grants, total = await control.read(lambda tx: find_grants(tx, asked.text, ROWS, asked.offset))
     rows = rows_of(grants)
-    columns = columns_of(rows, vaults)
+    columns = columns_of(rows, all_vaults(view))
     return view.page(
         "grants",
         here="grants",
@@ -128,7 +130,8 @@ async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
         total=total,
         columns=columns[:COLUMNS],
         hidden_columns=len(columns[COLUMNS:]),
-        vaults=vaults,
+        vaults=vault_choices(view, [view.text("vault")]),
+        is_open=refused is not None or is_looking(view),
         roles=ROLES,
         issuers=issuer_choices(view, await control.read(list_issuers)),
         typed={name: view.text(name) for name in ("subject", "vault", "role", "issuer")},
@@ -148,7 +151,7 @@ async def show_subject(view: AdminView) -> Response:
     subject, issuer = asked.get("subject", ""), asked.get("issuer", "")
     names = local_names(subject.removeprefix("sub:")) if issuer == LOCAL else {subject}
     mine = await view.services.control.read(lambda tx: grants_of(tx, names, issuer))
-    held = {(each.subject, each.vault) for each in mine}
+    held = {each.vault for each in mine if each.subject == subject}
     return view.page(
         "grant",
         here="grants",
@@ -156,10 +159,12 @@ async def show_subject(view: AdminView) -> Response:
         issuer=issuer,
         grants=mine,
         is_here=issuer == LOCAL,
-        free=[each for each in vault_choices(view) if (subject, each) not in held],
+        vaults=vault_choices(view, [view.text("vault")], held),
         roles=ROLES,
+        typed={name: view.text(name) for name in ("vault", "role")},
     )
 
 
 PAGE = AdminPage("grants", show, change)
-SUBJECT = AdminPage("grant", show_subject)
+SUBJECT = AdminPage("grant", show_subject, show_subject)
+"""Its forms go to the other page, but for the one that looks for vaults."""

@@ -20,6 +20,9 @@ CORRECTIONS = 10
 NEAR = 0.9
 """The share of a limit from which on it is told."""
 
+_SHOWN_BESIDE = frozenset({"handoff", "claims"})
+"""What the pack tells in words that the page has a place of its own for."""
+
 _FAILS_WHOLE = frozenset({"vault_unavailable", "vault_quarantined", "overloaded", "rate_limited", "timeout"})
 
 
@@ -52,7 +55,7 @@ async def show(view: VaultView) -> Response:
     return view.page(
         "home",
         here="home",
-        brief=[each for each in brief.get("brief", ()) if each["kind"] != "handoff"],
+        brief=[each for each in brief.get("brief", ()) if each["kind"] not in _SHOWN_BESIDE],
         told=[*brief.get("rules", ()), *brief.get("memories", ()), *brief.get("passages", ())],
         state=_content(found["status"]),
         memories=_content(found["memory_list"]).get("memories", []),

@@ -6,7 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from server.ui.memory_page import is_memory_id
 from server.ui.page import VaultPage
-from server.ui.vault_view import Complaint, VaultView, complaint_of
+from server.ui.vault_view import Complaint, NoSuchVault, VaultView, complaint_of
 
 LINES = 2000
 BYTES = 400_000
@@ -16,6 +16,8 @@ TOKENS = 100_000
 async def show(view: VaultView) -> Response:
     """The page. ``id`` names the item as a hit does, ``from`` its first line."""
     wanted = view.request.query_params.get("id", "")
+    if not wanted:
+        raise NoSuchVault("nothing is here")
     if is_memory_id(wanted):
         return RedirectResponse(f"{view.home}memories/{wanted}", 303)
     bounds = {"max_lines": LINES, "max_bytes": BYTES, "max_tokens": TOKENS}

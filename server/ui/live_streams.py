@@ -86,19 +86,26 @@ class LiveStreams:
             each.end()
 
     async def serve(
-        self, stream: LiveStream, listeners: CallListeners, may_stay: Callable[[], Awaitable[bool]]
+        self,
+        stream: LiveStream,
+        listeners: CallListeners,
+        may_stay: Callable[[], Awaitable[bool]],
+        state: Callable[[], object],
     ) -> AsyncIterator[str]:
         """The lines of a stream. ``may_stay`` is asked before each: of what somebody may no longer see they do not even
-        hear that it changed."""
+        hear that it changed. ``state``: of the vault, looked at before each as well: another is a change."""
         if not self.has_room(stream.person):
             return
         self._enter(stream, listeners)
         try:
+            known = state()
             yield f"retry: {RETRY_S * 1000}\n\n"
             while True:
                 happened = await stream.wait()
                 if stream.ended.is_set() or not await may_stay():
                     return
+                before, known = known, state()
+                happened = happened or known != before
                 yield "event: change\ndata: 1\n\n" if happened else ":\n\n"
                 if happened:
                     with contextlib.suppress(TimeoutError):

@@ -73,8 +73,9 @@ class NotePlaces:
     resolve: Resolve
 
     def address(self, path: str, heading: str = "") -> str:
-        """Where a note is shown."""
-        return f"{self.base}{quote(path)}" + (f"#{heading_id(heading)}" if heading else "")
+        """Where a note is shown. Steps up in a path that means no note lead to none, and not out of the notes."""
+        steps = [step for step in path.split("/") if step not in (".", "..")] if "." in path else [path]
+        return f"{self.base}{quote('/'.join(steps))}" + (f"#{heading_id(heading)}" if heading else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, Undefined
+from jinja2 import Environment, Undefined
 from starlette.responses import HTMLResponse
 
-from server.oauth.pages import HEADERS
+from server.oauth.pages import HEADERS, read_templates
 from server.ui.assets import assets
-from server.ui.catalogue import load_catalogue
+from server.ui.catalogue import load_catalogue, read_file
 from server.ui.languages import LANGUAGES, current_language
 from server.ui.visible_text import show
 
@@ -40,11 +40,12 @@ HTMX_SETTINGS = {
 @cache
 def _templates(language: str) -> Environment:
     made = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=read_templates(_FOLDER),
         autoescape=True,
         undefined=Undefined,  # tools leave out what is not there
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # they lie in the package: nobody changes them while it runs
     )
     catalogue = load_catalogue(language)
     made.filters["shown"] = show
@@ -63,10 +64,15 @@ def _templates(language: str) -> Environment:
 
 
 class ConsolePages:
-    """``base``: the path all addresses begin with."""
+    """``base``: the path all addresses begin with. Reads every file of the console, so that one that is replaced under
+    a running server changes nothing."""
 
     def __init__(self, base: str) -> None:
         self._base = base
+        read_templates(_FOLDER)
+        assets()
+        for each in LANGUAGES:
+            read_file(each)
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page, in the language of its reader. ``values``: what its template and the frame show."""

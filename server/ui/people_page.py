@@ -8,7 +8,7 @@ from auth.people.people import find_people
 from auth.roles import parse_role
 from server.administration import people
 from server.administration.vault_names import require_vaults
-from server.ui.admin_forms import ROLES, name_field, vault_choices, vaults_field
+from server.ui.admin_forms import ROLES, is_looking, name_field, vault_choices, vaults_field
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
@@ -23,6 +23,8 @@ async def show(view: AdminView) -> Response:
 
 async def change(view: AdminView) -> Response:
     """Invite somebody, and show their link this once."""
+    if is_looking(view):
+        return await _page(view)
     try:
         return await _invite(view)
     except StrongroomError as failure:
@@ -57,7 +59,8 @@ async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
         people=[(each, people.state_of(each)) for each in found],
         total=total,
         signs_in=_signs_in(view),
-        vaults=vault_choices(view),
+        vaults=vault_choices(view, vaults_field(view)),
+        is_open=refused is not None or is_looking(view),
         roles=ROLES,
         typed={"name": view.text("name"), "vaults": vaults_field(view), "role": view.text("role") or "writer"},
     )

@@ -1,4 +1,5 @@
-"""Filters that say how many of the hits they would leave: counted over one answer, with no search of their own."""
+"""Filters that say how many of the hits they would leave: counted over one answer. Types that are not asked for are
+counted over the answer to the same question without them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ from server.ui.visible_text import show
 
 LONGEST = 8
 """Values of one filter that are offered, those with most hits; what is chosen always stands first."""
+
+MOST_VAULTS = 30
+"""Vaults offered beside those that were chosen: whoever has more searches within one."""
 
 Hit = Mapping[str, Any]
 
@@ -35,27 +39,28 @@ class Facet:
     """Whether one can be typed that is not offered."""
 
 
-def count_facets(hits: Sequence[Hit], question: Question) -> list[Facet]:
-    """The filters of a page. ``hits``: of the whole answer, before types were picked from it."""
-    picked = [hit for hit in hits if question.picks(hit)]
-    kinds = Counter(hit["kind"] for hit in picked)
+def count_facets(hits: Sequence[Hit], question: Question, of_any_type: Sequence[Hit] | None = None) -> list[Facet]:
+    """The filters of a page. ``hits``: of the whole answer; ``of_any_type``: what the same question finds without its
+    types, where it asks for some."""
+    kinds = Counter(hit["kind"] for hit in hits)
     return [
         Facet("kinds", [_kind(kind, kinds, question) for kind in KINDS]),
-        Facet("types", _offered(Counter(_types(hits)), question.types)),
-        Facet("author", _offered(Counter(_authors(picked)), _given(question.author)), takes_others=True),
-        Facet("folder", _offered(Counter(_folders(picked, question.folder)), _given(question.folder))),
-        Facet("tag", _offered(Counter(_tags(picked)), question.tags), takes_others=True),
+        Facet("types", _offered(Counter(_types(hits if of_any_type is None else of_any_type)), question.types)),
+        Facet("author", _offered(Counter(_authors(hits)), _given(question.author)), takes_others=True),
+        Facet("folder", _offered(Counter(_folders(hits, question.folder)), _given(question.folder))),
+        Facet("tag", _offered(Counter(_tags(hits)), question.tags), takes_others=True),
     ]
 
 
 def count_vaults(hits: Sequence[Hit], names: Iterable[str], question: Question) -> Facet:
-    """The filter of a search over several vaults: all that may be entered, those with most hits first."""
-    counts = Counter(hit["vault"] for hit in hits if question.picks(hit))
+    """The filter of a search over several vaults: those that may be entered, those with most hits first."""
+    counts = Counter(hit["vault"] for hit in hits)
     chosen = question.vaults
     values = [
         FacetValue(name, counts[name] if name in chosen or not chosen else None, name in chosen) for name in names
     ]
-    return Facet("vault", sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value)))
+    by_hits = sorted(values, key=lambda each: (not each.is_chosen, -(each.count or 0), each.value))
+    return Facet("vault", by_hits[: len(chosen) + MOST_VAULTS])
 
 
 def _kind(kind: str, counts: Counter[str], question: Question) -> FacetValue:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 
 from server.ui.forms import whole_number
 from server.ui.visible_text import show
+from vaults.memory_types import MEMORY_TYPES
 
 KINDS = ("memory", "note", "document", "code", "transcript")
 MODES = ("hybrid", "keyword", "semantic")
@@ -52,7 +53,7 @@ class Question:
         return cls(
             q=given.get("q", "").strip(),
             kinds=tuple(kind for kind in KINDS if kind in given.getlist("kinds")),
-            types=_values(given.getlist("types")),
+            types=tuple(each for each in MEMORY_TYPES if each in given.getlist("types")),
             mode=mode if mode in MODES else "hybrid",
             since=given.get("since", "").strip(),
             until=given.get("until", "").strip(),
@@ -72,10 +73,10 @@ class Question:
         return bool(self.since or self.until or self.archived) or self.mode != "hybrid"
 
     def as_arguments(self) -> dict[str, Any]:
-        """What ``search`` is asked. It knows no types: those are picked from its answer, which then needs memories
-        alone."""
+        """What ``search`` is asked. Only memories are of a type."""
         optional: dict[str, Any] = {
             "kinds": ["memory"] if self.types and not self.kinds else list(self.kinds),
+            "types": list(self.types),
             "since": self.since,
             "until": self.until,
             "tags": list(self.tags),
@@ -87,9 +88,11 @@ class Question:
         fixed = {"limit": COUNTED, "max_tokens": TOKENS, "include_archived": self.archived}
         return {"query": self.q, "mode": self.mode, **fixed, **given}
 
-    def picks(self, hit: Mapping[str, Any]) -> bool:
-        """Whether a hit is of the types that are asked for, if any are."""
-        return not self.types or hit.get("type") in self.types
+    @property
+    def of_any_type(self) -> Question | None:
+        """What tells how many hits other types would leave: memories of every type; None: it asks for no type."""
+        kinds = self.kinds or ("memory",)
+        return replace(self, types=(), kinds=kinds, start=0, cursor="") if self.types else None
 
     def next_address(self, found: int, cursor: str | None) -> str | None:
         """The query of the page after, of ``found`` hits in this answer; None: there is none."""

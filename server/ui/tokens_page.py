@@ -13,7 +13,7 @@ from server.administration.tokens import MAX_TOKEN_ID, read_request
 from server.administration.vault_names import require_vaults
 from server.setup.client_config import token_client_config
 from server.tool_spec import PRESETS, TOOLSETS
-from server.ui.admin_forms import ROLES, ask_first, has_agreed, name_field, vault_choices, vaults_field
+from server.ui.admin_forms import ROLES, ask_first, has_agreed, is_looking, name_field, vault_choices, vaults_field
 from server.ui.admin_view import AdminView
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage
@@ -28,6 +28,8 @@ async def show(view: AdminView) -> Response:
 
 async def change(view: AdminView) -> Response:
     """Make a token, or end one."""
+    if is_looking(view):
+        return await _page(view)
     try:
         match view.text("do"):
             case "create":
@@ -79,7 +81,8 @@ async def _page(view: AdminView, refused: Complaint | None = None) -> Response:
         shown=shown,
         tokens=[(each, each.is_good(now)) for each in tokens],
         total=total,
-        vaults=vault_choices(view),
+        vaults=vault_choices(view, vaults_field(view)),
+        is_open=refused is not None or is_looking(view),
         roles=ROLES,
         presets=(*PRESETS, *TOOLSETS),
         typed={

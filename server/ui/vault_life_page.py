@@ -81,18 +81,24 @@ async def show_deletion(view: AdminView) -> Response:
 
 
 async def delete(view: AdminView) -> Response:
-    """Delete the vault for good, after a last backup, and say where that lies."""
+    """Delete the vault for good, after a last backup, and say where that lies. One whose files are gone is deleted
+    without, by who says that they are."""
     line = await _line(view)
     name = line.entry.name
+    do = vault_admin.delete_lost if view.text("lost") == "yes" else vault_admin.delete
     try:
         _require_same(view, line)
         async with view.recorded("vault", "delete", vault=name):
-            gone = await vault_admin.delete(view.services, name, confirm=view.text("again").strip())
-    except ConfirmationRequired as failure:
-        return _ask_for_name(view, line, replace(refusal_of(failure), hint=""))  # which names an option
+            gone = await do(view.services, name, confirm=view.text("again").strip())
     except StrongroomError as failure:
-        return _ask_for_name(view, line, refusal_of(failure))
+        return _ask_for_name(view, line, _in_words_of_the_page(failure))
     return view.page("vault_deleted", here="vaults", name=name, backup=gone.backup)
+
+
+def _in_words_of_the_page(failure: StrongroomError) -> Complaint:
+    """Without the hints that name options of the command: the page itself says what to type and to tick."""
+    names_option = isinstance(failure, ConfirmationRequired) or failure.details.get("reason") == "missing"
+    return replace(refusal_of(failure), hint="") if names_option else refusal_of(failure)
 
 
 def _require_same(view: AdminView, line: VaultLine) -> None:

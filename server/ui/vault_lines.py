@@ -16,13 +16,15 @@ VaultState = Literal["active", "archived", "damaged", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class VaultLine:
-    """``size``: bytes of its database. ``plan`` None: it is on the default one. ``reason``: why it is not served."""
+    """``size``: bytes of its database. ``plan`` None: it is on the default one. ``reason``: why it is not served.
+    ``has_folder``: False where its files are gone, or their disk is."""
 
     entry: VaultEntry
     state: VaultState
     size: int
     plan: str | None
     reason: str = ""
+    has_folder: bool = True
 
 
 async def read_lines(services: Services) -> list[VaultLine]:
@@ -41,11 +43,13 @@ def _look_at(services: Services, entries: list[VaultEntry]) -> list[VaultLine]:
     damaged, plans = services.pool.quarantined, services.access_cache.current.holders.vaults
     lines = []
     for each in entries:
-        size, failure = _size_of(folder_of(services.data, each.name, each.path)), damaged.get(each.name)
+        folder, failure = folder_of(services.data, each.name, each.path), damaged.get(each.name)
+        size = _size_of(folder)
         state: VaultState = "archived" if each.state == "archived" else "missing" if size is None else "active"
         if failure is not None and state != "archived":
             state = "damaged"
-        lines.append(VaultLine(each, state, size or 0, plans.get(each.name), failure.message if failure else ""))
+        reason = failure.message if failure else ""
+        lines.append(VaultLine(each, state, size or 0, plans.get(each.name), reason, has_folder=folder.is_dir()))
     return lines
 
 

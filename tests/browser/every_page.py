@@ -14,8 +14,8 @@ ANYBODY = ("/ui/", "/oauth/account", "/oauth/device", "/oauth/sign-in", "/ui/v/n
 """Pages that are not of a vault: the last says that there is none."""
 
 
-NO_DOCUMENTS = ("events", "graph.json")
-"""What pages fetch, and nobody opens: a stream, and data."""
+NO_DOCUMENTS = ("events", "graph.json", "connect/calls")
+"""What pages fetch, and nobody opens: a stream, data, and a part of a page."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Somebody who administers the server lets people and agents in and shuts them out, in a browser.
 
-Covers server.ui.people_page, server.ui.grants_page and server.ui.tokens_page.
+Covers server.ui.people_page, server.ui.grants_page, server.ui.tokens_page and server.ui.events_page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,8 +14,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.agent import call_as_agent
 from tests.browser.conftest import People, Windows
-from tests.browser.site import Site
+from tests.browser.site import Site, serving
 from tests.server.oauth.desk import PASSWORD
+from tests.server.ui.test_ill_vaults import damage
 
 
 def _open_admin(site: Site, people: People, windows: Windows, place: str) -> Page:
@@ -85,3 +87,28 @@ def test_nothing_is_kept_or_shown_once_a_grant_ends_under_an_open_page(
     expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()
     assert "Orca" not in page.content()
     assert ask("memory_get", ids=[memory])["memories"][0]["content"] == "The tug is called Orca."
+
+
+def test_an_open_page_that_only_listens_shows_nothing_once_a_grant_ends(
+    site: Site, people: People, windows: Windows, ask: Callable[..., Any]
+) -> None:
+    ask("session_save", goal="Moor the Orca")
+    page = windows.open(f"{site.url}/ui/v/main/", storage_state=people("liv"))
+    expect(page.locator("#live")).to_contain_text("Moor the Orca")
+    admin = _open_admin(site, people, windows, "grant?subject=liv&issuer=local")
+    admin.get_by_role("button", name="Take away the grant for main").click()
+    expect(admin.get_by_role("status")).to_contain_text("Taken away.")
+    ask("session_save", goal="Moor the Nemo")  # a change that the page would be told of
+    expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()
+    assert "Moor the" not in page.content()
+
+
+def test_an_open_page_says_that_its_vault_is_damaged(tmp_path: Path, windows: Windows) -> None:
+    with serving(tmp_path / "data", STRONGROOM_AUTH__MODE="none") as site:
+        call_as_agent(site.mcp(), "", [("session_save", {"goal": "Moor the Orca"})])
+        page = windows.open(f"{site.url}/ui/v/main/")
+        expect(page.locator("#live")).to_contain_text("Moor the Orca")
+        damage(site.command.data / "vaults" / "main")
+        assert page.request.get(f"{site.url}/ui/v/main/usage").status == 503
+        expect(page.locator("#gone")).to_have_text("the vault's database is damaged")
+        expect(page.locator("#live")).to_contain_text("Moor the Orca")

@@ -11,13 +11,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "requirements" / "licences.md"
-LISTS = {"light": "What serving needs", "extras": "The extras documents, code and backup"}
+LISTS = {"light": "What serving needs", "extras": "The extras documents, code, backup and cluster"}
 
 PERMISSIVE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "PSF-2.0", "Zlib",
 }  # fmt: skip
 RECIPROCAL = {
     "pathspec": "MPL-2.0",  # of its own files only, which are not changed
+    "psycopg": "LGPL-3.0-only",  # a library of its own, unchanged, which anybody may replace by another version
+    "psycopg-binary": "LGPL-3.0-only",
+    "psycopg-pool": "LGPL-3.0-only",
     "pygit2": "GPL-2.0-only WITH GCC-exception-2.0",  # its exception: what only links it is not concerned
 }
 """Packages whose licence asks more of whoever passes them on, each looked at."""
@@ -52,6 +55,9 @@ packages' metadata; a test fails where one is stale, or where a licence is new t
 - **pygit2** holds libgit2 and is under GPL-2.0 with the exception that programs may link it under any licence.
   strongroom does nothing else with it.
 - **pathspec** is under MPL-2.0, which concerns changes of its own files. There are none.
+- **psycopg** (`strongroom[cluster]`) is under LGPL-3.0: a library that is installed as a package of its own, unchanged,
+  and loaded only where a cluster is configured. Its binary package carries PostgreSQL's libpq (PostgreSQL licence) and
+  OpenSSL (Apache-2.0).
 - PyTorch, sentence-transformers, onnx and what they need (`strongroom[models]`, `strongroom[rerank]`) are no part of a
   server's installation.
 """

@@ -87,6 +87,8 @@ OUTBOUND = {
     "http.client",
     "huggingface_hub",
     "obstore",
+    "psycopg",
+    "psycopg_pool",
 }
 ALLOWED_OUTBOUND = {
     "vaults/endpoint_client.py",  # the client of the endpoints below that an operator configured
@@ -99,6 +101,11 @@ ALLOWED_OUTBOUND = {
     "server/oauth/client_documents.py",  # what describes a client, at the hosts of auth.client_hosts
     "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
     "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
+    "vaults/cluster/postgres/connections.py",  # the database of cluster.database
+    "vaults/cluster/postgres/bases.py",  # its driver's errors
+    "vaults/cluster/postgres/driver_errors.py",
+    "vaults/cluster/postgres/schema.py",
+    "vaults/cluster/postgres/servers.py",
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
     "vaults/transcripts/model_extraction/model_endpoint.py",  # conversations, to extraction.url
@@ -135,6 +142,16 @@ def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
         and any(name in OUTBOUND or name.partition(".")[0] in OUTBOUND for name in module.imported)
     }
     assert found <= ALLOWED_OUTBOUND, found
+
+
+def test_one_machine_loads_nothing_of_a_cluster() -> None:
+    """Nothing outside it imports it but what a cluster alone runs, and its driver stays in one package."""
+    for module in modules():
+        names = {name for name in module.imported if re.match(r"(vaults\.cluster|psycopg)", name)}
+        inside = module.path.is_relative_to("vaults/cluster")
+        assert not names or inside, module.path
+        driver = {name for name in names if name.startswith("psycopg")}
+        assert not driver or module.path.is_relative_to("vaults/cluster/postgres"), module.path
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

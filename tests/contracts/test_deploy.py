@@ -87,7 +87,14 @@ def test_both_targets_hold_the_model_and_check_it():
 def test_what_serving_needs_is_what_the_package_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert named(project["dependencies"]) - set(locked("light")) == set()
-    lists = {"documents": "extras", "code": "extras", "backup": "extras", "models": "models", "rerank": "models"}
+    lists = {
+        "documents": "extras",
+        "code": "extras",
+        "backup": "extras",
+        "cluster": "extras",
+        "models": "models",
+        "rerank": "models",
+    }
     for extra, name in lists.items():
         assert named(project["optional-dependencies"][extra]) - set(locked(name)) == set(), extra
 

@@ -174,7 +174,7 @@ def read_answer(process, number):
 
 NOT_FOR_A_LISTING = (
     *("torch", "faiss", "onnxruntime", "numpy", "sentence_transformers", "tokenizers", "re2", "pygit2"),
-    *("prometheus_client", "server.tools.search", "server.shared_resources"),
+    *("prometheus_client", "server.tools.search", "server.shared_resources", "vaults.cluster", "psycopg"),
     *("vaults.vault", "vaults.graph", "vaults.markdown", "vaults.domain.notes", "ops.backup.staging"),
 )
 

@@ -15,8 +15,12 @@ from vaults.db.engine import sqlite
 class CommitLog(Protocol):
     """Told of what a ``Database`` commits. Whatever it raises is raised to the writers."""
 
+    def after_open(self, raw: sqlite.Connection) -> None:
+        """``raw`` was opened to write, and has written nothing yet. On its thread."""
+
     def after_commit(self, raw: sqlite.Connection) -> None:
-        """A group was committed by ``raw``, also one that changed nothing; nobody was answered yet. On its thread."""
+        """A group was committed by ``raw``, or other work on it ended, such as migrations; also one that changed
+        nothing, or failed after it committed something. Nobody was answered yet. On its thread."""
 
     def before_checkpoint(self, raw: sqlite.Connection) -> None:
         """The write-ahead log is about to be emptied by ``raw``, which has no transaction open. On its thread."""
@@ -27,6 +31,9 @@ class CommitLog(Protocol):
 
 class NoCommitLog:
     """The default: nobody is told."""
+
+    def after_open(self, raw: sqlite.Connection) -> None:
+        """Nothing."""
 
     def after_commit(self, raw: sqlite.Connection) -> None:
         """Nothing."""

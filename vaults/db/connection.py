@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -133,7 +134,7 @@ class Database:
         """Run ``work`` on the writer connection outside of a transaction (pragmas, backup, VACUUM)."""
         self._refuse_if_closed()
         writer = await self._open_writer()
-        return await _on_thread(writer, _run_raw, writer, work)
+        return await _on_thread(writer, _run_logged, writer, work, self.log)
 
     async def version(self) -> tuple[int, int]:
         """A mark that changes with every commit, here or in another process. One thread hop."""
@@ -255,9 +256,8 @@ class Database:
             return self._writer
 
     async def _connect(self, *, writer: bool) -> aiosqlite.Connection:
-        connection = aiosqlite.Connection(
-            lambda: open_raw(self.path, self._settings, writer=writer), iter_chunk_size=64
-        )
+        opening = self._open_logged if writer else partial(open_raw, self.path, self._settings, writer=False)
+        connection = aiosqlite.Connection(opening, iter_chunk_size=64)
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
         before = database_files.inspect_files(self.path)
         try:
@@ -269,6 +269,15 @@ class Database:
         if before.frozen and not writer:
             self._frozen[connection] = before
         return connection
+
+    def _open_logged(self) -> sqlite.Connection:
+        raw = open_raw(self.path, self._settings, writer=True)
+        try:
+            self.log.after_open(raw)
+        except BaseException:
+            raw.close()
+            raise
+        return raw
 
 
 def open_raw(path: Path, settings: StorageSettings, *, writer: bool) -> sqlite.Connection:
@@ -322,6 +331,14 @@ async def _close(connection: aiosqlite.Connection) -> None:
 
 def _run_raw(connection: aiosqlite.Connection, work: Callable[[sqlite.Connection], T]) -> T:
     return work(connection._conn)
+
+
+def _run_logged(connection: aiosqlite.Connection, work: Callable[[sqlite.Connection], T], log: CommitLog) -> T:
+    raw = connection._conn
+    try:
+        return work(raw)
+    finally:
+        log.after_commit(raw)
 
 
 def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> T:

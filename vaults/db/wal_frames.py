@@ -11,7 +11,7 @@ product with weights worked out once; a loop over words would take a hundred tim
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
@@ -72,7 +72,7 @@ def parse_header(data: bytes) -> WalHeader | None:
     if len(data) < HEADER_BYTES:
         return None
     magic, version, page_size, sequence, salts, first, second = _HEADER.unpack_from(data)
-    if magic & ~1 != MAGIC or version != FORMAT or not _is_page_size(page_size):
+    if magic & ~1 != MAGIC or version != FORMAT or not is_page_size(page_size):
         return None
     big_endian = bool(magic & 1)
     words = np.frombuffer(data[:24], dtype=_word_type(big_endian=big_endian)).astype(np.uint32)
@@ -93,16 +93,28 @@ def read_commits(read: ReadAt, start: WalPosition, until: int) -> Iterator[WalCo
     at, running = start.frames, start.checksum
     while at < until:
         batch = _read_batch(read, start.header, at, min(FRAMES_AT_ONCE, until - at), running)
-        for each in batch:
-            pages[each.page] = at
+        for page, size, running in batch:
+            pages[page] = at
             at += 1
-            running = each.checksum
-            if each.size:
+            if size:
                 position = WalPosition(start.header, at, running)
-                yield WalCommit(pages, each.size, position)
+                yield WalCommit(pages, size, position)
                 pages = {}
         if len(batch) < FRAMES_AT_ONCE:
             return
+
+
+def read_pages(read: ReadAt, page_size: int, frames: Sequence[int]) -> Iterator[bytes]:
+    """``read_page`` of each: those that stand one after another are read at once."""
+    length, at = FRAME_HEADER_BYTES + page_size, 0
+    while at < len(frames):
+        run = 1
+        while run < FRAMES_AT_ONCE and at + run < len(frames) and frames[at + run] == frames[at] + run:
+            run += 1
+        data = read(_offset(page_size, frames[at]), run * length)
+        for start in range(FRAME_HEADER_BYTES, run * length, length):
+            yield data[start : start + page_size]
+        at += run
 
 
 def read_page(read: ReadAt, page_size: int, frame: int) -> bytes:
@@ -126,13 +138,8 @@ def read_frames(read: ReadAt, header: WalHeader, first: int, count: int) -> list
     """Frames as they stand in the log, none of which is believed yet: see ``is_believable``. Fewer where it ends."""
     length = FRAME_HEADER_BYTES + header.page_size
     data = read(_offset(header.page_size, first), count * length)
-    count = len(data) // length
-    if not count:
-        return []
-    words = np.frombuffer(data, dtype=_word_type(big_endian=header.big_endian), count=count * length // 4)
-    added = words.reshape(count, -1).astype(np.uint32, copy=False) @ _weigh(header.page_size).of_words
     found: list[WalFrame] = []
-    for number, (one, other) in enumerate(added.tolist()):
+    for number, (one, other) in enumerate(_sum_up_frames(data, header).tolist()):
         page, size, salts, *said = _FRAME.unpack_from(data, number * length)
         found.append(WalFrame(page, size, salts, (said[0], said[1]), (one, other)))
     return found
@@ -144,14 +151,29 @@ def is_believable(frame: WalFrame, header: WalHeader, running: Checksum) -> bool
     return is_ours and _weigh(header.page_size).carry(running, frame.added) == frame.checksum
 
 
-def _read_batch(read: ReadAt, header: WalHeader, first: int, count: int, running: Checksum) -> list[WalFrame]:
-    """Frames that are as the checksum says, up to the first that is not."""
-    found: list[WalFrame] = []
-    for frame in read_frames(read, header, first, count):
-        if not is_believable(frame, header, running):
+def _sum_up_frames(data: bytes, header: WalHeader) -> Words:
+    """What each whole frame adds to both sums."""
+    length = FRAME_HEADER_BYTES + header.page_size
+    count = len(data) // length
+    words = np.frombuffer(data, dtype=_word_type(big_endian=header.big_endian), count=count * length // 4)
+    return words.reshape(count, length // 4).astype(np.uint32, copy=False) @ _weigh(header.page_size).of_words
+
+
+def _read_batch(
+    read: ReadAt, header: WalHeader, first: int, count: int, running: Checksum
+) -> list[tuple[int, int, Checksum]]:
+    """Frames that are as the checksum says, up to the first that is not: page, size, and checksum. As ``read_frames``
+    and ``is_believable``, without an object for each: every commit that is followed comes through here."""
+    length = FRAME_HEADER_BYTES + header.page_size
+    data = read(_offset(header.page_size, first), count * length)
+    (a, b), (c, d) = _weigh(header.page_size).of_sums
+    (one, other), found = running, list[tuple[int, int, Checksum]]()
+    for number, (more, still_more) in enumerate(_sum_up_frames(data, header).tolist()):
+        one, other = (a * one + b * other + more) & _MASK, (c * one + d * other + still_more) & _MASK
+        page, size, salts, *said = _FRAME.unpack_from(data, number * length)
+        if salts != header.salts or not page or said != [one, other]:
             break
-        found.append(frame)
-        running = frame.checksum
+        found.append((page, size, (one, other)))
     return found
 
 
@@ -159,7 +181,8 @@ def _offset(page_size: int, frame: int) -> int:
     return HEADER_BYTES + frame * (FRAME_HEADER_BYTES + page_size)
 
 
-def _is_page_size(size: int) -> bool:
+def is_page_size(size: int) -> bool:
+    """Whether SQLite has pages of so many bytes."""
     return 512 <= size <= 65536 and size & (size - 1) == 0
 
 

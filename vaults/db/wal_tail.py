@@ -18,6 +18,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from vaults.db.connection import open_raw
@@ -33,6 +34,7 @@ from vaults.db.wal_frames import (
     parse_header,
     read_commits,
     read_page,
+    read_pages,
     start_of,
 )
 from vaults.settings import StorageSettings
@@ -53,6 +55,7 @@ class WalTail:
     """Blocking; one thread at a time. ``hold`` before anything else."""
 
     def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self._path, self._settings = path, settings
         self._wal = path.with_name(f"{path.name}-wal")
         self._file = OpenFile(path)
         self._held = open_raw(path, settings, writer=False)
@@ -65,7 +68,10 @@ class WalTail:
         """Pages of the database at the position."""
         self.may_restart = False
         """Whether all of the log is in the file, and nobody here keeps it from being started over."""
-        self._pages = FrozenPages(self._wal, self._file, self.page_size, {})
+        self._descriptor: int | None = None
+        self._header: tuple[bytes, WalHeader | None] = b"", None
+        """The head of the log as it was read last."""
+        self._pages = FrozenPages(self._read_log, self._file, self.page_size, {})
         self._ahead: list[WalCommit] = []
         self._moved = 0
 
@@ -75,9 +81,8 @@ class WalTail:
         with translate_sqlite_errors(), _write_lock(raw):
             self._begin_snapshot(self._held)
             frames, self._moved = self._look()
-            with _open_wal(self._wal) as read:
-                header = parse_header(read(0, HEADER_BYTES)) if frames else None
-                self._ahead = list(read_commits(read, start_of(header), frames)) if header else []
+            header = self._read_header() if frames else None
+            self._ahead = list(read_commits(self._read_log, start_of(header), frames)) if header else []
             if frames and (not self._ahead or self._ahead[-1].end.frames != frames):
                 raise WalGap
             self.may_restart = frames == self._moved
@@ -115,8 +120,7 @@ class WalTail:
             start, frames = self._find_start()
             if start is None or frames <= start.frames:
                 return
-            with _open_wal(self._wal) as read:
-                yield from read_commits(read, start, frames)
+            yield from read_commits(self._read_log, start, frames)
             if self.frames >= frames:
                 return
         raise WalGap
@@ -129,8 +133,7 @@ class WalTail:
                 frames, _moved = self._look()
             if not frames:
                 break
-            with _open_wal(self._wal) as read:
-                header = parse_header(read(0, HEADER_BYTES))
+            header = self._read_header()
             if header is None:
                 continue  # emptied since
             if self.position is not None and header.salts == self.position.header.salts:
@@ -143,6 +146,21 @@ class WalTail:
             self._pages.frames.clear()  # the file is the state
             return None, 0
         raise WalGap
+
+    def _read_header(self) -> WalHeader | None:
+        data = self._read_log(0, HEADER_BYTES)
+        if data != self._header[0]:
+            self._header = data, parse_header(data)
+        return self._header[1]
+
+    def _read_log(self, offset: int, size: int) -> bytes:
+        # Opened once: while connections are held here, SQLite does not remove it.
+        if self._descriptor is None:
+            try:
+                self._descriptor = os.open(self._wal, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return b""
+        return os.pread(self._descriptor, size, offset)
 
     def _follow_into(self, header: WalHeader) -> None:
         """The log was started over, with everything in the file."""
@@ -163,17 +181,30 @@ class WalTail:
 
     def freeze(self) -> FrozenPages:
         """The pages as they are at the position, for as long as the log is not let go."""
-        return FrozenPages(self._wal, self._file, self.page_size, dict(self._pages.frames))
+        return FrozenPages(partial(_read_once, self._wal), self._file, self.page_size, dict(self._pages.frames))
+
+    def freeze_apart(self) -> tuple[FrozenPages, sqlite.Connection]:
+        """``freeze``, for as long as the connection is open that comes with it, whatever becomes of the log. Everything
+        was read, and nobody commits meanwhile."""
+        with translate_sqlite_errors():
+            raw = open_raw(self._path, self._settings, writer=False)
+            try:
+                self._begin_snapshot(raw)
+                # Once all was moved, a snapshot keeps the file as it is but lets the log be started over.
+                frames = {} if self._is_moved() else dict(self._pages.frames)
+            except BaseException:
+                raw.close()
+                raise
+        return FrozenPages(partial(_read_once, self._wal), self._file, self.page_size, frames), raw
 
     def pages_of(self, commit: WalCommit) -> Iterator[tuple[int, bytes]]:
         """The pages a transaction wrote, in order. Raises ``WalGap`` if they are not there any more."""
-        with _open_wal(self._wal) as read:
-            for number in sorted(commit.pages):
-                data = read_page(read, self.page_size, commit.pages[number])
-                if len(data) != self.page_size:
-                    raise WalGap
-                if number <= commit.size:
-                    yield number, data
+        numbers = [number for number in sorted(commit.pages) if number <= commit.size]
+        frames = [commit.pages[number] for number in numbers]
+        for number, data in zip(numbers, read_pages(self._read_log, self.page_size, frames), strict=True):
+            if len(data) != self.page_size:
+                raise WalGap
+            yield number, data
 
     def waiting(self) -> int:
         """Frames that were committed and not read."""
@@ -234,6 +265,9 @@ class WalTail:
         for each in (self._held, self._next, self._probe):
             with contextlib.suppress(sqlite.Error):
                 each.close()
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
 
     def _begin_snapshot(self, raw: sqlite.Connection) -> None:
         raw.execute("BEGIN")
@@ -249,7 +283,7 @@ class WalTail:
 class FrozenPages:
     """The pages of one state: those in ``frames`` from the log, the others from the file."""
 
-    wal: Path
+    read_log: ReadAt
     file: OpenFile
     page_size: int
     frames: dict[int, int]
@@ -262,21 +296,18 @@ class FrozenPages:
         if frame is None:
             data = self.file.read((number - 1) * self.page_size, self.page_size)
         else:
-            with _open_wal(self.wal) as read:
-                data = read_page(read, self.page_size, frame)
+            data = read_page(self.read_log, self.page_size, frame)
         return data if len(data) == self.page_size else None
 
 
-@contextlib.contextmanager
-def _open_wal(path: Path) -> Iterator[ReadAt]:
+def _read_once(path: Path, offset: int, size: int) -> bytes:
     # SQLite keeps no locks on this file: opening and closing it beside SQLite drops none.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        yield lambda _offset, _size: b""
-        return
+        return b""
     try:
-        yield lambda offset, size: os.pread(descriptor, size, offset)
+        return os.pread(descriptor, size, offset)
     finally:
         os.close(descriptor)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from vaults.db.sql import Reader, Writer
 from vaults.graph import graph_clock
+from vaults.graph.note_graph import Graph
 
 ITERATIONS = 50
 TOLERANCES = (1e-6, 1e-4, 1.0)
@@ -32,6 +33,11 @@ def read_edges(tx: Reader) -> list[Edge]:
     """Pairs of linked notes, in either direction, each pair once."""
     rows = tx.all("SELECT DISTINCT note, meant FROM note_links WHERE meant IS NOT NULL AND meant <> note")
     return list({(min(a, b), max(a, b)) for a, b in rows})
+
+
+def list_edges(graph: Graph) -> list[Edge]:
+    """Like ``read_edges``, of a graph in memory."""
+    return list({(min(a, b), max(a, b)) for a, several in graph.out.items() for b in several})
 
 
 def read_scored_change(tx: Reader) -> int:

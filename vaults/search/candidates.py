@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +14,7 @@ from vaults.index.text_index import TextIndex, in_own_text
 from vaults.search import passage_facts, private_text
 from vaults.search.filters import SearchFilter
 from vaults.search.fusion import sort_scores
-from vaults.search.passage_facts import PassageFacts
+from vaults.search.passage_facts import PassageFacts, read_facts
 from vaults.search.query import Query
 from vaults.settings import SearchSettings
 
@@ -198,6 +198,10 @@ def _to_candidates(rows: list[Any], limit: int) -> SearchCandidates:
     )
 
 
+FactsReader: TypeAlias = Callable[[Reader, Collection[int], SearchFilter], dict[int, PassageFacts]]
+"""Reads the facts of those of some passages that a filter lets through, as ``read_facts`` does."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
     """What to look for by meaning."""
@@ -208,6 +212,7 @@ class VectorQuery:
     must: str | None  # what operators require, as an FTS5 expression
     known: dict[int, PassageFacts]  # candidates whose facts are already read
     floor: float = -1.0  # the least cosine of interest
+    read_facts: FactsReader = read_facts
 
 
 def find_by_meaning(tx: Reader, index: VectorIndex | JoinedVectors, sought: VectorQuery) -> SearchCandidates:
@@ -218,7 +223,7 @@ def find_by_meaning(tx: Reader, index: VectorIndex | JoinedVectors, sought: Vect
         over = limit * share + SPARE_PASSAGES
         near = index.search(vector, over)
         unread = [passage for passage, score in near if score >= sought.floor and passage not in sought.known]
-        known = sought.known | passage_facts.read_facts(tx, unread, only)
+        known = sought.known | sought.read_facts(tx, unread, only)
         if len(near) < over or near[-1][1] < sought.floor or sum(passage in known for passage, _ in near) >= limit:
             return _nearest_candidates(near, known, limit)
     near = index.search(vector, limit, allowed_passages(tx, only, must))

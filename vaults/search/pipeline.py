@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from vaults.db.sql import Reader
@@ -16,6 +17,7 @@ from vaults.index.joined_vectors import JoinedVectors
 from vaults.index.shelves import DOCUMENTS, MAIN, shelves_of
 from vaults.search import interpretation, query_expansion, ranking
 from vaults.search.candidates import NO_CANDIDATES, SearchCandidates, VectorQuery, find_by_meaning
+from vaults.search.facts_cache import FactsStamp
 from vaults.search.fusion import find_score_range
 from vaults.search.known_scripts import weigh_meaning
 from vaults.search.query import parse_query
@@ -249,7 +251,15 @@ def _find_by_meaning(tx: Reader, run: SearchRun, index: VectorIndex | JoinedVect
         return NO_CANDIDATES
     words, settings = run.words, run.engines.settings
     with run.timings.stage("dense"):
-        sought = VectorQuery(run.vector, run.depth, run.asked.only, words.meant.query.must, words.found.facts)
+        stamp = FactsStamp(words.version, words.expires)
+        sought = VectorQuery(
+            run.vector,
+            run.depth,
+            run.asked.only,
+            words.meant.query.must,
+            words.found.facts,
+            read_facts=partial(run.engines.facts.read, stamp=stamp),
+        )
         return smooth_scores(index, run.vector, find_by_meaning(tx, index, sought), settings.smoothing)
 
 

@@ -12,6 +12,7 @@ from vaults.index.projection import Projection
 from vaults.observer import Observer
 from vaults.search.candidates import SearchCandidates
 from vaults.search.expansion_endpoint import QueryExpander
+from vaults.search.facts_cache import FactsCache
 from vaults.search.query import Query
 from vaults.search.query_expansion import NO_VARIANTS, QueryVariants
 from vaults.search.question import InterpretedQuestion, SearchMode, SearchQuestion
@@ -38,6 +39,7 @@ class SearchEngines:
     documents: Projection
     vocabulary: Vocabulary
     rankings: RankingCache
+    facts: FactsCache
     embedder: EmbeddingService
     model_name: str | None  # the name it was chosen by; None: the server's own
     cross: CrossEncoderService

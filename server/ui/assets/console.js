@@ -3,7 +3,10 @@
 (() => {
   document.documentElement.classList.add("has-script");
 
-  const written = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  // In the page's language, as the reader's region writes it.
+  const page = document.documentElement.lang;
+  const region = navigator.languages.find((each) => each.split("-")[0] === page) || page;
+  const written = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "short" });
 
   const localise = (root) => {
     for (const each of root.querySelectorAll("time[datetime]:not([title])")) {
@@ -46,6 +49,11 @@
     }
   });
 
+  // Of a part of the page that is fetched anew: 286 ends that.
+  const isGood = (request) => request.status === 200 || request.status === 286;
+  const gone = document.querySelector("#gone"), away = gone?.textContent;
+  const lament = (why) => { gone.textContent = why || away; gone.hidden = false; };
+
   // Signed out, or the server says no: the page itself tells why, not a part of it.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const request = event.detail.xhr;
@@ -57,8 +65,10 @@
     if (!isHere || (event.detail.target.id === "live" && request.status === 404)) {
       event.detail.shouldSwap = false;
       location.reload();
-    } else if (event.detail.target.id === "live" && request.status !== 200) {
-      event.detail.shouldSwap = false; // what was true a moment ago stays
+    } else if (event.detail.target.id === "live" && !isGood(request)) {
+      event.detail.shouldSwap = false; // what was true a moment ago stays, and why there is nothing newer is said
+      const said = new DOMParser().parseFromString(request.responseText, "text/html").querySelector("[role=alert] p");
+      lament(said?.textContent);
     } else if ((request.getResponseHeader("content-type") || "").startsWith("text/html")) {
       event.detail.shouldSwap = true;
     }
@@ -109,19 +119,19 @@
     else if (event.key === "Escape" && at >= 0 && field) go(field);
   });
 
-  // Who is at work: the server says that something changed, and that part of the page is fetched again.
-  const gone = document.querySelector("#gone");
-  const events = document.querySelector("#live")?.dataset.events;
-  let stream = null, failures = 0, later = 0;
+  // Who is at work, or has called: the server says that something changed, and that part of the page is fetched again.
+  const live = document.querySelector("#live"), events = live?.dataset.events;
+  const waits = live?.hasAttribute("data-waits"); // for what may have happened before the stream was open
+  let stream = null, failures = 0, later = 0, isOver = false;
   const again = () => htmx.trigger("#live", "changed");
   const hush = () => { stream?.close(); stream = null; clearTimeout(later); };
   const listen = (isFirst) => {
     stream = new EventSource(events);
-    stream.addEventListener("open", () => { if (!isFirst) again(); isFirst = false; failures = 0; gone.hidden = true; });
+    stream.addEventListener("open", () => { if (!isFirst || waits) again(); isFirst = false; failures = 0; gone.hidden = true; });
     stream.addEventListener("change", again);
     stream.addEventListener("error", () => {
       failures += 1;
-      if (failures > 1) gone.hidden = false;
+      if (failures > 1) lament();
       if (stream.readyState !== EventSource.CLOSED) return; // else the browser tries again by itself
       hush();
       again(); // says whether the server is there, and whether this page still is
@@ -129,9 +139,14 @@
     });
   };
   if (events) {
-    document.addEventListener("htmx:sendError", (event) => { if (event.detail.target.id === "live") gone.hidden = false; });
-    document.addEventListener("htmx:afterOnLoad", (event) => { if (event.detail.target.id === "live") gone.hidden = true; });
-    document.addEventListener("visibilitychange", () => { hush(); if (!document.hidden) listen(false); });
+    document.addEventListener("htmx:sendError", (event) => { if (event.detail.target.id === "live") lament(); });
+    document.addEventListener("htmx:afterOnLoad", (event) => {
+      if (event.detail.target.id !== "live" || !isGood(event.detail.xhr)) return;
+      gone.hidden = true;
+      isOver = event.detail.xhr.status === 286;
+      if (isOver) hush();
+    });
+    document.addEventListener("visibilitychange", () => { hush(); if (!document.hidden && !isOver) listen(false); });
     if (!document.hidden) listen(true);
   }
 })();

@@ -1,7 +1,7 @@
 """Whatever is done to a database: restored at every sequence number it is, byte for byte, what it was.
 
-Covers ops.change_log.replay, ops.change_log.replayed_file, ops.change_log.read_ahead, ops.change_log.recorder,
-ops.change_log.follower, ops.change_log.shipper, ops.change_log.bases.
+Covers ops.change_log.replay, vaults.db.replayed_file, vaults.db.page_changes, ops.change_log.read_ahead,
+ops.change_log.recorder, ops.change_log.follower, ops.change_log.shipper, ops.change_log.bases.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def test_a_log_that_an_earlier_version_began_goes_on_and_is_restored(
 
 
 def test_pages_that_keep_changing_are_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.change_log.replayed_file.HELD_BYTES", 20_000)
+    monkeypatch.setattr("vaults.db.replayed_file.HELD_BYTES", 20_000)
     logged = Logged(tmp_path)
     for seed, verb in enumerate(["insert", "update", "vacuum", "delete", "shrink", "insert", "update"]):
         logged.step(verb, seed)

@@ -1,6 +1,6 @@
 """A log that was tampered with, or lost a part: found and named, never replayed.
 
-Covers ops.change_log.points, ops.change_log.records, ops.change_log.lines, ops.change_log.page_digests.
+Covers ops.change_log.points, ops.change_log.records, ops.change_log.lines, vaults.db.page_digests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.change_log.names import list_lines
-from ops.change_log.page_digests import PageDigests, digest_page
 from ops.change_log.points import LogPoint, find_point
 from ops.change_log.records import decode
 from ops.change_log.replay import materialise
@@ -27,6 +26,7 @@ from ops.change_log.store import plain
 from tests.ops.change_log.log_store import MemoryStore
 from tests.ops.change_log.test_replay import VAULT, Logged
 from tests.work import examples
+from vaults.db.page_digests import PageDigests, digest_page
 from vaults.errors import InvalidArgument, NotFound, StrongroomError
 
 

@@ -161,7 +161,7 @@ def test_the_version_names_the_commit_of_a_checkout(strongroom: Strongroom) -> N
 
 
 def test_nothing_heavy_is_imported_to_say_the_version_or_to_show_help() -> None:
-    heavy = {"mcp", "starlette", "rich", "numpy", "faiss", "aiosqlite", "structlog", "jwt"}
+    heavy = {"mcp", "starlette", "rich", "numpy", "faiss", "aiosqlite", "structlog", "jwt", "psycopg"}
     for words in (["version"], ["serve", "--help"], ["vault", "--help"]):
         script = (
             "import sys; from server.cli.app import run; code = run(sys.argv[1:]);"

@@ -1,6 +1,6 @@
-"""Somebody is reset while a password of theirs is being looked at: it lets nobody in, and sets no other.
+"""Somebody is reset while a password or a passkey of theirs is being looked at: it lets nobody in, and sets no other.
 
-Covers server.oauth.sign_in_routes and server.oauth.account_routes.
+Covers server.oauth.sign_in_routes, server.oauth.passkey_routes, server.oauth.account_routes and server.oauth.visits.
 """
 
 from __future__ import annotations
@@ -8,13 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
 from auth.people import accounts, browser_sessions, people
 from auth.people.passwords import is_password
 from server.oauth import account_routes, sign_in_routes
-from tests.server.oauth.desk import PASSWORD
+from server.oauth.parts import SignInParts
+from tests.server.oauth.authenticator import Authenticator, asked
+from tests.server.oauth.desk import PASSWORD, Browser, Desk
+from tests.server.oauth.test_passkeys import ADD, ann_with, audited, kept, sign_in
 from tests.server.ui.stage import Stage, forms_of, open_stage
 
 
@@ -50,3 +55,57 @@ async def test_a_session_that_was_open_sets_no_new_one(tmp_path: Path, monkeypat
         person = await stage.services.control.read(lambda tx: people.require(tx, "ann"))
         assert person.password is None
         assert (await ann.open("/ui/")).status_code == 303
+
+
+def resetting_once_proved(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An admin resets whoever has proved who they are, before their session begins."""
+    record = SignInParts.record
+
+    async def reset_and_record(parts: SignInParts, request: Any, person: str, *said: str, **details: Any) -> None:
+        await desk.parts.access_cache.write(lambda tx: accounts.reset(tx, person, desk.clock[0]))
+        await record(parts, request, person, *said, **details)
+
+    monkeypatch.setattr(SignInParts, "record", reset_and_record)
+
+
+async def assert_nobody_came_in(desk: Desk, browser: Browser, answer: httpx2.Response) -> None:
+    assert "__Host-strongroom=" not in str(answer.headers.get_list("set-cookie"))
+    assert (await browser.open("/oauth/account")).headers["location"].startswith("/oauth/sign-in")
+    now = desk.clock[0]
+    assert not await desk.parts.control.read(lambda tx: browser_sessions.list_sessions(tx, "ann", now))
+
+
+async def test_a_passkey_that_was_taken_away_begins_no_session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    device, browser = Authenticator(), desk.browser()
+    await ann_with(desk, device)
+    resetting_once_proved(desk, monkeypatch)
+    answer = await sign_in(browser, device)
+    assert answer.status_code == 403
+    assert "changed while you signed in" in answer.text
+    await assert_nobody_came_in(desk, browser, answer)
+    assert (await audited(desk))[-1] == ("sign_in", "forbidden")
+
+
+@pytest.mark.parametrize("way", ["", "/passkey"])
+async def test_a_link_that_was_taken_just_before_begins_none(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    link, browser = await desk.invite(), desk.browser()
+    page = await browser.open(f"/oauth/invite?link={link}")
+    given = {"password": PASSWORD, "again": PASSWORD} if not way else {"passkey": Authenticator().make(asked(page))}
+    resetting_once_proved(desk, monkeypatch)
+    answer = await browser.send(page, f"/oauth/invite{way}", **given)
+    assert answer.status_code == 403
+    await assert_nobody_came_in(desk, browser, answer)
+
+
+async def test_the_session_after_a_new_password_or_fewer_passkeys_does_not_begin_either(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Authenticator()
+    browser = await ann_with(desk, device)
+    page = await browser.open("/oauth/account")
+    (only,) = await kept(desk)
+    resetting_once_proved(desk, monkeypatch)
+    answer = await browser.send(page, ADD, do="remove", id=only.id)
+    await assert_nobody_came_in(desk, browser, answer)

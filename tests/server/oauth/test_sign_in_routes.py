@@ -113,6 +113,7 @@ async def test_a_form_of_another_browser_signs_nobody_in(desk: Desk) -> None:
     [
         "https://evil.example/", "//evil.example/", "/\\evil.example", "/oauth/authorize", "/oauth/account@evil",
         "/oauth/account\r\nset-cookie: a=b", "/ui/\u202e", "javascript:alert(1)", "/v/main/mcp", "/uievil",
+        "/ui/../../evil", "/ui/%2e%2e/%2E./evil", "/ui/v/./main/",
     ],
 )  # fmt: skip
 async def test_nobody_is_led_elsewhere_after_signing_in(desk: Desk, after: str) -> None:

@@ -149,7 +149,7 @@ async def test_nothing_of_a_private_memory_reaches_another_caller(services: Serv
         for arguments in ({}, {"query": "zanzibar harbour"}, {"thread": "zanzibar-thread"}):
             seen = await ben("context", format=form, **arguments)
             assert "anzibar" not in json.dumps(seen.content) + seen.text
-            assert arguments or "1 memories stored" in seen.text
+            assert arguments or "1 memory stored" in seen.text
     said = await ben("explain", query="harbour in winter")
     assert "anzibar" not in json.dumps(said.content["pack"]) + said.text
     assert "anzibar" in (await ann("context")).text

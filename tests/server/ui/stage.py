@@ -96,12 +96,12 @@ class _Forms(HTMLParser):
         values = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.found.append(Form(values["action"], values.get("method", "get"), {}))
-        elif tag == "input" and values.get("type") not in ("checkbox", "radio"):
+        elif tag == "input" and "name" in values and values.get("type") not in ("checkbox", "radio"):
             self.found[-1].fields[values["name"]] = values.get("value", "")
         elif tag == "textarea" and "name" in values:
             self._into = values["name"]
             self.found[-1].fields[self._into] = ""
-        elif tag == "select":
+        elif tag == "select" and "name" in values:
             self._select = values["name"]
         elif tag == "option" and self._select and "selected" in values:
             self.found[-1].fields[self._select] = values["value"]

@@ -9,7 +9,6 @@ import re
 from html import unescape
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from auth.access import EVERY_VAULT
@@ -36,9 +35,8 @@ async def call_as(stage: Stage, name: str, client: str, vault: str = "main") -> 
     assert outcome.ok, outcome.content
 
 
-def asking_address(page: httpx2.Response) -> str:
-    """Where the open page asks again."""
-    return unescape(re.search(r'hx-get="([^"]+)"', page.text)[1])  # type: ignore[index]
+CALLS = "/ui/v/main/connect/calls"
+"""What the open page fetches when it hears of a change."""
 
 
 async def test_each_known_client_is_told_how_to_connect_without_a_token(stage: Stage) -> None:
@@ -72,11 +70,14 @@ async def test_the_tick_waits_for_a_client_of_this_person(stage: Stage) -> None:
     page = await guest.open("/ui/v/main/connect")
     assert "Not yet" in page.text
     assert "dora" in page.text.partition("Others who call here")[2]
-    again = await guest.open(asking_address(page))
-    assert (again.status_code, again.content) == (204, b"")
+    assert f'hx-get="{CALLS}" hx-trigger="changed"' in page.text
+    assert 'data-events="/ui/v/main/events"' in page.text
+    again = await guest.open(CALLS)
+    assert again.status_code == 200
+    assert "Not yet" in again.text
 
     await call_as(stage, "carl", "cursor")
-    told = await guest.open(asking_address(page))
+    told = await guest.open(CALLS)
     assert told.status_code == 286  # and htmx asks no more
     assert "Your agent has called" in told.text
     assert "cursor" in told.text.partition("Others who call here")[0]
@@ -87,13 +88,12 @@ async def test_the_tick_waits_for_a_client_of_this_person(stage: Stage) -> None:
     assert "hx-get" not in whole.text
 
 
-async def test_a_page_that_is_open_for_long_asks_no_more(stage: Stage) -> None:
+async def test_a_page_that_is_open_asks_for_nothing_by_the_clock_and_keeps_nobody_signed_in(stage: Stage) -> None:
+    """It would keep the vault open, and count as calls of its person."""
     guest = await stage.person("emil")
-    for since in ("1", "x", "-5", "9" * 30):
-        told = await guest.open(f"/ui/v/main/connect?watching={since}")
-        assert told.status_code == 286
-        assert "Not yet" in told.text
-        assert "asks no more" in told.text
+    page = await guest.open("/ui/v/main/connect")
+    assert "every " not in "".join(re.findall(r'hx-trigger="([^"]*)"', page.text))
+    assert not connect_page.CALLS.is_use
 
 
 async def test_a_call_under_way_is_found_behind_sessions_that_began_later(
@@ -130,7 +130,7 @@ async def test_where_everybody_is_the_owner_no_client_needs_a_token(tmp_path: Pa
         assert "Not yet" in page.text
         caller = Caller(owner("loopback"), "main", Role.ADMIN, "http", client="windsurf")
         assert (await dispatch(stage.services, caller, "recall", {"query": "x"})).ok
-        assert "windsurf" in (await browser.open(asking_address(page))).text
+        assert "windsurf" in (await browser.open(CALLS)).text
 
 
 async def test_names_of_clients_are_only_texts(stage: Stage) -> None:
@@ -145,7 +145,7 @@ async def test_names_of_clients_are_only_texts(stage: Stage) -> None:
 async def test_who_may_not_enter_the_vault_is_told_nothing_of_it(stage: Stage) -> None:
     guest = await stage.person("ida", None)
     nothing = (await guest.open("/ui/nothing")).text
-    for path in ("connect", "connect?watching=1"):
+    for path in ("connect", "connect/calls"):
         answer = await guest.open(f"/ui/v/main/{path}")
         assert (answer.status_code, answer.text) == (404, nothing)
     await stage.services.access_cache.write(lambda tx: set_grant(tx, "ida", LOCAL, "main", Role.READER))

@@ -197,7 +197,7 @@ async def always() -> bool:
 
 
 def begin(streams: LiveStreams, listeners: CallListeners, person: str = "p") -> AsyncIterator[str]:
-    return streams.serve(LiveStream("v", person), listeners, always)
+    return streams.serve(LiveStream("v", person), listeners, always, lambda: None)
 
 
 async def test_after_an_event_comes_a_pause_however_much_happens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ async def test_the_bound_holds_for_those_who_come_at_once(monkeypatch: pytest.Mo
 async def test_news_is_what_one_would_see(after: float, call: HeardCall, tells: bool) -> None:
     now = 1000.0
     streams, stream = LiveStreams(lambda: now), LiveStream("v", "p")
-    lines = streams.serve(stream, CallListeners(), always)
+    lines = streams.serve(stream, CallListeners(), always, lambda: None)
     await anext(lines)
     streams.hear(heard("known"))
     stream.changed.clear()

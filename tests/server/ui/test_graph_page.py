@@ -12,6 +12,7 @@ from auth.principal import owner
 from auth.roles import Role
 from server.call import Caller
 from server.dispatch import dispatch
+from server.tools import discover
 from tests.server.ui.stage import Guest, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -141,8 +142,17 @@ async def test_its_scripts_are_loaded_on_this_page_alone(reader: Guest) -> None:
         assert "/assets/graph" not in (await reader.open(f"/ui/v/main/{path}")).text, path
 
 
-async def test_agents_are_refused_a_layout_and_told_what_to_take(stage: Stage) -> None:
+async def test_a_layout_is_to_agents_a_format_like_any_that_there_is_not(stage: Stage) -> None:
     caller = Caller(owner("cli"), "main", Role.ADMIN, "cli")
-    refused = await dispatch(stage.services, caller, "graph", {"action": "export", "format": "layout"})
-    assert refused.code == "invalid_argument"
-    assert "json" in refused.text
+    layout, unknown = [
+        await dispatch(stage.services, caller, "graph", {"action": "export", "format": each})
+        for each in ("layout", "png")
+    ]
+    assert layout.code == "invalid_argument"
+    assert layout.content == unknown.content
+    assert "'mermaid' or 'svg'" in layout.text
+    spec = discover().get("graph")
+    assert spec is not None
+    schema = spec.whole_input_schema_for(Role.ADMIN)
+    assert schema["properties"]["format"]["enum"] == ["graphml", "json", "mermaid", "svg"]
+    assert "layout" not in str(schema)

@@ -24,6 +24,21 @@ async def test_it_tells_what_was_decided_who_works_what_waits_and_what_needs_a_p
     assert 'action="/ui/v/main/search"' in page
 
 
+async def test_what_a_session_is_told_has_names_and_claims_stand_in_their_place_alone(stage: Stage) -> None:
+    await stage.remember("The crane is out", type="fact", entity="Crane", thread="ropes")
+    await stage.ask("claims", action="claim", resources=["cranes/second"])
+    for kind in ("fact", "behaviour"):
+        await stage.ask("corrections", action="record", wrong=f"{kind} it is", right="It is not", kind=kind)
+    guest = await stage.person("nils", Role.READER)
+    page = (await guest.http.get("/ui/v/main/", headers={"accept-language": "de"})).text
+    told = page.partition('id="brief"')[2].partition("</section>")[0]
+    for name in ("Offene Korrektur einer Tatsache", "Zuletzt war die Rede von", "Zuletzt bearbeitete Stränge"):
+        assert name in told
+    for untold in ("open correction", "touched lately", "claimed by others"):
+        assert untold not in told
+    assert "cranes/second" in page
+
+
 async def test_a_reader_sees_it_without_what_is_for_admins(stage: Stage) -> None:
     page = await (await stage.person("rosa", Role.READER)).open("/ui/v/main/")
     assert page.status_code == 200

@@ -35,6 +35,14 @@ async def test_the_whole_text_stands_there_with_everything_known_of_it(stage: St
         assert said in page
 
 
+async def test_who_sees_it_is_said_in_the_readers_language(stage: Stage) -> None:
+    memory = await stage.remember("A crane is a bird, too")
+    guest = await stage.person("gesine", Role.READER)
+    page = (await guest.http.get(f"/ui/v/main/memories/{memory}", headers={"accept-language": "de"})).text
+    assert '<dd dir="auto">für alle</dd>' in page
+    assert '<dd dir="auto">überall</dd>' in page
+
+
 async def test_a_reader_sees_no_form_and_is_refused(stage: Stage) -> None:
     memory = await stage.remember("The safe is behind the map")
     reader, writer = await stage.person("rosa", Role.READER), await stage.person("willi", Role.WRITER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -82,6 +83,13 @@ def test_links_lead_to_the_notes_they_mean() -> None:
         "#h-here",
     ]
     assert [each.get("class") for each in links] == ["wiki", "wiki missing", None, None, "wiki"]
+
+
+@pytest.mark.parametrize("text", ["[[../../../oauth/sign-out]]", "[x](../../../admin/)", "[[a/./../../b]]"])
+def test_no_link_steps_out_of_the_notes(text: str) -> None:
+    (href,) = [attributes["href"] for tag, attributes in tags_of(render_note(text, PLACES).html) if tag == "a"]
+    assert href.startswith(PLACES.base)
+    assert not {".", ".."}.intersection(unquote(href).split("/"))
 
 
 def test_a_link_in_code_is_no_link() -> None:

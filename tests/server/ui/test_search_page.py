@@ -89,15 +89,30 @@ async def test_hostile_questions_and_hits_are_only_texts(stage: Stage) -> None:
 
 async def test_what_is_no_item_is_not_shown(stage: Stage) -> None:
     guest = await stage.person("dirk", Role.READER)
-    for wanted in ("nothing.md", "../../etc/passwd", "", "x" * 4000):
+    for wanted in ("nothing.md", "../../etc/passwd", "x" * 4000):
         page = await guest.open(f"/ui/v/main/items?{urlencode({'id': wanted, 'from': '-1'})}")
         assert page.status_code in (404, 422), wanted
         assert 'role="alert"' in page.text
 
 
+async def test_an_address_that_names_no_item_is_no_page(stage: Stage) -> None:
+    guest = await stage.person("nina", Role.READER)
+    page = await guest.open("/ui/v/main/items")
+    assert page.status_code == 404
+    assert "Nothing is here" in page.text
+
+
+async def test_what_finds_nothing_says_so(stage: Stage) -> None:
+    guest = await stage.person("zora", Role.READER)
+    page = await guest.open("/ui/v/main/search?q=zeppelin&mode=keyword&tags=none")
+    assert "0 hits" in page.text
+    assert "Nothing says that." in page.text
+
+
 async def test_an_address_asks_for_no_more_than_the_form_has() -> None:
     asked = Question.of(QueryParams("q=+x+&kinds=note&kinds=evil&mode=none&since=2026-01-01&archived=1&limit=500"))
     assert asked == Question(q="x", kinds=("note",), since="2026-01-01")
+    assert Question.of(QueryParams("q=x&types=fact&types=evil&types=error")).types == ("error", "fact")
     assert asked.as_arguments() == {
         "query": "x", "mode": "hybrid", "limit": COUNTED, "max_tokens": TOKENS, "include_archived": False,
         "kinds": ["note"], "since": "2026-01-01",
@@ -143,11 +158,30 @@ async def test_filters_count_what_was_found_and_narrow_to_it(stage: Stage) -> No
 
 async def test_one_call_serves_all_filters_and_pages(stage: Stage) -> None:
     guest = await stage.person("finn", Role.READER)
-    for place in ("", "&start=20", "&kinds=memory&types=fact"):
+    for place in ("", "&start=20", "&kinds=memory"):
         await guest.open(f"/ui/v/main/search?q=buoy{place}")
     sessions = (await stage.ask("session_history", limit=50))["sessions"]
     (mine,) = [each for each in sessions if each["who"] == "finn"]
     assert [(each["tool"], each["calls"]) for each in mine["tools"]] == [("search", 3)]
+
+
+async def test_a_type_is_found_behind_any_number_of_others_and_the_others_keep_their_counts(stage: Stage) -> None:
+    for number in range(COUNTED + 5):
+        await stage.remember(f"Windlass windlass windlass {number}", type="fact")
+    few = [await stage.remember(f"We oil the windlass of boat {number} in spring", type="plan") for number in range(22)]
+    guest = await stage.person("ida", Role.READER)
+    any_type = (await guest.open("/ui/v/main/search?q=windlass&mode=keyword")).text
+    assert not any(each in any_type for each in few), "all of the first answer are of another type"
+    first = (await guest.open("/ui/v/main/search?q=windlass&mode=keyword&types=plan")).text
+    assert "22 hits" in first
+    assert counts_of(first)["types", "fact"] == str(COUNTED)
+    more = html.unescape(re.search(r'class="pager"><a href="([^"]*)"', first)[1])  # type: ignore[index]
+    assert "types=plan" in more
+    pages = first + (await guest.open(more)).text
+    assert set(re.findall(r'class="hit" href="/ui/v/main/memories/([^"]*)"', pages)) == set(few)
+    across = (await guest.open("/ui/search?q=windlass&mode=keyword&types=plan")).text
+    assert "22 hits" in across
+    assert counts_of(across)["types", "fact"] == str(COUNTED)
 
 
 async def test_what_cannot_be_seen_is_no_filter(stage: Stage) -> None:

@@ -134,6 +134,33 @@ async def test_it_is_deleted_by_who_types_its_name_again(stage: Stage, ada: Gues
     assert [each[3] for each in (await acts(stage))[:2]] == ["ok", "confirmation_required"]
 
 
+async def test_one_whose_files_are_gone_says_what_can_be_done_and_is_deleted_without_a_backup(
+    stage: Stage, ada: Guest
+) -> None:
+    await make(ada, "wreck")
+    await stage.services.pool.close_vault("wreck")
+    folder, away = stage.services.data / "vaults" / "wreck", stage.services.data / "elsewhere"
+    folder.rename(away)
+    asked = await ada.open(f"{VAULTS}/wreck/delete")
+    assert "no last backup can be made" in asked.text
+    refused = await ada.send(asked, "delete", again="wreck")
+    assert refused.status_code == 503
+    assert "files of vault wreck are missing" in refused.text
+    assert 'name="lost"' in refused.text
+    assert "--no-backup" not in refused.text
+    away.rename(folder)  # its disk came back meanwhile
+    kept = await ada.send(asked, "delete", again="wreck", lost="yes")
+    assert kept.status_code == 409
+    assert (folder / "vault.db").is_file()
+    assert 'name="lost"' not in (await ada.open(f"{VAULTS}/wreck/delete")).text
+    folder.rename(away)
+    gone = await ada.send(asked, "delete", again="wreck", lost="yes")
+    assert gone.status_code == 200
+    assert "There is no backup" in gone.text
+    assert (await ada.open(f"{VAULTS}/wreck")).status_code == 404
+    assert (away / "vault.db").is_file()
+
+
 async def test_what_is_not_there_is_not_there(stage: Stage, ada: Guest) -> None:
     before = await acts(stage)
     for path in ("nope", "nope/delete", "%3Cscript%3E", "a%2F..%2Fb"):

@@ -190,6 +190,10 @@ class CountingLog:
     def __init__(self) -> None:
         self.told: list[str] = []
 
+    def after_open(self, raw: sqlite.Connection) -> None:
+        assert not raw.in_transaction
+        self.told.append("open")
+
     def after_commit(self, raw: sqlite.Connection) -> None:
         assert not raw.in_transaction
         self.told.append("commit")
@@ -206,9 +210,29 @@ async def test_a_log_is_told_of_commits_before_they_are_answered(path: Path) -> 
     log = CountingLog()
     db = Database(path, StorageSettings(), log=log)
     await db.write(lambda tx: tx.run("CREATE TABLE t (w TEXT)"))
-    assert log.told == ["commit"]
+    assert log.told == ["open", "commit"]
     with pytest.raises(ZeroDivisionError):
         await db.write(lambda tx: 1 // 0)
+    log.told.clear()
     await db.checkpoint()
+    with pytest.raises(ZeroDivisionError):  # it may have committed something before
+        await db.run_on_writer(lambda raw: 1 // 0)
     await db.close()
-    assert log.told[-2:] == ["checkpoint", "close"]
+    assert log.told == ["checkpoint", "commit", "commit", "close"]
+
+
+async def test_a_log_that_refuses_a_connection_has_it_closed(path: Path) -> None:
+    class Refusing(CountingLog):
+        def after_open(self, raw: sqlite.Connection) -> None:
+            super().after_open(raw)
+            raise VaultUnavailable("not now")
+
+    log = Refusing()
+    db = Database(path, StorageSettings(), log=log)
+    with pytest.raises(VaultUnavailable, match="not now"):
+        await db.write(lambda tx: tx.run("CREATE TABLE t (w TEXT)"))
+    with pytest.raises(VaultUnavailable, match="not now"):
+        await db.run_on_writer(lambda raw: raw.execute("CREATE TABLE t (w TEXT)"))
+    assert await db.read(lambda tx: tx.all("SELECT * FROM sqlite_schema")) == []
+    await db.close()
+    assert log.told == ["open", "open", "close"]

@@ -3,13 +3,13 @@ links from one note to another count once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from vaults import clock
 from vaults.context import run_in
-from vaults.domain.graph import components, graph_answers, note_maturity
+from vaults.domain.graph import central_notes, components, graph_answers, note_maturity
 from vaults.domain.graph.graph_answers import GraphAnswer, GraphCycle, GraphNode, GraphPageRequest, ScoredGraph
 from vaults.domain.graph.note_maturity import NoteMaturity
 from vaults.domain.graph.relatedness import is_within, parse_offset, to_page
@@ -43,28 +43,48 @@ class AnalysisScope:
 
 async def analyse(vault: Vault, analysis: Analysis, scope: AnalysisScope, page: GraphPageRequest) -> GraphAnswer:
     """One analysis, page by page. Raises ``InvalidArgument`` for a cursor of another list."""
+    listing = f"{analysis} {scope.folder or ''} {scope.days or ''}"
+    if analysis == "centrality":
+        return await _central(vault, scope.folder, listing, page)
     scored = await (_read_fresh_graph(vault) if analysis in _SCORED else read_graph(vault))
-    inside = frozenset(number for number, node in scored.graph.nodes.items() if is_within(node.path, scope.folder))
+    inside = await run_in(vault.shared.pool, find_inside, scored.graph, scope.folder)
     if analysis == "summary":
         return await _summary(vault, scored, inside)
     if analysis == "cycles":
         return await _cycles(vault, scored, inside, page, scope)
-    listing = f"{analysis} {scope.folder or ''} {scope.days or ''}"
     if analysis in _BY_SHAPE:
-        nodes = await run_in(vault.shared.pool, _BY_SHAPE[analysis], scored, inside)
-    else:
-        nodes = await _BY_ROWS[analysis](vault, scored, inside, scope)
-    return to_page(nodes, listing, page)
+        found = await run_in(vault.shared.pool, _BY_SHAPE[analysis], scored, inside)
+        return to_page(found, listing, page, lambda each: each.describe(scored))
+    return to_page(await _BY_ROWS[analysis](vault, scored, inside, scope), listing, page, lambda node: node)
 
 
-_SCORED = ("summary", "hubs", "centrality")
+def find_inside(graph: Graph, folder: str | None) -> frozenset[int]:
+    """The notes in a folder or below it; without a folder all."""
+    if not folder:
+        return frozenset(graph.nodes)
+    return frozenset(number for number, node in graph.nodes.items() if is_within(node.path, folder))
+
+
+async def _central(vault: Vault, folder: str | None, listing: str, page: GraphPageRequest) -> GraphAnswer:
+    graph, ranking = await central_notes.read_central(vault)
+    found: Sequence[int] = range(len(ranking.numbers))
+    if folder:
+        inside = await run_in(vault.shared.pool, find_inside, graph, folder)
+        found = [at for at in found if ranking.numbers[at] in inside]
+    return to_page(
+        found, listing, page, lambda at: central_notes.to_central_node(graph, ranking.numbers[at], ranking.hubs[at])
+    )
+
+
+_SCORED = ("summary", "hubs")
 
 
 async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
     """The graph with current scores: those of the last background job, or computed now if it has changed since."""
     scored = await read_graph(vault)
     if await vault.db.read(centrality.is_due):
-        hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(list_edges(scored.graph)))
+        edges = centrality.list_edges
+        hubs = await run_in(vault.shared.pool, lambda: centrality.compute_centrality(edges(scored.graph)))
         scored = ScoredGraph(scored.graph, hubs)
     return scored
 
@@ -72,11 +92,6 @@ async def _read_fresh_graph(vault: Vault) -> ScoredGraph:
 async def read_graph(vault: Vault) -> ScoredGraph:
     """The graph, with scores as of the last background job."""
     return await vault.db.read(lambda tx: graph_answers.read_scored_graph(tx, vault.graph_cache.at(tx)))
-
-
-def list_edges(graph: Graph) -> list[tuple[int, int]]:
-    """Pairs of notes linked in either direction, each once."""
-    return list({(min(a, b), max(a, b)) for a, several in graph.out.items() for b in several})
 
 
 def is_orphan(graph: Graph, number: int) -> bool:
@@ -94,10 +109,25 @@ def is_source(graph: Graph, number: int) -> bool:
     return not graph.into.get(number) and bool(graph.out.get(number))
 
 
-def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph, frozenset[int]], list[GraphNode]]:
-    def listed(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
+@dataclass(frozen=True, slots=True)
+class AnalysedNote:
+    """A note that an analysis found: described only where its page is shown, since a vault has many."""
+
+    number: int
+    links: int | None = None  # how many notes a hub is linked with
+
+    def describe(self, scored: ScoredGraph) -> GraphNode:
+        """The note as an answer has it."""
+        node = scored.node(self.number)
+        if self.links is None:
+            return node
+        return replace(node, score=float(self.links), why=f"linked with {self.links} notes")
+
+
+def _select_nodes(holds: Callable[[Graph, int], bool]) -> Callable[[ScoredGraph, frozenset[int]], list[AnalysedNote]]:
+    def listed(scored: ScoredGraph, inside: frozenset[int]) -> list[AnalysedNote]:
         found = [number for number in inside if holds(scored.graph, number)]
-        return [scored.node(number) for number in sorted(found, key=scored.path)]
+        return [AnalysedNote(number) for number in sorted(found, key=scored.path)]
 
     return listed
 
@@ -107,27 +137,19 @@ def count_neighbours(graph: Graph, number: int) -> int:
     return len(graph.into.get(number, NO_NOTES) | graph.out.get(number, NO_NOTES))
 
 
-def _hubs(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
+def _hubs(scored: ScoredGraph, inside: frozenset[int]) -> list[AnalysedNote]:
     found = [(count_neighbours(scored.graph, number), number) for number in inside]
     mean = sum(many for many, _ in found) / max(1, len(found))
     least = max(MIN_HUB_LINKS, 2 * mean)
     hubs = sorted(((-many, scored.path(number), number) for many, number in found if many >= least))
-    return [
-        replace(scored.node(number), score=float(-many), why=f"linked with {-many} notes") for many, _, number in hubs
-    ]
+    return [AnalysedNote(number, -many) for many, _, number in hubs]
 
 
-def _central(scored: ScoredGraph, inside: frozenset[int]) -> list[GraphNode]:
-    found = [(-hub, scored.path(number), number) for number, hub in scored.hubs.items() if number in inside and hub > 0]
-    return [replace(scored.node(number), score=-hub) for hub, _, number in sorted(found)]
-
-
-_BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[GraphNode]]] = {
+_BY_SHAPE: Mapping[str, Callable[[ScoredGraph, frozenset[int]], list[AnalysedNote]]] = {
     "orphans": _select_nodes(is_orphan),
     "dead_ends": _select_nodes(is_dead_end),
     "sources": _select_nodes(is_source),
     "hubs": _hubs,
-    "centrality": _central,
 }
 
 

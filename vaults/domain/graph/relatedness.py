@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from vaults import clock
 from vaults.context import run_in
@@ -37,6 +38,7 @@ MAX_PAIRS = 5_000
 """Max pairs examined for gaps: of those most recently found or read together, and of those that share neighbours."""
 
 ScoreParts = dict[str, float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ async def find_strong_connections(vault: Vault, reference: NoteReference, page: 
     scored, (start,) = await read_graph_and_notes(vault, reference)
     known = await vault.db.read(lambda tx: _read_rows(tx, start, scored.path(start)))
     nodes = await run_in(vault.shared.pool, _rank_connections, scored, start, known)
-    return to_page(nodes, f"strong {start}", page)
+    return to_page(nodes, f"strong {start}", page, lambda node: node)
 
 
 def _rank_connections(scored: ScoredGraph, start: int, known: _NoteRows) -> list[GraphNode]:
@@ -117,13 +119,15 @@ def _numbers(graph: Graph, paths: set[str]) -> list[int]:
     return [number for number, node in graph.nodes.items() if node.path in paths] if paths else []
 
 
-def to_page(nodes: list[GraphNode], listing: str, page: GraphPageRequest) -> GraphAnswer:
-    """Cut one page from a ranked list."""
+def to_page(
+    found: Sequence[T], listing: str, page: GraphPageRequest, describe: Callable[[T], GraphNode]
+) -> GraphAnswer:
+    """Cut one page from a ranked list, and describe what is on it."""
     start = parse_offset(page.cursor, listing)
-    kept = nodes[start : start + page.limit]
-    more = start + len(kept) < len(nodes)
+    kept = found[start : start + page.limit]
+    more = start + len(kept) < len(found)
     cursor = cursors.encode(listing, "", start + len(kept)) if more else None
-    return GraphAnswer(kept, total=len(nodes), truncated=more, cursor=cursor)
+    return GraphAnswer([describe(each) for each in kept], total=len(found), truncated=more, cursor=cursor)
 
 
 def parse_offset(cursor: str | None, listing: str) -> int:

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from vaults import clock
+from vaults.activity_log.access_counts import read_access_counts
 from vaults.context import run_in
 from vaults.db.sql import Params, Reader, Writer
 from vaults.domain.actors import Actor
 from vaults.domain.memories import duplicate_groups, lifecycle
-from vaults.domain.memories.duplicate_groups import ComparedMemory
+from vaults.domain.memories.duplicate_groups import ComparedMemory, RepeatedMemory
 from vaults.durations import parse_duration
+from vaults.report_cache import KeptReport
 from vaults.vault import Vault
 
 CleanupKind = Literal["duplicates", "never_read", "expired"]
@@ -122,35 +124,61 @@ def _find_matching(tx: Reader, where: str, params: Params) -> MatchingMemories:
     return MatchingMemories(count, [memory_id for (memory_id,) in rows])
 
 
-async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[ComparedMemory]], bool]:
-    """Groups of memories that say the same: first the one read most, or the oldest."""
-    model = vault.embedder.identity
-    key = model.key if model else ""
-    params = {"viewer": actor.identity, "now": clock.now(), "model": key}
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Memories to compare, at a version of the vault. ``until``: when the next memory expires."""
 
-    def read(tx: Reader) -> tuple[list[ComparedMemory], bool]:
-        newest = _candidates(tx, f"LENGTH(m.content) <= {MAX_COMPARED_CHARACTERS}", params, MAX_COMPARED + 1)
-        equal = tx.all(
-            "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
-            f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
-        )
-        equals: list[ComparedMemory] = []
-        for (same,) in equal:
-            equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": same}, BATCH_SIZE)
-        taken = {each.seq for each in equals}
-        return [*equals, *(each for each in newest[:MAX_COMPARED] if each.seq not in taken)], len(newest) > MAX_COMPARED
+    compared: list[ComparedMemory]
+    partial: bool
+    version: int
+    until: str | None
 
-    compared, partial = await vault.db.read(read)
-    near = vault.shared.search.near_duplicate
-    return await run_in(vault.shared.pool, duplicate_groups.group_duplicates, compared, near), partial
+
+async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[RepeatedMemory]], bool]:
+    """Groups of memories that say the same: first the one read most, or the oldest. What is the same is found once for
+    each state of the vault; what was read most may change all the time."""
+    model, near, now = vault.embedder.identity, vault.shared.search.near_duplicate, clock.now()
+    params = {"viewer": actor.identity, "now": now, "model": model.key if model else ""}
+    key = ("duplicates", actor.identity, params["model"], near)
+    known = vault.reports.get(key)
+
+    def read(tx: Reader) -> _Candidates | None:
+        if known is not None and known.holds(tx.version(), now):
+            return None
+        return _read_candidates(tx, params, MAX_COMPARED)
+
+    fresh = await vault.db.read(read)
+    if fresh is not None:
+        groups = await run_in(vault.shared.pool, duplicate_groups.group_duplicates, fresh.compared, near)
+        known = vault.reports.keep(key, KeptReport(fresh.version, now, fresh.until, (groups, fresh.partial)))
+    assert known is not None
+    groups, partial = known.found
+    repeated = [each.seq for group in groups for each in group]
+    counts = await vault.db.read(lambda tx: read_access_counts(tx, repeated)) if repeated else {}
+    return duplicate_groups.order_groups(groups, {seq: times for seq, (times, _) in counts.items()}), partial
+
+
+def _read_candidates(tx: Reader, params: dict[str, Any], most: int) -> _Candidates:
+    """Memories whose texts are equal, and the ``most`` newest."""
+    newest = _candidates(tx, f"LENGTH(m.content) <= {MAX_COMPARED_CHARACTERS}", params, most + 1)
+    equal = tx.all(
+        "SELECT duplicate_key FROM memories WHERE duplicate_key IS NOT NULL"
+        f" GROUP BY duplicate_key HAVING COUNT(*) > 1 LIMIT {MAX_ARCHIVED}"
+    )
+    equals: list[ComparedMemory] = []
+    for (same,) in equal:
+        equals += _candidates(tx, "m.duplicate_key = :same", {**params, "same": same}, BATCH_SIZE)
+    taken = {each.seq for each in equals}
+    compared = [*equals, *(each for each in newest[:most] if each.seq not in taken)]
+    until = tx.value("SELECT MIN(expires_at) FROM memories WHERE expires_at > :now", params)
+    return _Candidates(compared, len(newest) > most, tx.version(), until)
 
 
 def _candidates(tx: Reader, where: str, params: dict[str, Any], limit: int) -> list[ComparedMemory]:
     rows = tx.all(
         "SELECT m.seq, m.id, m.title || char(10) || m.content, m.duplicate_key, m.workspace || ' ' || m.applies_to"
-        " || ' ' || m.visibility || ' ' || CASE m.visibility WHEN 'shared' THEN '' ELSE m.stored_by END,"
-        " COALESCE(a.times, 0), e.vector FROM memories m LEFT JOIN memory_accesses a ON a.memory = m.seq"
-        " LEFT JOIN passages p ON p.kind = 'memory' AND p.item = m.seq AND p.ordinal = 0"
+        " || ' ' || m.visibility || ' ' || CASE m.visibility WHEN 'shared' THEN '' ELSE m.stored_by END, e.vector"
+        " FROM memories m LEFT JOIN passages p ON p.kind = 'memory' AND p.item = m.seq AND p.ordinal = 0"
         " LEFT JOIN embeddings e ON e.passage = p.seq AND e.model = :model"
         f" WHERE {_MINE} AND {_ALIVE} AND m.parent IS NULL AND {where} ORDER BY m.seq DESC LIMIT {limit}",
         params,

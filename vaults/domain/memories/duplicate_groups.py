@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vaults.domain.memories.contradictions.statement_words import count_words, says_the_same
@@ -18,13 +18,20 @@ class ComparedMemory:
     text: str
     key: str | None  # equal for equal texts
     scope: str  # equal for memories that can stand in for each other
-    times: int  # how often it was read
     vector: bytes | None
 
 
-def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[list[ComparedMemory]]:
-    """Groups of memories that say the same; in each, first the one read most, then the oldest. ``near`` is the cosine
-    from which two are compared by their words."""
+@dataclass(frozen=True, slots=True)
+class RepeatedMemory:
+    """A memory that says what another says."""
+
+    seq: int
+    id: str
+
+
+def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[list[RepeatedMemory]]:
+    """Groups of memories that say the same, in no order. ``near`` is the cosine from which two are compared by their
+    words."""
     leader = list(range(len(candidates)))
 
     def find_leader(number: int) -> int:
@@ -34,11 +41,17 @@ def group_duplicates(candidates: Sequence[ComparedMemory], near: float) -> list[
 
     for one, other in (*_find_equal_pairs(candidates), *_find_similar_pairs(candidates, near)):
         leader[find_leader(other)] = find_leader(one)
-    found: dict[int, list[ComparedMemory]] = defaultdict(list)
+    found: dict[int, list[RepeatedMemory]] = defaultdict(list)
     for number, each in enumerate(candidates):
-        found[find_leader(number)].append(each)
-    several = [sorted(group, key=lambda each: (-each.times, each.seq)) for group in found.values() if len(group) > 1]
-    return sorted(several, key=lambda group: group[0].seq)
+        found[find_leader(number)].append(RepeatedMemory(each.seq, each.id))
+    return [group for group in found.values() if len(group) > 1]
+
+
+def order_groups(groups: Sequence[Sequence[RepeatedMemory]], times: Mapping[int, int]) -> list[list[RepeatedMemory]]:
+    """The groups, oldest first; in each, first the memory read most, then the oldest. ``times``: how often each was
+    read, by its number."""
+    ordered = [sorted(group, key=lambda each: (-times.get(each.seq, 0), each.seq)) for group in groups]
+    return sorted(ordered, key=lambda group: group[0].seq)
 
 
 def _find_equal_pairs(candidates: Sequence[ComparedMemory]) -> Iterator[tuple[int, int]]:

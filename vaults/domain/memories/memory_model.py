@@ -133,12 +133,17 @@ def id_start(moment: datetime) -> str:
     return f"{max(0, int(moment.timestamp() * 1000)):012x}"[:ID_START]
 
 
-def day_of_id(start: str) -> str:
-    """The day, UTC, on which an id with this start was given out; empty for an id of another format."""
+def moment_of_id(start: str) -> str:
+    """The time, in stored form, from which on ids with this start were given out; empty for an id of another format."""
     try:
-        return clock.to_text(datetime.fromtimestamp((int(start, 16) << 16) / 1000, UTC))[:10]
+        return clock.to_text(datetime.fromtimestamp((int(start, 16) << 16) / 1000, UTC))
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def day_of_id(start: str) -> str:
+    """The day, UTC, on which an id with this start was given out; empty for an id of another format."""
+    return moment_of_id(start)[:10]
 
 
 KEY = f"SUBSTR(m.owner_key, {OWNER_LENGTH + 1})"

@@ -193,9 +193,8 @@ def _read_surroundings(tx: Reader, only: SearchFilter, own: int, cutoffs: Sessio
             yield _to_candidate(name, name, f"{name} touched lately", names)
     day = clock.ago(DAY_S)
     new = sum(at >= day for at in times)
-    if lines := _describe_last_day(
-        tx, day, f"{new}{'+' if new == MAX_LOOKED_AT else ''} memories stored" if new else ""
-    ):
+    many = f"{new}{'+' if new == MAX_LOOKED_AT else ''} {'memory' if new == 1 else 'memories'} stored"
+    if lines := _describe_last_day(tx, day, many if new else ""):
         yield _to_candidate("pulse", "pulse", "in the last day", lines)
 
 

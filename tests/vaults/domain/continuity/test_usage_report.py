@@ -22,6 +22,7 @@ from tests.people import give_role
 from tests.work import sqlite_steps
 from vaults import clock
 from vaults.db.sql import Reader, Writer
+from vaults.domain.actors import Actor
 from vaults.domain.continuity import feedback, usage_report
 from vaults.domain.continuity.usage_report import ToolUsage, UsageReport
 from vaults.domain.maintenance import daily_growth
@@ -186,7 +187,7 @@ async def test_growth_is_counted_by_the_day_things_came_whatever_they_say_of_the
             (f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000",),
         )
     )
-    grown = await vault.db.read(lambda tx: daily_growth.count_growth(tx, "owner"))
+    grown = await daily_growth.read_daily_growth(vault, Actor("owner", "owner"))
     assert [(day.memories, day.notes, day.size) for day in grown] == [(1, 0, 10)]
     assert grown[0].day in {clock.ago(120)[:10], clock.now()[:10]}  # to 66 s
 
@@ -194,11 +195,38 @@ async def test_growth_is_counted_by_the_day_things_came_whatever_they_say_of_the
 async def test_growth_counts_no_private_memory_of_another(services: Services, vault: Vault) -> None:
     assert (await asker(services)("remember", content="mine", visibility="private")).ok
 
-    def of(viewer: str) -> int:
-        return len(grown[viewer])
+    grown = [await daily_growth.read_daily_growth(vault, Actor(viewer, viewer)) for viewer in ("owner", "local|bob")]
+    assert list(map(len, grown)) == [1, 0]
 
-    def read(tx: Reader) -> dict[str, list[daily_growth.DayGrowth]]:
-        return {viewer: daily_growth.count_growth(tx, viewer) for viewer in ("owner", "local|bob")}
 
-    grown = await vault.db.read(read)
-    assert (of("owner"), of("local|bob")) == (1, 0)
+async def test_growth_is_counted_again_only_when_something_came_or_the_oldest_is_too_old(
+    services: Services, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    count = daily_growth.count_growth
+
+    def noting(tx: Reader, viewer: str, since: datetime) -> tuple[list[daily_growth.DayGrowth], str | None]:
+        counted.append(viewer)
+        return count(tx, viewer, since)
+
+    monkeypatch.setattr(daily_growth, "count_growth", noting)
+
+    async def grown() -> list[int]:
+        return [each.memories for each in await daily_growth.read_daily_growth(vault, Actor("owner", "owner"))]
+
+    ask = asker(services)
+    assert (await ask("remember", content="one")).ok
+    assert (await grown(), await grown(), len(counted)) == ([1], [1], 1)
+    assert (await ask("recall", query="one")).ok, "calls that only read leave it as it is"
+    assert (await grown(), len(counted)) == ([1], 1)
+    earlier = datetime.now(UTC) - timedelta(days=daily_growth.DAYS - 0.5)
+    digits = f"{int(earlier.timestamp() * 1000):012x}"
+    assert (await ask("remember", content="two")).ok
+    await vault.db.write(
+        lambda tx: tx.run(
+            "UPDATE memories SET id = ? WHERE content = 'two'", (f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000",)
+        )
+    )
+    assert (await grown(), await grown(), len(counted)) == ([1, 1], [1, 1], 2)
+    monkeypatch.setattr(daily_growth, "DAYS", daily_growth.DAYS - 1)
+    assert (await grown(), len(counted)) == ([1], 3)

@@ -5,6 +5,8 @@ Covers vaults.activity_log.access_counts, vaults.domain.memories.duplicate_group
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from server.services import Services
@@ -14,7 +16,7 @@ from vaults import clock
 from vaults.domain.actors import Actor
 from vaults.domain.memories import cleanup, duplicate_groups
 from vaults.domain.memories.cleanup import CleanupFindings
-from vaults.domain.memories.duplicate_groups import ComparedMemory
+from vaults.domain.memories.duplicate_groups import ComparedMemory, RepeatedMemory
 
 
 async def _id(ask: Asking, content: str, **more: object) -> str:
@@ -123,12 +125,46 @@ async def test_private_memories_of_others_are_neither_counted_nor_archived(
     assert await _archived(still, _actor(), kind) != []
 
 
+async def test_what_repeats_is_looked_for_once_and_ordered_by_what_is_read_meanwhile(
+    still: Services, tell: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    group = duplicate_groups.group_duplicates
+
+    def noting(candidates: Sequence[ComparedMemory], near: float) -> list[list[RepeatedMemory]]:
+        looked.append(len(candidates))
+        return group(candidates, near)
+
+    monkeypatch.setattr(duplicate_groups, "group_duplicates", noting)
+    first, second = [await _id(tell, "Tests run with make test", on_duplicate="store") for _ in range(2)]
+
+    async def groups() -> list[list[str]]:
+        async with still.pool.lease(still.registry_cache.entry("main")) as vault:
+            await vault.settle()
+        return (await _found(still, _actor())).duplicates.groups
+
+    assert await groups() == [[first, second]]
+    await tell("memory_get", ids=[second])
+    assert await groups() == [[second, first]]
+    assert looked == [2]
+    soon = clock.days_from_now(1)
+    third = await _id(tell, "Tests run with make test", on_duplicate="store")
+    async with still.pool.lease(still.registry_cache.entry("main")) as vault:
+        await vault.db.write(lambda tx: tx.run("UPDATE memories SET expires_at = ? WHERE id = ?", (soon, third)))
+    assert await groups() == [[second, first, third]]
+    assert await groups() == [[second, first, third]]
+    assert looked == [2, 3]
+    monkeypatch.setattr(clock, "now", lambda: soon)
+    assert (await _found(still, _actor())).duplicates.groups == [[second, first]]
+    assert looked == [2, 3, 2]
+
+
 def test_a_thousand_memories_are_compared_without_a_look_at_each_pair() -> None:
     import numpy as np
 
     rng = np.random.default_rng(7)
     rows = rng.standard_normal((1000, 384)).astype("<f4")
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    every = [ComparedMemory(n, str(n), f"text {n} of many", None, "s", 0, rows[n].tobytes()) for n in range(1000)]
+    every = [ComparedMemory(n, str(n), f"text {n} of many", None, "s", rows[n].tobytes()) for n in range(1000)]
     assert duplicate_groups.group_duplicates(every, 0.92) == []
     assert python_steps(lambda: duplicate_groups.group_duplicates(every, 0.92)) < 80 * len(every)

@@ -6,9 +6,13 @@ of a page is part of its digest: two pages that change places do not go unseen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
+import numpy as np
+
 SIZE = 16
+_WORDS = np.dtype(np.uint64)
 
 
 def digest_page(number: int, data: bytes) -> bytes:
@@ -52,6 +56,17 @@ class PageDigests:
             return
         self._total ^= int.from_bytes(self.of(number), "big") ^ int.from_bytes(digest, "big")
         self._digests[(number - 1) * SIZE : number * SIZE] = digest
+
+    def replace(self, changed: Sequence[tuple[int, bytes]]) -> None:
+        """``set`` for many pages that are there."""
+        known = self._digests
+        both = [bytes(known[(number - 1) * SIZE : number * SIZE]) for number, _ in changed]
+        both += [digest for _, digest in changed]
+        self._total ^= int.from_bytes(
+            np.bitwise_xor.reduce(np.frombuffer(b"".join(both), _WORDS).reshape(-1, 2)), "big"
+        )
+        for number, digest in changed:
+            known[(number - 1) * SIZE : number * SIZE] = digest
 
     def copy(self) -> PageDigests:
         """The same now, and not changed later."""

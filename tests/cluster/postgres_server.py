@@ -1,0 +1,139 @@
+"""A real PostgreSQL in a folder of its own, on a loopback port, under a user that is not root; killed and restarted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.kept_ports import kept_port
+from tests.work import PATIENCE_S
+
+PASSWORD = "correct-horse"
+SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
+"""Processes are killed here, not machines: what was written stays in the page cache, with fsync or without."""
+
+MEMORY = Path("/dev/shm")
+
+
+def programs() -> Path | None:
+    """Where initdb and postgres are: Debian's, the newest, or those of the path."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    found = debian[-1] if debian else Path(on_path) if on_path else None
+    return found.parent if found else None
+
+
+class PostgresServer:
+    """One that runs. ``kill`` leaves no time for anything; ``start`` recovers."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        self._user = _user_of_its_own()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+
+    def lay_out(self) -> None:
+        password = self.folder / "password"
+        password.write_text(PASSWORD)
+        for path in (self.folder, password):
+            os.chown(path, self._user.pw_uid, self._user.pw_gid)
+        initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", "scram-sha-256"]
+        self._run([*initdb, "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"])
+
+    def start(self) -> None:
+        """Returns once it takes connections. What a killed one left in shared memory may be there for a moment."""
+        until = time.monotonic() + PATIENCE_S
+        while not self._started(until):
+            assert time.monotonic() < until, (self.folder / "log").read_text()[-2000:]
+
+    def kill(self) -> None:
+        """SIGKILL of the postmaster: its processes notice and end."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """At once, with what was committed: sessions are ended."""
+        self._end(signal.SIGINT)
+
+    def create_database(self, *settings: str) -> str:
+        """The conninfo of a new, empty one."""
+        self._databases += 1
+        name = f"strongroom_{self._databases}"
+        with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+            for setting in settings:
+                connection.execute(f"ALTER DATABASE {name} SET {setting}")
+        return self.conninfo(name)
+
+    def conninfo(self, database: str, port: int | None = None) -> str:
+        return f"postgresql://owner:{PASSWORD}@127.0.0.1:{port or self.port}/{database}"
+
+    def _started(self, until: float) -> bool:
+        options = [each for setting in SETTINGS for each in ("-c", setting)]
+        command = [_program("postgres"), "-D", self.folder / "data", "-p", str(self.port), *options]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
+        while self._process.poll() is None and time.monotonic() < until:
+            with contextlib.suppress(psycopg.OperationalError):
+                psycopg.connect(self.conninfo("postgres"), connect_timeout=5).close()
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(PATIENCE_S)
+            self._process = None
+
+    def _run(self, command: list[object]) -> None:
+        done = subprocess.run([str(each) for each in command], capture_output=True, check=False, **self._as_user())
+        assert done.returncode == 0, done.stderr
+
+    def _as_user(self) -> dict[str, object]:
+        as_other = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+        return {"cwd": "/", **(as_other if os.geteuid() == 0 else {})}
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """One for as long as the block lasts. Skips where the machine has none."""
+    if programs() is None:
+        pytest.skip("needs PostgreSQL: apt-get install postgresql")
+    memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="strongroom-postgres-", dir=memory))
+    try:
+        with kept_port() as port:
+            server = PostgresServer(folder, port)
+            server.lay_out()
+            server.start()
+            try:
+                yield server
+            finally:
+                server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _program(name: str) -> str:
+    found = programs()
+    assert found is not None
+    return str(found / name)
+
+
+def _user_of_its_own() -> pwd.struct_passwd:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid())
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    return known.get("postgres") or known["nobody"]

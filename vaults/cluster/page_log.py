@@ -1,0 +1,253 @@
+"""The log of one vault's pages: each commit is in it before anybody is told of it.
+
+On the writer's thread, after COMMIT: the new frames of SQLite's own log are read, each page is compared with what it
+was before, and the difference is appended to the vault's log. Only then the writers are answered. A snapshot that is
+held (``WalTail``) keeps SQLite from writing over a frame that was not read, and from moving a page into the file while
+the one before it is still wanted: also where SQLite checkpoints by itself inside of COMMIT.
+
+If that fails once, the database here may be ahead of the log for ever: nothing more is committed, ``on_lost`` is told,
+and the owner closes the vault and drops the files. What the log holds is the truth, also of a commit whose answer was
+lost on the way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaults.cluster.base_images import BaseSource, encode_base
+from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
+from vaults.cluster.restore import RestoredLog
+from vaults.cluster.vault_log import Placement, VaultLog
+from vaults.context import run_in, run_to_completion
+from vaults.db.engine import sqlite
+from vaults.db.page_changes import ChangeReader
+from vaults.db.page_digests import PageDigests, digest_page
+from vaults.db.wal_frames import WalCommit
+from vaults.db.wal_tail import WalGap, WalTail
+from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
+from vaults.settings import StorageSettings
+
+RENEW_FRAMES = 1000
+"""Frames in SQLite's log from which it is let start over: as many as SQLite itself takes."""
+
+RENEW_FOR_S, RENEW_PAUSE_S = 1.0, 0.02
+"""Seconds for which SQLite's log is asked to be empty before a purge, where somebody reads from it."""
+
+MIN_REBASE_BYTES = 1024 * 1024
+"""Bytes of entries below which no base is made."""
+
+REBASE_SHARE = 4
+"""A new base is due when the entries since the last one are more than one part in so many of it."""
+
+
+@dataclass(slots=True)
+class _Sizes:
+    """Bytes of the last base, and of the entries since it."""
+
+    base: int
+    appended: int
+    at_base: int = 0
+
+    @property
+    def log(self) -> int:
+        return self.appended - self.at_base
+
+
+class PageLog:
+    """A ``CommitLog``. ``start`` is what ``restore`` gave for this ``placement``; None: the log begins with what is
+    there. ``on_lost`` is called once, from whatever thread notices, and must not wait."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: StorageSettings,
+        store: VaultLog,
+        placement: Placement,
+        start: RestoredLog | None,
+        on_lost: Callable[[StrongroomError], None],
+    ) -> None:
+        if (start.head.seq if start else 0) != placement.head:
+            raise ValueError(f"what was restored is not entry {placement.head}")
+        self._path = path
+        self._settings = settings
+        self._store = store
+        self._on_lost = on_lost
+        self.placement = placement
+        self.head = start.head if start else None
+        """None: the log has not begun."""
+        self._sizes = _Sizes(start.base_bytes, start.log_bytes) if start else _Sizes(0, 0)
+        self._tail: WalTail | None = None
+        self._changes: ChangeReader | None = None
+        self._packer = PagePacker()
+        self._renew_at = RENEW_FRAMES
+        self._lost = threading.Lock()
+        self.failure: StrongroomError | None = None
+        """Why nothing is logged any more."""
+
+    @property
+    def is_rebase_due(self) -> bool:
+        """Whether so much was appended that restoring takes needlessly long."""
+        return self._sizes.log > max(MIN_REBASE_BYTES, self._sizes.base // REBASE_SHARE)
+
+    def after_open(self, raw: sqlite.Connection) -> None:
+        """Raises ``VaultUnavailable`` if the database is not what the log ends with."""
+        with self._losing():
+            if self._tail is None:
+                self._begin(raw)
+
+    def _begin(self, raw: sqlite.Connection) -> None:
+        self._tail = tail = WalTail(self._path, self._settings)
+        tail.hold(raw)
+        tail.start_from(None)
+        tail.skip_to_end()
+        digests = PageDigests(tail.page_size)
+        for number in range(1, tail.size + 1):
+            digests.set(number, digest_page(number, tail.page(number) or bytes(tail.page_size)))
+        self._changes = ChangeReader(tail, digests)
+        if self.head is None:
+            checksum = first_checksum(self.placement.vault, digests.total)
+            self.head = LogHead(0, self.placement.epoch, checksum, digests.total, digests.size, tail.page_size)
+            self.store_base(self._freeze())
+        elif digests.total != self.head.digest:
+            # A commit that never got into the log, or a file that a crash of the machine left half written.
+            raise VaultUnavailable("the local copy is not what the vault's log ends with", hint="call again")
+
+    def after_commit(self, raw: sqlite.Connection) -> None:
+        """Appends what was committed. Raises ``Fenced``, ``LogUnavailable``, ``TooLarge``, ``VaultUnavailable``; then,
+        and ever after, nothing more is committed here."""
+        with self._losing():
+            self._append_commits()
+            tail = self._require_tail()
+            if tail.frames >= self._renew_at and not tail.may_restart and not raw.in_transaction:
+                self._renew(raw)
+
+    def before_checkpoint(self, raw: sqlite.Connection) -> None:
+        with self._losing():
+            self._append_commits()
+            tail, until = self._require_tail(), time.monotonic() + RENEW_FOR_S
+            self._renew(raw)
+            while not tail.may_restart and time.monotonic() < until:  # somebody reads from it
+                time.sleep(RENEW_PAUSE_S)
+                self._renew(raw)
+
+    def _renew(self, raw: sqlite.Connection) -> None:
+        """Let SQLite's log start over, with everything in it appended."""
+        tail = self._require_tail()
+        with suppress(Overloaded), tail.renewing(raw):
+            self._append_commits()
+        # Where a long read is under way it cannot: not tried again with each commit.
+        self._renew_at = RENEW_FRAMES if tail.may_restart else tail.frames + RENEW_FRAMES
+
+    def _append_commits(self) -> None:
+        for commit in self._require_tail().read():
+            self._append(commit)
+
+    def _append(self, commit: WalCommit) -> None:
+        tail, changes, last, placement = (
+            self._require_tail(),
+            self._require_changes(),
+            self._require_head(),
+            self.placement,
+        )
+        if commit.end.header.page_size != last.page_size:
+            raise WalGap
+        pages, count = self._packer.pack(changes.read(commit))
+        tail.step(commit)
+        head = EntryHead(
+            last.seq + 1,
+            placement.epoch,
+            last.page_size,
+            last.size,
+            commit.size,
+            count,
+            changes.digests.total,
+            last.checksum,
+        )
+        payload, checksum = encode(placement.vault, head, pages)
+        self.placement = self._store.append(placement, payload)
+        self.head = last.after(head, checksum)
+        self._sizes.appended += len(payload)
+
+    def freeze(self, _raw: sqlite.Connection) -> BaseSource:
+        """The database as it is now, for ``store_base``; the caller closes it. On the writer's thread."""
+        with self._losing():
+            self._append_commits()
+            return self._freeze()
+
+    def _freeze(self) -> BaseSource:
+        pages, held = self._require_tail().freeze_apart()
+        return BaseSource(self.placement, self._require_head(), pages, self._require_changes().digests.copy(), held)
+
+    def store_base(self, source: BaseSource) -> None:
+        """Replace the base by ``source``, and close that. Blocking, beside the writer. Raises ``Fenced``, after which
+        nothing more is committed here, and ``LogUnavailable``, after which the old base stands or the new one does."""
+        appended, size = self._sizes.appended, 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            for part in encode_base(source):
+                size += len(part)
+                yield part
+
+        try:
+            self._store.replace_base(source.placement, source.head.seq, counted())
+        except LogUnavailable:
+            raise
+        except StrongroomError as failure:
+            self._lose(failure)
+            raise
+        except BaseException as failure:
+            raise self._lose(failure) from failure
+        finally:
+            source.close()
+        self._sizes.base, self._sizes.at_base = size, appended
+
+    async def close(self) -> None:
+        tail, self._tail = self._tail, None
+        if tail is not None:
+            with ThreadPoolExecutor(1, thread_name_prefix="page-log") as thread:
+                await run_to_completion(run_in(thread, tail.close))
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        """Whatever goes wrong inside is the end of the local copy."""
+        if self.failure is not None:
+            raise VaultUnavailable("the vault's log failed: it is opened anew from there", hint="call again")
+        try:
+            yield
+        except StrongroomError as failure:
+            self._lose(failure)
+            raise
+        except BaseException as failure:
+            raise self._lose(failure) from failure
+
+    def _lose(self, failure: BaseException) -> StrongroomError:
+        lost = (
+            failure
+            if isinstance(failure, StrongroomError)
+            else VaultUnavailable("what was committed could not be logged", hint="call again")
+        )
+        with self._lost:
+            is_first, self.failure = self.failure is None, self.failure or lost
+        if is_first:
+            self._on_lost(lost)
+        return lost
+
+    def _require_tail(self) -> WalTail:
+        assert self._tail is not None, "after_open comes first"
+        return self._tail
+
+    def _require_changes(self) -> ChangeReader:
+        assert self._changes is not None, "after_open comes first"
+        return self._changes
+
+    def _require_head(self) -> LogHead:
+        assert self.head is not None, "after_open comes first"
+        return self.head

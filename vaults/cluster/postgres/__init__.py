@@ -1,0 +1,1 @@
+"""PostgreSQL underneath: placements, logs and bases. The one package that loads its driver."""

@@ -1,0 +1,164 @@
+"""Connections to PostgreSQL, none of which waits for ever: whatever is asked is answered or fails in bounded time.
+
+PostgreSQL ends a statement that takes too long, the kernel a connection whose other end is gone, and the wait here
+ends where both say nothing, as when the machine of PostgreSQL is stopped.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import conninfo
+from psycopg.abc import PQGen
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool
+
+from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.postgres.driver_errors import translate_driver_errors
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseLogin:
+    """How PostgreSQL is reached. ``conninfo`` as libpq takes it, with several hosts where there is a standby, and with
+    the password perhaps: it is never shown."""
+
+    conninfo: str = field(repr=False)
+    pool_size: int = 8
+    connect_s: int = 5
+    answer_s: float = 5.0
+
+
+class BoundedConnection(psycopg.Connection[TupleRow]):
+    """The driver's connection with an end to each wait; ``wait`` is where all of its waits go through."""
+
+    answer_s = 5.0
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """The driver's, which closes nothing: after a wait that ended, whoever holds the connection must."""
+        return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+
+
+Connection: TypeAlias = BoundedConnection
+
+
+class Connections:
+    """A pool for everybody, and single connections for who must not wait for others. Any thread; blocking."""
+
+    def __init__(self, login: DatabaseLogin) -> None:
+        self._login = login
+        self._target = _bounded(login)
+        self._pool = ConnectionPool(
+            self._target,
+            connection_class=BoundedConnection,
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=login.pool_size,
+            timeout=login.connect_s,
+            reconnect_timeout=login.connect_s,
+            configure=self._configure,
+            open=False,
+            name="cluster",
+        )
+
+    def open(self) -> None:
+        """Let the pool connect. What keeps it from that is told by ``schema.open_database``, before."""
+        self._pool.open()
+
+    def close(self) -> None:
+        """Returns when no connection is left."""
+        self._pool.close(timeout=self._login.connect_s)
+
+    @contextmanager
+    def use(self) -> Iterator[Connection]:
+        """One of the pool's, each statement a transaction of its own. Raises ``LogUnavailable``, ``ReadOnly``,
+        ``StorageFull``; the outcome of a statement that was sent is unknown then."""
+        with translate_driver_errors():
+            connection = self._living()
+            try:
+                yield connection
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                connection.close()
+                raise
+            finally:
+                self._pool.putconn(connection)
+
+    @contextmanager
+    def single(self) -> Iterator[Connection]:
+        """A new one, outside the pool. Raises as ``use``."""
+        with translate_driver_errors():
+            connection = self.connect()
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    def connect(self) -> Connection:
+        """A new one, outside the pool, for who closes it. Raises the driver's errors."""
+        connection = BoundedConnection.connect(self._target, autocommit=True)
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _living(self) -> Connection:
+        """One that has not been ended while nobody looked, as all are when PostgreSQL is restarted. Told from a look
+        at the socket: a round trip before each append would double its cost."""
+        for _ in range(self._login.pool_size + 1):
+            connection = self._pool.getconn()
+            if is_quiet(connection):
+                return connection
+            connection.close()
+            self._pool.putconn(connection)
+        raise LogUnavailable
+
+    def _configure(self, connection: Connection) -> None:
+        connection.answer_s = self._login.answer_s + 1  # PostgreSQL's own word comes first
+        milliseconds = str(int(1000 * self._login.answer_s))
+        connection.execute(_SESSION, {"statement": milliseconds, "idle": milliseconds})
+
+
+_SESSION = """
+SELECT set_config('statement_timeout', %(statement)s, false),
+       set_config('idle_in_transaction_session_timeout', %(idle)s, false),
+       set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, false)
+FROM pg_settings WHERE name = 'synchronous_commit'
+"""
+"""An acknowledged append is on PostgreSQL's disk, and on its standby's where one is waited for."""
+
+
+def is_quiet(connection: Connection) -> bool:
+    """Whether nothing came while nobody asked: the end of the connection, or PostgreSQL's word that it ends it."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+    return not poll.poll(0)
+
+
+def _bounded(login: DatabaseLogin) -> str:
+    """What the operator said, and bounds where nothing is said of them."""
+    bounds: dict[str, Any] = {
+        "application_name": "strongroom",
+        "connect_timeout": login.connect_s,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": int(1000 * login.answer_s),
+        "target_session_attrs": "read-write",
+    }
+    return conninfo.make_conninfo("", **(bounds | conninfo.conninfo_to_dict(login.conninfo)))
+
+
+def in_transaction(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """Run ``work`` in one transaction, whole or not at all."""
+    with connection.transaction():
+        return work(connection)

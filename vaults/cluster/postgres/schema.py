@@ -1,0 +1,185 @@
+"""Whether a database is this installation's, in this layout and as it was laid out, before a server relies on it.
+
+Everything here is refused with one line that says what to do, and holds no secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import resources
+
+import psycopg
+from psycopg import conninfo
+
+from vaults.cluster.postgres.connections import Connection, Connections, DatabaseLogin, in_transaction
+from vaults.cluster.postgres.driver_errors import translate_driver_errors
+from vaults.errors import InvalidArgument
+
+SETTING = "cluster.database"
+LAYOUT = 1
+OLDEST = 14
+"""The first release of PostgreSQL that libpq can ask for the primary without a round trip; older ones get no fixes."""
+
+_LOCK = 0x5354524F4E47  # no two servers lay the tables out at once
+
+_SHAPE = """
+SELECT line FROM (
+  SELECT 1 AS kind, c.relname::text AS name, a.attnum::int AS number,
+         format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+                CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
+                CASE WHEN a.atthasdef THEN ' default ' || pg_get_expr(d.adbin, d.adrelid) ELSE '' END,
+                CASE WHEN a.attidentity <> '' THEN ' identity' ELSE '' END) AS line
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+  WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT 2, c.relname, 0, format('%s: %s', c.relname, replace(pg_get_constraintdef(k.oid), 'strongroom.', ''))
+  FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+  WHERE c.relnamespace = to_regnamespace('strongroom') AND k.contype <> 'n'
+  UNION ALL
+  SELECT 3, c.relname, 0,
+         format('%s: %s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
+  FROM pg_class c WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relkind NOT IN ('i', 'S', 't', 'c')
+  UNION ALL
+  SELECT 4, c.relname, 0, format('%s: trigger %s', c.relname, t.tgname)
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+  WHERE c.relnamespace = to_regnamespace('strongroom') AND NOT t.tgisinternal
+  UNION ALL
+  SELECT 5, c.relname, 0, format('%s: rule %s', c.relname, r.rulename)
+  FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = to_regnamespace('strongroom')
+  UNION ALL
+  SELECT 6, c.relname, 0, format('%s: rows are hidden by policies', c.relname)
+  FROM pg_class c WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relrowsecurity
+) AS shape ORDER BY kind, name COLLATE "C", number, line COLLATE "C"
+"""
+
+
+def open_database(login: DatabaseLogin, installation: str) -> Connections:
+    """The pool over a database that is this installation's. Raises ``InvalidArgument`` with what is wrong with it."""
+    connections = _connections(login)
+    with _first_connection(connections, login) as connection, translate_driver_errors():
+        check_database(connection, installation)
+    connections.open()
+    return connections
+
+
+def lay_out(login: DatabaseLogin, installation: str) -> None:
+    """Make the tables where there are none, and check those that are there. Raises as ``open_database``."""
+    connections = _connections(login)
+    with _first_connection(connections, login) as connection, translate_driver_errors():
+        _check_server(connection)
+        in_transaction(connection, lambda opened: _lay_out_once(opened, installation))
+        check_database(connection, installation)
+
+
+def check_database(connection: Connection, installation: str) -> None:
+    """Raises ``InvalidArgument`` for the first thing that is wrong."""
+    _check_server(connection)
+    if not _has_schema(connection):
+        raise InvalidArgument(SETTING, "has no tables of strongroom", hint="run: strongroom cluster init")
+    try:
+        _check_installation(connection, installation)
+    except psycopg.ProgrammingError:
+        _check_shape(connection)  # which says what is wrong with that table
+        raise
+    _check_shape(connection)
+
+
+def shape(connection: Connection) -> list[str]:
+    """The tables as they are: a line for each column, constraint and trigger."""
+    return [line for (line,) in connection.execute(_SHAPE)]
+
+
+def expected_shape() -> list[str]:
+    """The tables as ``schema.sql`` makes them."""
+    return _resource("schema_shape.txt").splitlines()
+
+
+def _lay_out_once(connection: Connection, installation: str) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    if _has_schema(connection):
+        return
+    connection.execute(_resource("schema.sql").encode())
+    connection.execute("INSERT INTO strongroom.installation (id, layout) VALUES (%s, %s)", (installation, LAYOUT))
+
+
+def _check_server(connection: Connection) -> None:
+    refuse_old_release(connection.info.server_version)
+    row = connection.execute("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool").fetchone()
+    if row == (True,):
+        raise _read_only()
+
+
+def refuse_old_release(number: int) -> None:
+    """``number`` as PostgreSQL tells it: 150018 is 15.18. Raises ``InvalidArgument``."""
+    if number < 10_000 * OLDEST:
+        raise InvalidArgument(
+            SETTING, f"is PostgreSQL {number // 10_000}, which is too old", hint=f"use PostgreSQL {OLDEST} or newer"
+        )
+
+
+def _has_schema(connection: Connection) -> bool:
+    return connection.execute("SELECT to_regnamespace('strongroom') IS NOT NULL").fetchone() == (True,)
+
+
+def _check_shape(connection: Connection) -> None:
+    """Raises with the first line that is not as it was laid out."""
+    differences = difflib.ndiff(expected_shape(), shape(connection))
+    for line in differences:
+        sign, what = line[:2], line[2:]
+        if sign in ("- ", "+ "):
+            how = "lacks" if sign == "- " else "has, beyond what was laid out,"
+            raise InvalidArgument(
+                SETTING, f"{how} strongroom.{what}", hint="nothing was changed; restore the tables as they were"
+            )
+
+
+def _check_installation(connection: Connection, installation: str) -> None:
+    row = connection.execute("SELECT id, layout FROM strongroom.installation").fetchone()
+    if row is None or row[0] != installation:
+        raise InvalidArgument(
+            SETTING,
+            "belongs to another installation",
+            hint="two installations on one database would take each other's vaults: give each a database of its own",
+        )
+    if row[1] != LAYOUT:
+        raise InvalidArgument(
+            SETTING, f"has layout {row[1]}, and this release knows {LAYOUT}", hint="run one release on all servers"
+        )
+
+
+def _connections(login: DatabaseLogin) -> Connections:
+    try:
+        return Connections(login)
+    except psycopg.ProgrammingError:  # whose words quote what it could not read
+        raise InvalidArgument(
+            SETTING, "cannot be read", hint="write postgresql://user:password@host:5432/database"
+        ) from None
+
+
+def _first_connection(connections: Connections, login: DatabaseLogin) -> Connection:
+    """Raises ``InvalidArgument`` with what PostgreSQL or the network said, in one line."""
+    try:
+        return connections.connect()
+    except psycopg.Error as failure:
+        said = str(failure)
+        if "session is read-only" in said or "server is in hot standby" in said:
+            raise _read_only() from None
+        raise InvalidArgument(SETTING, f"cannot be used: {_one_line(said, login)}") from None
+
+
+def _read_only() -> InvalidArgument:
+    return InvalidArgument(
+        SETTING, "is read-only, as a standby is", hint="name the primary, or all hosts: libpq finds the primary"
+    )
+
+
+def _one_line(said: str, login: DatabaseLogin) -> str:
+    """Without the password, which neither libpq nor PostgreSQL repeats, so far as is known."""
+    secret = str(conninfo.conninfo_to_dict(login.conninfo).get("password") or "")
+    line = " ".join(said.split())
+    return line.replace(secret, "…") if secret else line
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,59 @@
+-- What outlives the servers of a cluster. PostgreSQL 14 or newer, no extension. `schema.py` runs it in one transaction,
+-- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of the schema.
+CREATE SCHEMA strongroom;
+
+-- Whose database this is, in which layout.
+CREATE TABLE strongroom.installation (
+    only_row boolean NOT NULL DEFAULT true CHECK (only_row),
+    id text NOT NULL,
+    layout integer NOT NULL,
+    PRIMARY KEY (only_row)
+);
+
+-- Servers that are not known to be gone. An id is never used again; a row that is missing is a server that is gone.
+CREATE TABLE strongroom.servers (
+    id text NOT NULL,
+    address text NOT NULL,
+    version text NOT NULL,
+    beat bigint NOT NULL,
+    lease_s double precision NOT NULL,
+    expires timestamptz NOT NULL,
+    PRIMARY KEY (id)
+);
+
+-- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry.
+CREATE TABLE strongroom.placement (
+    vault text NOT NULL,
+    server text,
+    epoch bigint NOT NULL,
+    head bigint NOT NULL,
+    PRIMARY KEY (vault)
+) WITH (fillfactor = 50); -- a head goes up in place: no index names it
+CREATE INDEX placement_by_server ON strongroom.placement (server);
+
+CREATE TABLE strongroom.vault_log (
+    vault text NOT NULL,
+    seq bigint NOT NULL,
+    epoch bigint NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (vault, seq)
+);
+ALTER TABLE strongroom.vault_log ALTER COLUMN payload SET STORAGE EXTERNAL; -- it comes compressed
+
+-- A base is there once its parts are counted.
+CREATE TABLE strongroom.vault_base (
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    vault text NOT NULL,
+    seq bigint NOT NULL,
+    parts integer,
+    PRIMARY KEY (id)
+);
+CREATE INDEX vault_base_by_vault ON strongroom.vault_base (vault, seq);
+
+CREATE TABLE strongroom.vault_base_part (
+    base bigint NOT NULL REFERENCES strongroom.vault_base (id) ON DELETE CASCADE,
+    part integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (base, part)
+);
+ALTER TABLE strongroom.vault_base_part ALTER COLUMN data SET STORAGE EXTERNAL;

@@ -1,0 +1,51 @@
+"""Which servers have been silent for a whole lease, by this server's own clock.
+
+PostgreSQL's clock says when a server's time is over, but it may be put, and a standby that is promoted has another
+one. So a server is called silent only where its beat was also seen to stand still for the length of its lease: from
+when it was first seen, which is after it was sent. Who could not look for a while, as nobody can while PostgreSQL is
+away, begins anew: else the first to come back would remove all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from vaults.cluster.held_lease import elapsed_s
+
+SLACK = 1.01
+"""How much slower another machine's clock may go: twenty times what is allowed for putting a clock right by and by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBeat:
+    """A server as its last heartbeat left it: ``beat`` goes up with each; ``address`` is where others reach it. Its
+    lease is its own, so that a change of that setting may go from server to server."""
+
+    id: str
+    address: str
+    version: str
+    beat: int
+    lease_s: float
+
+
+class ServerWatch:
+    """Pure but for its clock. One thread."""
+
+    def __init__(self, lease_s: float, clock: Callable[[], float] = elapsed_s) -> None:
+        self._blink_s = lease_s / 2
+        self._clock = clock
+        self._looked = clock()
+        self._since: dict[ServerBeat, float] = {}
+
+    def note(self, beats: Iterable[ServerBeat]) -> None:
+        """All servers, as they were read just now."""
+        now = self._clock()
+        known = self._since if now - self._looked <= self._blink_s else {}
+        self._since = {beat: known.get(beat, now) for beat in beats}
+        self._looked = now
+
+    def silent(self) -> list[ServerBeat]:
+        """Servers whose lease is over, whatever their own clocks say."""
+        now = self._clock()
+        return [beat for beat, since in self._since.items() if now - since >= beat.lease_s * SLACK]
