@@ -63,6 +63,13 @@ def test_each_caller_gets_what_their_filter_lets_through(tx: Writer) -> None:
     assert list(cache.read(tx, ALL, BOB, stamp=stamp(tx))) == [1, 3]
 
 
+def test_an_empty_folder_is_a_filter_as_any_other(tx: Writer) -> None:
+    cache = FactsCache()
+    cache.read(tx, ALL, ANN, stamp=stamp(tx))
+    nowhere = SearchFilter("ann", MORNING, folder="")
+    assert cache.read(tx, ALL, nowhere, stamp=stamp(tx)) == read_facts(tx, ALL, nowhere)
+
+
 def test_a_commit_makes_all_of_it_old(tx: Writer) -> None:
     cache = FactsCache()
     cache.read(tx, ALL, ANN, stamp=stamp(tx))
