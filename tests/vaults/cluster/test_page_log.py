@@ -68,12 +68,14 @@ def test_every_entry_of_many_more_scripts_is(script: list[tuple[str, int]]) -> N
 async def run_and_restore(script: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         vault = LoggedVault(Path(folder))
-        await vault.open()
-        steps = Script(vault)
-        await steps.begin()
-        for verb, seed in script:
-            await steps.run(verb, seed)
-        await vault.close()
+        try:
+            await vault.open()
+            steps = Script(vault)
+            await steps.begin()
+            for verb, seed in script:
+                await steps.run(verb, seed)
+        finally:
+            await vault.close()
         vault.check_every_entry()
 
 
