@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cut_proxy import CutProxy, proxied
-from tests.cluster.held_vault import read_log
-from tests.cluster.history import Entry, History, Operation, TakeOver
+from tests.cluster.held_vault import entries_of
+from tests.cluster.history import History, Operation, TakeOver
 from tests.cluster.postgres_server import PostgresServer
 from tests.cluster.serving_child import INSTALLATION
 from tests.work import PROGRAM_PATIENCE_S
@@ -128,6 +128,8 @@ class ClusterRun:
     faults: int
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
+    rebased: int = 0
+    """Vaults with a base that took the place of entries."""
     _later: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def go(self) -> History:
@@ -312,11 +314,9 @@ class ClusterRun:
         await asyncio.to_thread(self.postgres.start)
 
     def _history(self) -> History:
-        logs = {
-            name: [Entry(seq, epoch, tuple(ids)) for seq, epoch, ids in read_log(self._log, name)]
-            for name in self._names
-        }
         heads = {each.vault: each.head for each in Placements(self._connections).holders()}
+        logs = {name: entries_of(self._log, name, heads[name], self.folder) for name in self._names}
+        self.rebased = sum((self._log.base(name) or (0,))[0] > 0 for name in self._names)
         self._connections.close()
         take_overs = [
             TakeOver(**json.loads(line))

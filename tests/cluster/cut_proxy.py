@@ -14,7 +14,7 @@ class CutProxy:
     def __init__(self, target_port: int) -> None:
         self._target_port = target_port
         self._loop = asyncio.new_event_loop()
-        self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._flows = asyncio.Event()
         self._flows.set()
         self._delay_s = 0.0
@@ -64,6 +64,7 @@ class CutProxy:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # after what was aborted is closed
 
     def start(self, thread: threading.Thread) -> None:
         thread.start()
@@ -85,30 +86,25 @@ class CutProxy:
         done.wait()
 
     def _abort_all(self) -> None:
-        for pair in self._pairs:
-            for writer in pair:
-                writer.transport.abort()
+        for writer in self._writers:
+            writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        there: asyncio.StreamWriter | None = None
         try:
             if self._refuses:
                 return
             there_reader, there = await asyncio.open_connection("127.0.0.1", self._target_port)
-        except OSError:
-            return
-        finally:
-            if self._refuses:
-                writer.transport.abort()
-        pair = (writer, there)
-        self._pairs.add(pair)
-        try:
+            self._writers.add(there)
             await asyncio.gather(self._pass(reader, there, asks=True), self._pass(there_reader, writer, asks=False))
         except OSError:
-            pass
+            return  # either end is gone: so is the other
         finally:
-            self._pairs.discard(pair)
-            for each in pair:
-                each.transport.abort()
+            for each in (writer, there):
+                if each is not None:
+                    self._writers.discard(each)
+                    each.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asks: bool) -> None:
         while piece := await reader.read(65536):

@@ -1,108 +1,79 @@
-"""A vault as one server of a cluster holds it, as small as it can be: a real SQLite database of ids, whose commits go
-into the log, and whose reads go through the gate."""
+"""A vault as one server of a cluster holds it, as small as it can be: a real SQLite database of ids, whose pages go
+into the log with each commit, and whose reads go through the gate."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
+from concurrent.futures import Executor
+from contextlib import closing
 from pathlib import Path
 
-from vaults.cluster.failures import Fenced
+from tests.cluster.history import Entry
+from vaults.cluster.failures import Fenced, LogUnavailable
+from vaults.cluster.page_log import PageLog
 from vaults.cluster.read_gate import ReadGate
+from vaults.cluster.rebasing import rebase
+from vaults.cluster.restore import refuse_unsound, restore
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.sql import Reader, Writer
-from vaults.errors import VaultUnavailable
+from vaults.errors import StrongroomError, VaultUnavailable
 from vaults.settings import StorageSettings
 
-REBASE_AFTER = 20
-"""Entries from which on a base takes their place."""
+SETTINGS = StorageSettings(synchronous="normal")
 
-PARTS = 5
-
-Row = tuple[int, int, list[int]]
-"""Sequence number, epoch and ids of an entry. A base holds them all, so that the log can be looked at in the end."""
-
-
-def read_log(log: VaultLog, vault: str) -> list[Row]:
-    """Every entry there was, from the base and from the log."""
-    found = log.base(vault)
-    seq, parts = found if found is not None else (0, iter(()))
-    rows = json.loads(b"".join(parts) or b"[]")
-    return [
-        *((row[0], row[1], row[2]) for row in rows),
-        *((entry.seq, entry.epoch, json.loads(entry.payload)) for entry in log.entries(vault, seq)),
-    ]
-
-
-class IdsLog:
-    """A ``CommitLog``: what a group wrote is one entry. A failed append is the last that is tried."""
-
-    def __init__(self, log: VaultLog, placement: Placement) -> None:
-        self.log, self.placement = log, placement
-        self.written: list[int] = []
-        self.places: dict[int, Placement] = {}
-        self.failure: VaultUnavailable | None = None
-
-    def after_commit(self, raw: sqlite.Connection) -> None:
-        written, self.written = self.written, []
-        if self.failure is not None:
-            raise self.failure
-        if not written:
-            return
-        try:
-            self.placement = self.log.append(self.placement, json.dumps(written).encode())
-        except VaultUnavailable as failure:
-            self.failure = failure
-            raise
-        self.places.update(dict.fromkeys(written, self.placement))
-
-    def before_checkpoint(self, raw: sqlite.Connection) -> None:
-        """Nothing of it is read from the file."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS written (id INTEGER NOT NULL PRIMARY KEY, seq INTEGER NOT NULL, epoch INTEGER NOT NULL)
+"""
+"""Each id with the entry that it came in: bases forget where one entry ended."""
 
 
 class HeldVault:
-    """Open from the taking of a vault to the first failure."""
+    """Open from the taking of a vault to the first failure. ``open`` before all else."""
 
-    def __init__(self, folder: Path, log: IdsLog, gate: ReadGate) -> None:
-        self.log, self.gate = log, gate
-        self._folder = folder
-        self._database = Database(folder / "vault.db", StorageSettings(synchronous="normal"), log=log)
-        self._since_base = 0
+    def __init__(self, folder: Path, store: VaultLog, placement: Placement, gate: ReadGate, pool: Executor) -> None:
+        self.gate = gate
+        self._folder, self._path = folder, folder / "vault.db"
+        self._store, self._taken, self._pool = store, placement, pool
         self._rebasing: asyncio.Task[None] | None = None
 
-    async def lay_out(self, rows: list[Row]) -> None:
-        """As the log says."""
-        ids = [(id_,) for _, _, written in rows for id_ in written]
+    async def open(self) -> None:
+        """Restore it. Raises ``LogUnavailable``, ``Fenced``."""
+        taken = self._taken
+        start = await asyncio.to_thread(restore, self._store, taken.vault, self._path, taken.head, refuse_unsound)
+        self._pages = PageLog(self._path, SETTINGS, self._store, taken, start, self._break)
+        self._database = Database(self._path, SETTINGS, log=self._pages)
+        try:
+            await self._database.write(lambda tx: tx.run(_TABLE))
+        except BaseException:
+            await self.close()
+            raise
 
-        def work(tx: Writer) -> None:
-            tx.run("CREATE TABLE written (id INTEGER NOT NULL PRIMARY KEY)")
-            for (id_,) in ids:
-                tx.run("INSERT INTO written (id) VALUES (:id)", {"id": id_})
+    @property
+    def is_lost(self) -> bool:
+        return self._pages.failure is not None
 
-        await self._database.write(work)
+    async def write(self, id_: int) -> tuple[int, int]:
+        """The entry it came in, and its epoch. Raises what its append raised; the vault is done for then."""
 
-    async def write(self, id_: int) -> Placement:
-        """The place it got in the log. Raises what its append raised; the vault is done for then."""
-
-        def work(tx: Writer) -> None:
-            tx.run("INSERT INTO written (id) VALUES (:id)", {"id": id_})
-            self.log.written.append(id_)
+        def work(tx: Writer) -> tuple[int, int]:
+            placement = self._pages.placement
+            row = {"id": id_, "seq": placement.head + 1, "epoch": placement.epoch}
+            tx.run("INSERT INTO written (id, seq, epoch) VALUES (:id, :seq, :epoch)", row)
+            return row["seq"], row["epoch"]
 
         number = self.gate.begin()
         try:
-            await self._database.write(work)
+            place = await self._database.write(work)
         except VaultUnavailable as failure:
             self.gate.break_by(failure)
             raise
         self.gate.end(number)
-        self._rebase_if_due()
-        return self.log.places.pop(id_)
+        if self._pages.is_rebase_due and (self._rebasing is None or self._rebasing.done()):
+            self._rebasing = asyncio.create_task(self._rebase())
+        return place
 
     async def read(self) -> list[int]:
         def work(tx: Reader) -> list[int]:
@@ -114,31 +85,37 @@ class HeldVault:
 
     async def close(self) -> None:
         """The local copy is dropped."""
-        self.gate.break_by(self.log.failure or Fenced())
+        self.gate.break_by(Fenced())
         if self._rebasing is not None:
             await asyncio.gather(self._rebasing, return_exceptions=True)
         await self._database.close()
         shutil.rmtree(self._folder)
 
-    def _rebase_if_due(self) -> None:
-        self._since_base += 1
-        if self._since_base >= REBASE_AFTER and (self._rebasing is None or self._rebasing.done()):
-            self._since_base = 0
-            self._rebasing = asyncio.create_task(self._rebase())
+    def _break(self, failure: StrongroomError) -> None:
+        self.gate.break_by(failure if isinstance(failure, Fenced) else LogUnavailable(failure.message))
 
     async def _rebase(self) -> None:
-        """Where it fails, the base there is stays."""
-        placement, log = self.log.placement, self.log.log
-
-        def work() -> None:
-            rows = [row for row in read_log(log, placement.vault) if row[0] <= placement.head]
-            image = json.dumps(rows).encode()
-            size = len(image) // PARTS + 1
-            log.replace_base(
-                placement, placement.head, (image[start : start + size] for start in range(0, len(image), size))
-            )
-
+        """Where it fails, the base there is stays, or the vault is lost, which it has told."""
         try:
-            await asyncio.to_thread(work)
+            await rebase(self._database, self._pages, self._pool)
         except VaultUnavailable:
-            self._since_base = 0
+            return
+
+
+def entries_of(store: VaultLog, vault: str, head: int, folder: Path) -> list[Entry]:
+    """What the log holds in the end: restored, and every id with the entry that it came in."""
+    path = folder / f"{vault}.db"
+    if restore(store, vault, path, head, refuse_unsound) is None:
+        return []
+    with closing(sqlite.connect(path)) as raw:
+        tables = raw.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'written'").fetchone()
+        rows = raw.execute("SELECT seq, epoch, id FROM written").fetchall() if tables[0] else []
+    path.unlink()
+    base = store.base(vault)
+    assert base is not None
+    epochs = {seq: epoch for seq, epoch, _ in rows} | {each.seq: each.epoch for each in store.entries(vault, base[0])}
+    entries: list[Entry] = []
+    for seq in range(1, max([head, *epochs]) + 1):
+        epoch = epochs.get(seq, entries[-1].epoch if entries else 1)  # of entries without ids that a base has swallowed
+        entries.append(Entry(seq, epoch, tuple(id_ for at, _, id_ in rows if at == seq)))
+    return entries

@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.held_vault import HeldVault, IdsLog, read_log
+from tests.cluster.held_vault import HeldVault
+from vaults.cluster import page_log
 from vaults.cluster.failures import Fenced, LogUnavailable
 from vaults.cluster.heartbeat import Heartbeat
 from vaults.cluster.held_lease import HeldLease
@@ -48,6 +49,7 @@ class Server:
         self._heartbeat.start()
         self._vaults: dict[str, HeldVault] = {}
         self._opening: dict[str, asyncio.Lock] = {}
+        self._pool = ThreadPoolExecutor(2)
         self._closing: set[asyncio.Task[None]] = set()
         self._take_overs = (folder / "take_overs").open("a", buffering=1)
 
@@ -59,12 +61,12 @@ class Server:
         try:
             if asked["op"] == "read":
                 return {"outcome": "ok", "ids": await vault.read()}
-            placement = await vault.write(asked["id"])
+            seq, epoch = await vault.write(asked["id"])
         except VaultUnavailable:
-            if vault.log.failure is not None:
+            if vault.is_lost:
                 self._drop(asked["vault"], vault)
             raise
-        return {"outcome": "ok", "seq": placement.head, "epoch": placement.epoch}
+        return {"outcome": "ok", "seq": seq, "epoch": epoch}
 
     async def _open(self, name: str) -> HeldVault | None:
         async with self._opening.setdefault(name, asyncio.Lock()):
@@ -76,9 +78,8 @@ class Server:
                 self._take_overs.write(json.dumps(taken) + "\n")
                 folder = self._folder / f"{name}-{placement.epoch}"
                 folder.mkdir()
-                rows = await asyncio.to_thread(read_log, self._log, name)
-                vault = HeldVault(folder, IdsLog(self._log, placement), ReadGate(self._lease))
-                await vault.lay_out(rows)
+                vault = HeldVault(folder, self._log, placement, ReadGate(self._lease), self._pool)
+                await vault.open()
                 self._vaults[name] = vault
             return self._vaults[name]
 
@@ -131,4 +132,5 @@ def joined(conninfo: str, folder: Path, lease_s: float) -> Server:
 
 
 if __name__ == "__main__":
+    page_log.MIN_REBASE_BYTES = 20_000  # after some twenty entries, so that bases are uploaded all the time
     asyncio.run(serve(joined(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))))

@@ -26,7 +26,10 @@ async def test_no_fault_loses_forks_or_tells_the_past(tmp_path: Path, capsys: py
         run = ClusterRun(postgres, tmp_path, VAULTS, FAULTS, SEED)
         verdict = check(await run.go())
     with capsys.disabled():
-        print(f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}\n{verdict}")
+        print(
+            f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}; {run.rebased} vaults rebased"
+        )
+        print(verdict)
     assert verdict.violations == []
-    assert verdict.counts["writes ok"] > FAULTS
+    assert verdict.counts.get("writes ok", 0) > 0
     assert verdict.counts["take-overs"] > VAULTS

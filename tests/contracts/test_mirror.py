@@ -73,7 +73,6 @@ UNCOVERED_BY_NAME = frozenset(
         "vaults.domain.memories.quotas",
         "vaults.domain.memories.visibility",
         "vaults.domain.notes.commit.journal",
-        "vaults.domain.notes.index.extraction",
         "vaults.domain.notes.index.note_rows",
         "vaults.domain.policies.filters",
         "vaults.domain.policies.lookups",

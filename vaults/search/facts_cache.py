@@ -5,8 +5,8 @@ Reading fifty of them takes a twentieth of a search's time, and most stay as the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from vaults.db.sql import Reader
@@ -14,7 +14,8 @@ from vaults.search.filters import SearchFilter
 from vaults.search.passage_facts import PassageFacts, read_facts
 
 MAX_FILTERS, MAX_PASSAGES = 16, 2_000
-"""Filters, and passages of each, that are kept at most: 1 MB where one caller asks, and none while a vault rests."""
+"""Filters, and passages of each, from which on they are gathered anew: some 1 MB where one caller asks, and none while
+a vault rests."""
 
 _Known: TypeAlias = dict[int, PassageFacts | None]
 """Passage to its facts; None: the filter does not let it through."""
@@ -30,7 +31,7 @@ class FactsStamp(NamedTuple):
 
 class _KeptFacts(NamedTuple):
     stamp: FactsStamp
-    by_filter: dict[Hashable, _Known]
+    by_filter: dict[SearchFilter, _Known]
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class FactsCache:
         """As ``read_facts``. ``stamp``: what held in an earlier read of the same search."""
         if only.is_narrow or only.as_of is not None or tx.version() != stamp.version:
             return read_facts(tx, passages, only)
-        known = self._known(stamp, (only.viewer, only.kinds, only.include_archived))
+        known = self._known(stamp, replace(only, now=""))  # the stamp tells what has expired
         unknown = [passage for passage in passages if passage not in known]
         if unknown:
             found = read_facts(tx, unknown, only)
@@ -57,13 +58,13 @@ class FactsCache:
         """Forget all."""
         self._kept = _KeptFacts(FactsStamp(-1, None), {})
 
-    def _known(self, stamp: FactsStamp, key: Hashable) -> _Known:
+    def _known(self, stamp: FactsStamp, only: SearchFilter) -> _Known:
         kept = self._kept
-        if kept.stamp != stamp:
+        if kept.stamp != stamp or _is_full(kept.by_filter):
             self._kept = kept = _KeptFacts(stamp, {})
-        known = kept.by_filter.get(key)
-        if known is None or len(known) >= MAX_PASSAGES:
-            if len(kept.by_filter) >= MAX_FILTERS:
-                kept.by_filter.clear()
-            known = kept.by_filter[key] = {}
-        return known
+        return kept.by_filter.setdefault(only, {})
+
+
+def _is_full(by_filter: dict[SearchFilter, _Known]) -> bool:
+    known = list(by_filter.values())  # at once: another reader's thread may add one
+    return len(known) > MAX_FILTERS or sum(map(len, known)) >= MAX_PASSAGES

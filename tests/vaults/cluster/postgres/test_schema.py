@@ -10,7 +10,10 @@ from tests.cluster.postgres_server import PASSWORD, PostgresServer
 from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.postgres import schema
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
+from vaults.cluster.postgres.log import PostgresVaultLog
+from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import expected_shape, lay_out, open_database, refuse_old_release, shape
+from vaults.cluster.postgres.servers import Servers
 from vaults.errors import InvalidArgument, StrongroomError
 
 
@@ -136,3 +139,21 @@ def test_an_address_that_leads_nowhere_is_named(conninfo: str, named: str) -> No
 
 def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None:
     assert '"nowhere" does not exist' in refused(DatabaseLogin(postgres.conninfo("nowhere")))
+
+
+def test_a_role_that_may_only_read_and_write_rows_suffices(postgres: PostgresServer, login: DatabaseLogin) -> None:
+    run(login, "DROP ROLE IF EXISTS plain")
+    run(login, f"CREATE ROLE plain LOGIN PASSWORD '{PASSWORD}'")
+    run(login, "GRANT USAGE ON SCHEMA strongroom TO plain")
+    run(login, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA strongroom TO plain")
+    connections = open_database(DatabaseLogin(login.conninfo.replace("owner", "plain")), INSTALLATION)
+    servers, placements, log = Servers(connections, 3600.0), Placements(connections), PostgresVaultLog(connections)
+    servers.join("a", "address", "1")
+    placements.register("main")
+    held = placements.take("main", "a")
+    assert held is not None
+    log.replace_base(log.append(held, b"one"), 1, [b"base"])
+    servers.leave("a")
+    connections.close()
+    run(login, "DROP OWNED BY plain")
+    run(login, "DROP ROLE plain")
