@@ -58,12 +58,14 @@ class BaseHead(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FrozenBase:
-    """The whole database at one entry, held by a connection until ``close``. Any thread, one at a time."""
+    """The whole database at one entry, held by a connection until ``close``. Any thread, one at a time. ``appended``:
+    bytes of entries that stand in it."""
 
     placement: Placement
     head: LogHead
     pages: FrozenPages
     digests: PageDigests
+    appended: int
     raw: sqlite.Connection
 
     def close(self) -> None:

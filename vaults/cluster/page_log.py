@@ -54,6 +54,8 @@ class _Sizes:
     base: int
     appended: int
     at_base: int = 0
+    at_purge: int = 0
+    """What had been appended when SQLite's log was last emptied."""
 
     @property
     def log(self) -> int:
@@ -93,8 +95,9 @@ class PageLog:
 
     @property
     def is_rebase_due(self) -> bool:
-        """Whether so much was appended that restoring takes needlessly long."""
-        return self._sizes.log > max(MIN_REBASE_BYTES, self._sizes.base // REBASE_SHARE)
+        """Whether so much was appended that restoring takes needlessly long, or what was purged is still in entries."""
+        sizes = self._sizes
+        return sizes.log > max(MIN_REBASE_BYTES, sizes.base // REBASE_SHARE) or sizes.at_purge > sizes.at_base
 
     def after_open(self, raw: sqlite.Connection) -> None:
         """Raises ``VaultUnavailable`` if the database is not what the log ends with."""
@@ -131,6 +134,7 @@ class PageLog:
     def before_checkpoint(self, raw: sqlite.Connection) -> None:
         with self._losing():
             self._append_commits()
+            self._sizes.at_purge = self._sizes.appended
             tail, until = self._require_tail(), time.monotonic() + RENEW_FOR_S
             self._renew(raw)
             while not tail.may_restart and time.monotonic() < until:  # somebody reads from it
@@ -183,13 +187,14 @@ class PageLog:
 
     def _freeze(self) -> FrozenBase:
         pages, held = self._require_tail().freeze_apart()
-        return FrozenBase(self.placement, self._require_head(), pages, self._require_changes().digests.copy(), held)
+        digests = self._require_changes().digests.copy()
+        return FrozenBase(self.placement, self._require_head(), pages, digests, self._sizes.appended, held)
 
     def store_base(self, source: FrozenBase) -> None:
         """Replace the base by ``source``, and close that. Blocking, beside the writer. Raises ``Fenced``, after which
         nothing more is committed here, and ``LogUnavailable`` and ``StorageFull``, after which the old base stands or
         the new one does."""
-        appended, size = self._sizes.appended, 0
+        size = 0
 
         def counted() -> Iterator[bytes]:
             nonlocal size
@@ -208,7 +213,7 @@ class PageLog:
             raise self._lose(failure) from failure
         finally:
             source.close()
-        self._sizes.base, self._sizes.at_base = size, appended
+        self._sizes.base, self._sizes.at_base = size, source.appended
 
     async def close(self) -> None:
         tail, self._tail = self._tail, None

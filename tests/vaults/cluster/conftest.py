@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy, proxied
 from tests.cluster.postgres_server import PostgresServer, running_postgres
+from tests.vaults.cluster import logged_vault
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.schema import lay_out, open_database
 
@@ -39,3 +40,10 @@ def connections(login: DatabaseLogin) -> Iterator[Connections]:
 def proxy(postgres: PostgresServer) -> Iterator[CutProxy]:
     with proxied(postgres.port) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+async def vaults_closed() -> AsyncIterator[None]:
+    yield
+    while logged_vault.made:
+        await logged_vault.made.pop().close()

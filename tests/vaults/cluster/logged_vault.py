@@ -24,6 +24,10 @@ from vaults.settings import StorageSettings
 SETTINGS = StorageSettings(busy_timeout_ms=50)
 
 
+made: list[LoggedVault] = []
+"""By the test that runs. ``conftest.py`` closes them, also where it failed: their threads would keep the run alive."""
+
+
 class LoggedVault:
     """``open`` first."""
 
@@ -34,6 +38,8 @@ class LoggedVault:
         """The file and SQLite's log beside it after each entry, as they stood on the disk when it was appended."""
         self.lost: list[StrongroomError] = []
         self.readers: list[sqlite.Connection] = []
+        self.databases: list[Database] = []
+        made.append(self)
 
     async def open(self, *, anew: bool = False) -> None:
         """With the files there are, or with those that the log makes."""
@@ -41,6 +47,7 @@ class LoggedVault:
         start = restore(self.log, VAULT, into, self.log.held.head)
         self.pages = self.page_log(start)
         self.db = Database(self.path, SETTINGS, log=self.pages)
+        self.databases.append(self.db)
         await self.db.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=5").fetchall())
 
     def page_log(self, start: RestoredLog | None) -> PageLog:
@@ -48,7 +55,8 @@ class LoggedVault:
 
     async def close(self) -> None:
         self.let_readers_go()
-        await self.db.close()
+        while self.databases:
+            await self.databases.pop().close()
 
     async def open_elsewhere(self) -> None:
         """Another server takes the vault over, with nothing but the log."""

@@ -68,12 +68,14 @@ def test_every_entry_of_many_more_scripts_is(script: list[tuple[str, int]]) -> N
 async def run_and_restore(script: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         vault = LoggedVault(Path(folder))
-        await vault.open()
-        steps = Script(vault)
-        await steps.begin()
-        for verb, seed in script:
-            await steps.run(verb, seed)
-        await vault.close()
+        try:
+            await vault.open()
+            steps = Script(vault)
+            await steps.begin()
+            for verb, seed in script:
+                await steps.run(verb, seed)
+        finally:
+            await vault.close()
         vault.check_every_entry()
 
 
@@ -215,6 +217,32 @@ async def test_a_base_is_due_after_a_quarter_of_the_last_one_and_a_megabyte(tmp_
         assert len(vault.log.bases) == bases, size
     await vault.close()
     await vault.open()
+    assert not vault.pages.is_rebase_due
+    await vault.close()
+
+
+async def test_what_was_purged_is_in_no_entry_once_a_base_took_their_place(tmp_path: Path) -> None:
+    vault = await opened(tmp_path)
+    secret = "the blue safe holds the key"
+    await put(vault, secret)
+    assert not await vault.rebase()
+    await vault.db.write(lambda tx: tx.run("DELETE FROM t"))
+    await vault.db.checkpoint()
+    assert await vault.rebase()
+    assert not await vault.rebase()
+    assert max(vault.log.bases) == vault.log.held.head
+    await vault.close()
+    assert secret.encode() not in vault.restored(vault.log.held.head)
+
+
+async def test_what_is_appended_while_a_base_is_made_counts_for_the_next(tmp_path: Path) -> None:
+    vault = await opened(tmp_path)
+    source = await vault.db.run_on_writer(vault.pages.freeze)
+    await put(vault, "y" * 3000)
+    await vault.db.checkpoint()
+    vault.pages.store_base(source)
+    assert vault.pages.is_rebase_due
+    assert await vault.rebase()
     assert not vault.pages.is_rebase_due
     await vault.close()
 

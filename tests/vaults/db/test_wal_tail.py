@@ -138,6 +138,28 @@ def test_an_emptied_log_is_empty(path: Path, raw: sqlite.Connection, tail: WalTa
     assert count(tail) == 1
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_pages_frozen_apart_stay_as_they_were_whatever_becomes_of_the_log(
+    path: Path, raw: sqlite.Connection, moved: bool
+) -> None:
+    put(raw, 40)
+    tail = WalTail(path, SETTINGS)
+    tail.hold(raw)
+    tail.start_from(None)
+    tail.skip_to_end()
+    if moved:
+        checkpoint(raw, "PASSIVE")  # all of it, and yet the tail knows where each page stands in the log
+    numbers = range(1, tail.size + 1)
+    before = [tail.page(number) for number in numbers]
+    frozen, held = tail.freeze_apart()
+    tail.close()
+    for mode in ("PASSIVE", "TRUNCATE", "PASSIVE", "RESTART"):
+        put(raw, 60)
+        checkpoint(raw, mode)
+    assert [frozen.page(number) for number in numbers] == before
+    held.close()
+
+
 def test_a_log_that_was_started_over_unread_is_a_gap(path: Path, raw: sqlite.Connection, tail: WalTail) -> None:
     put(raw)
     tail._held.execute("ROLLBACK")  # what nothing here does without reading first
