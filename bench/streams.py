@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from auth.grants import set_grant
 from auth.people import browser_sessions, people
@@ -28,7 +29,7 @@ from vaults.db.sql import Writer
 EACH_KB, IDLE_MS = 64.0, 10.0
 """KiB a page may take of the server's memory, and milliseconds of CPU a second that all of them may."""
 
-IDLE_S, EVENTS = 45.0, 5
+IDLE_S, EVENTS = 45, 5
 """Seconds without a change, three heartbeats long; and how many changes there are then."""
 
 PATIENCE_S = 30.0
@@ -63,17 +64,17 @@ def measure(run: Run) -> Iterator[Figure]:
     with run.folder("streams") as folder:
         ready = data_folders.prepare_folder(folder / "data", {"ann": ("main",)})
         cookies = asyncio.run(_sign_in(ready.data))
-        with servers.run_server(servers.SERVE, ready.data, **NO_VECTORS) as server, RawConnection(server.port) as line:
+        with servers.run_server(servers.SERVE, ready.data, **NO_VECTORS) as server:
             door = VaultEndpoint(server.port, "main", ready.tokens["ann"])
-            result_of(line.ask(door.call("status", {})))
-            EventReader(server.port, cookies[0]).close()  # what the first of all loads is no page's own
+            _call(door, "status", {})
+            EventReader(server.port, cookies[-1]).close()  # what the first of all loads is no page's own
             idle = run.sized(IDLE_S, 3)
             before = resident_bytes(server.pid)
             pages = [EventReader(server.port, cookie) for cookie in cookies for _ in range(PER_PERSON)]
             each_kb = (resident_bytes(server.pid) - before) / len(pages) / 1024
             with run.report_progress(f"{len(pages)} pages are open"):
                 beside = _use_while_idle(server, idle)
-            took, used = _tell(server, line, door, pages)
+            took, used = _tell(server, door, pages)
             for each in pages:
                 each.close()
             with run.report_progress("nobody looks"):
@@ -110,14 +111,17 @@ def _use_while_idle(server: Server, seconds: float) -> float:
     return (cpu_seconds(server.pid) - before) / seconds
 
 
-def _tell(
-    server: Server, line: RawConnection, door: VaultEndpoint, pages: Sequence[EventReader]
-) -> tuple[list[float], list[float]]:
+def _call(door: VaultEndpoint, tool: str, arguments: Mapping[str, Any]) -> None:
+    with RawConnection(door.port) as line:  # of its own: the server lets go of one that is idle
+        result_of(line.ask(door.call(tool, arguments)))
+
+
+def _tell(server: Server, door: VaultEndpoint, pages: Sequence[EventReader]) -> tuple[list[float], list[float]]:
     """Seconds until all pages have heard of each of some changes, and seconds of the server's CPU until then."""
     took, used = [], []
     for number in range(EVENTS):
         before, began = cpu_seconds(server.pid), time.perf_counter()
-        result_of(line.ask(door.call("claims", {"action": "claim", "resources": [f"cranes/{number}"]})))
+        _call(door, "claims", {"action": "claim", "resources": [f"cranes/{number}"]})
         for each in pages:
             each.await_word(b"event: change")
         took.append(time.perf_counter() - began)

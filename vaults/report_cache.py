@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_REPORTS = 16
-"""Reports per open vault: 5 KB for most, 200 KB for one of a thousand duplicates. A vault at rest keeps none."""
+"""Reports per open vault: 5 KB for most, and whoever keeps a long one bounds it. A vault at rest keeps none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,11 @@ class ReportCache:
             self._kept.move_to_end(key)
         return kept
 
-    def keep(self, key: Hashable, kept: KeptReport) -> KeptReport:
-        """Remember a report, and return it."""
+    def keep(self, key: Hashable, kept: KeptReport) -> None:
+        """Remember a report."""
         self._kept[key] = kept
         while len(self._kept) > MAX_REPORTS:
             self._kept.popitem(last=False)
-        return kept
 
     def clear(self) -> None:
         """Forget all."""

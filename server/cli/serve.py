@@ -53,21 +53,20 @@ def serve(
         server__tls_key=str(tls_key) if tls_key else None,
         auth__first_token_ttl="none" if no_first_token else first_token_ttl,
     )
-    raise typer.Exit(_serve(loaded, _token_command(ctx)))
+    raise typer.Exit(_serve(loaded, _data_option(ctx)))
 
 
-def _token_command(ctx: typer.Context) -> str:
-    """The command that makes tokens for this server, as it is typed here."""
+def _data_option(ctx: typer.Context) -> str:
+    """What commands for this server are typed with after their names, a blank before it; "" for nothing."""
     import shlex
 
     from server.cli.runtime import GlobalOptions
 
     given: GlobalOptions = ctx.find_root().obj or GlobalOptions()
-    data = f" --data {shlex.quote(str(given.data))}" if given.data is not None else ""
-    return f"strongroom token create{data}"
+    return f" --data {shlex.quote(str(given.data))}" if given.data is not None else ""
 
 
-def _serve(loaded: LoadedSettings, token_command: str) -> int:
+def _serve(loaded: LoadedSettings, data_option: str) -> int:
     from server.cli.runtime import import_structlog
 
     import_structlog()
@@ -97,7 +96,9 @@ def _serve(loaded: LoadedSettings, token_command: str) -> int:
         first = run_async(_first_start(loaded))
         bound.pop_all()  # from here on they are the server's
         if first is not None and loaded.settings.auth.mode != "none":
-            say(welcome(url, first.token, token_command))
+            say(welcome(url, first.token, data_option))
+            if has_console(loaded.settings, url):
+                say(people_welcome(url, data_option))
         say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
         with announce_url(loaded.data, url):
             return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
@@ -159,11 +160,31 @@ def _acts(loaded: LoadedSettings, first: FirstStart | None) -> Iterator[AuditEnt
     yield act("server", "start", version=version(), settings=given)
 
 
-def welcome(url: str, token: IssuedToken | None, token_command: str) -> str:
-    """What a new owner pastes into a client, and the lines, begun by ``token_command``, that make more tokens."""
+def has_console(settings: Settings, url: str) -> bool:
+    """Whether people sign in to pages at ``url``. Where that was asked for and cannot be, the start says so next."""
+    from auth.settings import has_local_login
+
+    try:
+        return settings.ui.enabled and has_local_login(settings.auth, url)
+    except ValueError:
+        return False
+
+
+def people_welcome(url: str, data_option: str) -> str:
+    """How the first person comes in, who lets in all others from there."""
+    from server.setup.first_start import OWNER_SUBJECT
+
+    return f"""People open {url}/ in a browser. This prints the link by which you come in, as admin of everything:
+strongroom user invite {OWNER_SUBJECT}{data_option} --vault '*' --role admin
+"""
+
+
+def welcome(url: str, token: IssuedToken | None, data_option: str) -> str:
+    """What a new owner pastes into a client, and the lines that make more tokens; ``data_option``: with which."""
     from server.setup.client_config import http_client_config
     from server.setup.first_start import FIRST_VAULT, OWNER_SUBJECT
 
+    token_command = f"strongroom token create{data_option}"
     if token is None:
         return f"""Vault {FIRST_VAULT} is ready. No token was made; this makes one for you, and others like it:
 {token_command} --subject {OWNER_SUBJECT} --vault {FIRST_VAULT} --role admin --ttl 90d

@@ -18,6 +18,7 @@ from auth.people.browser_sessions import BrowserSession
 from auth.people.passkeys import Passkey
 from auth.people.passwords import hash_password, is_password
 from auth.people.people import Person
+from server.oauth.choices import MOST_VAULTS
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts
@@ -120,6 +121,7 @@ class AccountRoutes:
             hidden={FORM_FIELD: self._visits.form_value(visit)},
             sign_out={FORM_FIELD: self._visits.form_value(visit)},
             vaults=self._parts.roles_of(person),
+            most_vaults=MOST_VAULTS,
             console=self._parts.console,
             seen=seen,
             here=None if visit.session is None else visit.session.id,

@@ -16,6 +16,9 @@ DAYS = (1, 7, 30, 90)
 
 USUAL_DAYS = 30
 
+MOST_VAULTS = 50
+"""Vaults offered to choose from: whoever has more types the name of one."""
+
 
 async def offer(parts: SignInParts, person: str, client: str, named: str | None) -> dict[str, Any]:
     """What ``choices.html`` shows: the vaults somebody has, or the ``named`` one alone, with the last answer filled in.
@@ -27,6 +30,7 @@ async def offer(parts: SignInParts, person: str, client: str, named: str | None)
     return {
         "named": named,
         "vaults": list(offered),
+        "most_vaults": MOST_VAULTS,
         "vault": before.vault if before else next(iter(offered), None),
         "roles": [role.label for role in Role if role <= most],
         "role": (min(before.role, most) if before else min(Role.WRITER, most)).label,
@@ -41,8 +45,9 @@ def read_terms(
 ) -> LoginTerms | None:
     """What a form allows, never more than the person has; None where it is not theirs to give. Their grants are asked
     again at every call. Raises ``VaultUnavailable``."""
-    roles, vault, role = parts.roles_of(person), form.get("vault"), role_of_label(form.get("role"))
+    roles, given, role = parts.roles_of(person), form.get("vault"), role_of_label(form.get("role"))
+    vault = given.strip() if isinstance(given, str) else None
     days = next((each for each in DAYS if str(each) == form.get("days")), None)
-    if not isinstance(vault, str) or vault not in roles or named not in (None, vault) or role is None or days is None:
+    if vault is None or vault not in roles or named not in (None, vault) or role is None or days is None:
         return None
     return LoginTerms(client, person, vault, min(role, roles[vault]), days, resource)

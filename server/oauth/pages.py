@@ -15,6 +15,8 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from auth.people.browser_names import name_browser
+
 _FOLDER = Path(__file__).parent / "templates"
 _CSP_SOURCE = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
 
@@ -32,7 +34,9 @@ HEADERS = {
 
 @cache
 def _templates() -> Environment:
-    return Environment(loader=read_templates(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made = Environment(loader=read_templates(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made.filters["browser"] = name_browser
+    return made
 
 
 @cache

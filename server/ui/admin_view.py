@@ -106,6 +106,6 @@ class AdminView:
             key=principal.key,
             role="admin",
             client=CLIENT,
-            address=self.request.client.host if self.request.client else None,
+            address=self.guest.address,
             transport="http",
         )

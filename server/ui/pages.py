@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, Undefined
 from starlette.responses import HTMLResponse
 
+from auth.people.browser_names import name_browser
 from server.oauth.pages import HEADERS, read_templates
 from server.ui.assets import assets
 from server.ui.catalogue import load_catalogue, read_file
@@ -49,6 +50,7 @@ def _templates(language: str) -> Environment:
     )
     catalogue = load_catalogue(language)
     made.filters["shown"] = show
+    made.filters["browser"] = name_browser
     made.globals.update(
         t=catalogue.say,
         counted=catalogue.count,

@@ -147,5 +147,5 @@ class VaultView:
             form="data",
             request_id=str(uuid7()),
             client=CLIENT,
-            address=self.request.client.host if self.request.client else None,
+            address=self.guest.address,
         )

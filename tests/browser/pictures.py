@@ -145,7 +145,7 @@ def take_all(folder: Path, word: str) -> None:
 
 
 def _file_name(address: str, state: Any) -> str:
-    return re.sub(r"\W+", "-", address).strip("-")[:70] if state else f"guest-{address.split('/')[2][:7]}"
+    return re.sub(r"\W+", "-", address).strip("-")[:70] if state else f"guest-{urlsplit(address).path.split('/')[2]}"
 
 
 def _open_reasons(page: Page) -> None:

@@ -45,7 +45,7 @@ def everybody(site: Site, harbour: Harbour, people: People) -> Any:
     return people("ada", "*", "admin")
 
 
-def _open_all(site: Site, harbour: Harbour, context: BrowserContext) -> Any:
+def open_all(site: Site, harbour: Harbour, context: BrowserContext) -> Any:
     """Each page of the console, one after another. What is no page, as a picture, is left out."""
     page = context.new_page()
     for address in addresses(filled_with(harbour)):
@@ -77,7 +77,7 @@ def test_no_page_is_wider_than_its_window_or_loads_from_elsewhere(
     asked: set[str] = set()
     context.on("request", lambda request: asked.add(request.url))
     wide = []
-    for address, page in _open_all(site, harbour, context):
+    for address, page in open_all(site, harbour, context):
         for look in WIDTHS:
             _look(page, look)
             page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
@@ -90,7 +90,7 @@ def test_no_page_is_wider_than_its_window_or_loads_from_elsewhere(
 @pytest.mark.skipif(not AXE.is_file(), reason="make ui fetches axe-core, where there is npm")
 def test_axe_finds_nothing_on_any_page(site: Site, harbour: Harbour, everybody: Any, windows: Windows) -> None:
     checks, found = AXE.read_text(encoding="utf-8"), []
-    for address, page in _open_all(site, harbour, windows.context(storage_state=everybody)):
+    for address, page in open_all(site, harbour, windows.context(storage_state=everybody)):
         page.evaluate(checks)
         page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
         for look in LOOKS:

@@ -53,3 +53,18 @@ def test_where_there_is_no_room_beside_the_list_a_hit_leads_to_its_page(
     page = windows.open(f"{site.url}/ui/v/main/search?q=forty+tons", storage_state=people("ann"), viewport=narrow)
     page.locator("a.hit", has_text="forty tons").click()
     expect(page).to_have_url(re.compile(rf"/memories/{harbour.memory}$"))
+
+
+def test_hits_of_an_earlier_question_are_not_taken_for_those_of_one_that_nobody_answers(
+    site: Site, harbour: Harbour, people: People, windows: Windows
+) -> None:
+    page = windows.open(f"{site.url}/ui/v/main/search?q=forty+tons", storage_state=people("ann"))
+    silence = page.get_by_text("The server does not answer")
+    expect(silence).to_be_hidden()
+    page.context.set_offline(True)
+    page.locator("#q").fill("tides")
+    expect(silence).to_be_visible()
+    page.context.set_offline(False)
+    page.locator("#q").fill("tides at noon")
+    expect(silence).to_be_hidden()
+    expect(page.locator("a.hit", has_text="Tides")).to_be_visible()

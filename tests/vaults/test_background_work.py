@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from server.services import Services
+from vaults import background_work
 from vaults.background_defects import BackgroundDefects
 from vaults.background_work import BackgroundWork, LastingTask
 from vaults.db.lease import Lease
@@ -60,6 +61,39 @@ async def test_work_that_falls_due_while_work_runs_is_done_after_it(tmp_path: Pa
     assert work.runs == 2
     assert not background.is_busy
     await background.stop()
+
+
+async def test_what_calls_made_due_is_looked_for_once_after_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_work, "SOON_S", 0.0)
+    work = Work()
+    work.go.set()
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, noting())
+    background.start_soon()
+    background.start_soon()
+    assert background.is_busy, "nobody must take the vault for idle meanwhile"
+    assert background.due_work is None, "not before the call was answered"
+    while background.due_work is None:  # noqa: ASYNC110  a timer tells nobody
+        await asyncio.sleep(0)
+    await background.due_work
+    assert work.runs == 1
+    assert not background.is_busy
+    await background.stop()
+
+
+async def test_who_waits_for_due_work_does_not_wait_for_its_start(tmp_path: Path) -> None:
+    work = Work()
+    work.go.set()
+    background = BackgroundWork(Lease(tmp_path / ".lease"), work.run, noting())
+    background.start_soon()
+    await background.wait()
+    assert work.runs == 1
+    background.start_soon()
+    await background.stop()
+    assert not background.is_busy
+    background.start_soon()
+    assert not background.is_busy, "nothing begins once it was stopped"
 
 
 async def test_nothing_that_needs_the_lease_runs_without_it(tmp_path: Path) -> None:

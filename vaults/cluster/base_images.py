@@ -57,7 +57,7 @@ class BaseHead(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class BaseSource:
+class FrozenBase:
     """The whole database at one entry, held by a connection until ``close``. Any thread, one at a time."""
 
     placement: Placement
@@ -84,7 +84,7 @@ class BaseSource:
         raise WalGap
 
 
-def encode_base(source: BaseSource) -> Iterator[bytes]:
+def encode_base(source: FrozenBase) -> Iterator[bytes]:
     """The parts of a base as they are stored, each made when it is asked for."""
     vault, head = source.placement.vault, source.head
     said = BaseHead(

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vaults.cluster.base_images import BaseSource, encode_base
-from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.base_images import FrozenBase, encode_base
+from vaults.cluster.failures import Fenced
 from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
 from vaults.cluster.restore import RestoredLog
 from vaults.cluster.vault_log import Placement, VaultLog
@@ -175,19 +175,20 @@ class PageLog:
         self.head = last.after(head, checksum)
         self._sizes.appended += len(payload)
 
-    def freeze(self, _raw: sqlite.Connection) -> BaseSource:
+    def freeze(self, _raw: sqlite.Connection) -> FrozenBase:
         """The database as it is now, for ``store_base``; the caller closes it. On the writer's thread."""
         with self._losing():
             self._append_commits()
             return self._freeze()
 
-    def _freeze(self) -> BaseSource:
+    def _freeze(self) -> FrozenBase:
         pages, held = self._require_tail().freeze_apart()
-        return BaseSource(self.placement, self._require_head(), pages, self._require_changes().digests.copy(), held)
+        return FrozenBase(self.placement, self._require_head(), pages, self._require_changes().digests.copy(), held)
 
-    def store_base(self, source: BaseSource) -> None:
+    def store_base(self, source: FrozenBase) -> None:
         """Replace the base by ``source``, and close that. Blocking, beside the writer. Raises ``Fenced``, after which
-        nothing more is committed here, and ``LogUnavailable``, after which the old base stands or the new one does."""
+        nothing more is committed here, and ``LogUnavailable`` and ``StorageFull``, after which the old base stands or
+        the new one does."""
         appended, size = self._sizes.appended, 0
 
         def counted() -> Iterator[bytes]:
@@ -198,11 +199,11 @@ class PageLog:
 
         try:
             self._store.replace_base(source.placement, source.head.seq, counted())
-        except LogUnavailable:
-            raise
-        except StrongroomError as failure:
+        except Fenced as failure:
             self._lose(failure)
             raise
+        except StrongroomError:
+            raise  # away, or full: the base that is there stands
         except BaseException as failure:
             raise self._lose(failure) from failure
         finally:

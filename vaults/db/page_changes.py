@@ -46,8 +46,6 @@ class ChangeReader:
     def read(self, commit: WalCommit) -> Iterator[PageChange]:
         """The pages of ``commit`` in order, every page among them that the database grew by. Raises ``WalGap``."""
         known = min(self.digests.size, commit.size)
-        if commit.size < self.digests.size:
-            self._recent = {number: data for number, data in self._recent.items() if number <= commit.size}
         self.digests.resize(commit.size)
         pages = self._written(commit, known)
         while some := list(islice(pages, PAGES_AT_ONCE)):

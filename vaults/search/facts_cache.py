@@ -14,7 +14,8 @@ from vaults.search.filters import SearchFilter
 from vaults.search.passage_facts import PassageFacts, read_facts
 
 MAX_FILTERS, MAX_PASSAGES = 16, 2_000
-"""Filters, and passages of each, that are kept at most: 1 MB where one caller asks, and none while a vault rests."""
+"""Filters, and passages of each, from which on they are gathered anew: some 1 MB where one caller asks, and none while
+a vault rests."""
 
 _Known: TypeAlias = dict[int, PassageFacts | None]
 """Passage to its facts; None: the filter does not let it through."""

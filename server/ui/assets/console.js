@@ -74,6 +74,14 @@
     }
   });
 
+  // Hits of an earlier question are not taken for those of this one.
+  const unanswered = document.querySelector("#unanswered");
+  for (const what of ["sendError", "afterOnLoad"]) {
+    document.addEventListener(`htmx:${what}`, (event) => {
+      if (event.detail.target.id === "found") unanswered.hidden = what !== "sendError";
+    });
+  }
+
   // A hit is opened beside the list where there is room; the link itself leads to its page.
   const wide = matchMedia("(min-width: 62.5rem)");
   const beside = document.querySelector("#beside");

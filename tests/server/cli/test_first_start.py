@@ -5,6 +5,8 @@ Covers server.cli.runtime, server.cli.serve, server.setup.first_start.
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ import pytest
 from auth.grants import list_grants
 from auth.tokens import list_tokens
 from server.cli.runtime import open_control
-from server.cli.serve import welcome
+from server.cli.serve import has_console, people_welcome, welcome
 from server.settings import LoadedSettings, load
 from server.setup.first_start import FirstStart, first_start
+from tests.server.cli.command import Strongroom
 from vaults.errors import InvalidArgument
 
 
@@ -64,10 +67,40 @@ async def test_what_is_printed_says_when_the_token_ends_and_how_others_are_made(
     made = await started(loaded(tmp_path))
     assert made is not None
     assert made.token is not None
-    said = welcome("http://h:1", made.token, "strongroom token create --data d")
+    said = welcome("http://h:1", made.token, " --data d")
     assert f"until {made.token.expires_at}" in said
     assert "strongroom token create --data d --subject agent-1 --vault main --role writer" in said
     assert f'http://h:1/v/main/mcp --header "Authorization: Bearer {made.token.token}"' in said
-    without = welcome("http://h:1", None, "strongroom token create")
+    without = welcome("http://h:1", None, "")
     assert "Bearer" not in without
     assert "strongroom token create --subject owner --vault main --role admin" in without
+
+
+async def test_the_line_for_people_lets_the_owner_in_as_admin_of_everything(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    await started(loaded(data))
+    said = people_welcome("http://127.0.0.1:1", f" --data {data}")
+    assert "http://127.0.0.1:1/ in a browser" in said
+    _, *words = shlex.split(said.splitlines()[1])
+    ran = await asyncio.to_thread(Strongroom(data), *words)
+    assert "/oauth/invite?link=" in ran.out
+    async with open_control(loaded(data)) as control:
+        held = {(each.subject, each.vault, each.role.label) for each in await control.read(list_grants)}
+    assert ("owner", "*", "admin") in held
+
+
+@pytest.mark.parametrize(
+    ("url", "flags", "there"),
+    [
+        ("http://127.0.0.1:1", {}, True),
+        ("https://mem.example", {}, True),
+        ("http://mem.example", {}, False),
+        ("http://mem.example", {"auth__login": "local"}, False),
+        ("http://127.0.0.1:1", {"auth__login": "off"}, False),
+        ("http://127.0.0.1:1", {"ui__enabled": False}, False),
+    ],
+)
+def test_nobody_is_told_of_pages_that_nobody_signs_in_to(
+    tmp_path: Path, url: str, flags: dict[str, Any], *, there: bool
+) -> None:
+    assert has_console(loaded(tmp_path, **flags).settings, url) is there

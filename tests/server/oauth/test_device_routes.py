@@ -13,6 +13,7 @@ from auth.oauth import client_logins
 from auth.oauth.device_codes import OWN_CLIENT
 from auth.people import accounts
 from auth.roles import Role
+from server.oauth import account_routes, choices
 from tests.server.oauth.desk import URL, VAULT, Desk, forms_of
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -137,3 +138,23 @@ async def test_a_terminal_is_out_with_its_person_and_by_withdrawing(desk: Desk) 
     assert (await poll(desk, waiting["device_code"])).json()["error"] == "access_denied"
     with pytest.raises(TokenInvalid):
         await desk.principal(tokens[0])
+
+
+async def test_whoever_has_more_vaults_than_a_page_offers_types_the_name_of_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "MOST_VAULTS", 1)
+    monkeypatch.setattr(account_routes, "MOST_VAULTS", 1)
+    await desk.person("ann", Role.WRITER, "main", "other")
+    asked, browser = await start(desk, resource=""), desk.browser()
+    await browser.sign_in()
+    page = await browser.open(f"/oauth/device?code={asked['user_code']}")
+    assert "vault" not in forms_of(page)[-1].choices
+    assert forms_of(page)[-1].fields["vault"] == "main"
+    wrong = await browser.send(page, "/oauth/device", decision="allow", vault="third", role="reader", days="7")
+    assert "not yours to give" in wrong.text
+    await browser.send(wrong, "/oauth/device", decision="allow", vault=" other ", role="reader", days="7")
+    given = (await poll(desk, asked["device_code"])).json()
+    principal = await desk.principal(given["access_token"])
+    assert dict(desk.parts.access_cache.current.vaults_of(principal, {"main", "other"})) == {"other": Role.READER}
+    assert "and 1 more" in (await browser.open("/oauth/account")).text

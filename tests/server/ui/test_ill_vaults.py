@@ -129,7 +129,7 @@ async def test_every_page_of_a_damaged_vault_says_so(house: House, is_open: bool
     if not is_open:
         await house.close_vault()
     damage(house.folder)
-    needs_no_vault = {"search": 200, f"items?id={house.memory}": 303}
+    needs_no_vault = {"search": 200, "items": 404, f"items?id={house.memory}": 303}
     told_beside = ("connect", "connect/calls")
     for path, page in (await house.open_all()).items():
         assert page.status_code == needs_no_vault.get(path, 200 if path in told_beside else 503), path

@@ -41,7 +41,9 @@ async def read_daily_growth(vault: Vault, actor: Actor) -> list[DayGrowth]:
         growth, oldest = count_growth(tx, actor.identity, since)
         return KeptReport(version, at, oldest, tuple(growth))
 
-    return list(vault.reports.keep(key, await vault.db.read(read)).found)
+    kept = await vault.db.read(read)
+    vault.reports.keep(key, kept)
+    return list(kept.found)
 
 
 def count_growth(tx: Reader, viewer: str, since: datetime) -> tuple[list[DayGrowth], str | None]:

@@ -31,6 +31,9 @@ MAX_COMPARED = 1_000
 MAX_COMPARED_CHARACTERS = 4_000
 """Max characters of a memory that is compared by its words; a longer one counts as a duplicate only of an equal one."""
 
+MAX_KEPT = 2_000
+"""Max memories in groups that are kept for the next report, some 200 bytes each; more are looked for each time."""
+
 MAX_ARCHIVED = 1_000
 """Max memories one call archives."""
 
@@ -150,7 +153,9 @@ async def _find_duplicate_groups(vault: Vault, actor: Actor) -> tuple[list[list[
     fresh = await vault.db.read(read)
     if fresh is not None:
         groups = await run_in(vault.shared.pool, duplicate_groups.group_duplicates, fresh.compared, near)
-        known = vault.reports.keep(key, KeptReport(fresh.version, now, fresh.until, (groups, fresh.partial)))
+        known = KeptReport(fresh.version, now, fresh.until, (groups, fresh.partial))
+        if sum(map(len, groups)) <= MAX_KEPT:
+            vault.reports.keep(key, known)
     assert known is not None
     groups, partial = known.found
     repeated = [each.seq for group in groups for each in group]

@@ -157,6 +157,10 @@ async def test_what_repeats_is_looked_for_once_and_ordered_by_what_is_read_meanw
     monkeypatch.setattr(clock, "now", lambda: soon)
     assert (await _found(still, _actor())).duplicates.groups == [[second, first]]
     assert looked == [2, 3, 2]
+    monkeypatch.setattr(cleanup, "MAX_KEPT", 1)
+    await _id(tell, "Lints run with make lint")
+    assert await groups() == await groups() == [[second, first]]
+    assert looked == [2, 3, 2, 3, 3], "what is too much to keep is looked for again"
 
 
 def test_a_thousand_memories_are_compared_without_a_look_at_each_pair() -> None:
