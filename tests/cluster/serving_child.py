@@ -132,5 +132,5 @@ def joined(conninfo: str, folder: Path, lease_s: float) -> Server:
 
 
 if __name__ == "__main__":
-    page_log.MIN_REBASE_BYTES = 20_000  # after some twenty entries, so that bases are uploaded all the time
+    page_log.MIN_REBASE_BYTES = 1_000  # so that bases are uploaded all the time
     asyncio.run(serve(joined(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))))
