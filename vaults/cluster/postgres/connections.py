@@ -19,7 +19,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool
 
 from vaults.cluster.failures import LogUnavailable
-from vaults.cluster.postgres.driver_errors import translate_driver_errors
+from vaults.cluster.postgres.driver_errors import is_of_connection, translate_driver_errors
 
 T = TypeVar("T")
 
@@ -83,8 +83,9 @@ class Connections:
             connection = self._living()
             try:
                 yield connection
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                connection.close()
+            except psycopg.Error as failure:
+                if is_of_connection(failure):
+                    connection.close()
                 raise
             finally:
                 self._pool.putconn(connection)

@@ -20,6 +20,13 @@ _OTHER_TABLES = (
 )
 
 
+def is_of_connection(failure: psycopg.Error) -> bool:
+    """Whether the connection failed, or may have, and is not to be used again. What ends without a code of PostgreSQL,
+    as half an answer does, is a plain ``DatabaseError`` of the driver."""
+    kinds = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
+    return isinstance(failure, kinds) or type(failure) is psycopg.DatabaseError
+
+
 def to_typed_error(failure: psycopg.Error) -> StrongroomError | None:
     """The typed error, or None for a bug of ours."""
     match failure:
@@ -33,10 +40,8 @@ def to_typed_error(failure: psycopg.Error) -> StrongroomError | None:
             )
         case psycopg.ProgrammingError() if isinstance(failure, _OTHER_TABLES):
             return LogUnavailable("the cluster's database is not as strongroom laid it out, or may not be used")
-        case psycopg.OperationalError() | psycopg.InterfaceError():
-            return LogUnavailable()
         case _:
-            return None
+            return LogUnavailable() if is_of_connection(failure) else None
 
 
 @contextmanager

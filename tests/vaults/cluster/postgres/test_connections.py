@@ -109,6 +109,8 @@ def test_what_is_acknowledged_is_durable_whatever_the_database_prefers(postgres:
         (psycopg.errors.UndefinedTable("secret"), LogUnavailable),
         (psycopg.errors.InsufficientPrivilege("secret"), LogUnavailable),
         (psycopg.InterfaceError("secret"), LogUnavailable),
+        (psycopg.DatabaseError("secret"), LogUnavailable),
+        (psycopg.errors.IdleInTransactionSessionTimeout("secret"), LogUnavailable),
         (psycopg.errors.ReadOnlySqlTransaction("secret"), ReadOnly),
     ],
 )
@@ -119,6 +121,7 @@ def test_a_failure_of_the_driver_is_told_in_our_words(failure: psycopg.Error, ty
 
 
 def test_a_bug_of_ours_is_not_hidden(connections: Connections) -> None:
+    assert to_typed_error(psycopg.errors.UniqueViolation("two entries at one place")) is None
     with pytest.raises(psycopg.errors.SyntaxError), connections.use() as connection:
         connection.execute("SELEKT")
     assert ask(connections) == 42
