@@ -99,7 +99,8 @@ async def told(server: Server, line: bytes) -> dict[str, Any]:
     except Fenced:
         answer = {"outcome": "fenced"}
     except StrongroomError as failure:
-        answer = {"outcome": "unknown", "said": failure.message}
+        cause = repr(failure.__cause__) if type(failure) is VaultUnavailable else ""
+        answer = {"outcome": "unknown", "said": f"{failure.message} {cause}".strip()}
     except Exception:  # noqa: BLE001  for the checker, which accepts none
         answer = {"outcome": "bug", "said": traceback.format_exc()[-2000:]}
     return {"number": asked["number"], **answer}

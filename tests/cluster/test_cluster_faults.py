@@ -7,6 +7,7 @@ nobody is told the past.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,13 @@ SEED = int(os.environ.get("CLUSTER_SEED", "1"))
 async def test_no_fault_loses_forks_or_tells_the_past(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running_postgres() as postgres:
         run = ClusterRun(postgres, tmp_path, VAULTS, FAULTS, SEED)
-        verdict = check(await run.go())
+        history = await run.go()
+    verdict, said = check(history), Counter(each.said for each in history.operations if each.said)
     with capsys.disabled():
         print(
             f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}; {run.rebased} vaults rebased"
         )
-        print(verdict)
+        print(verdict, *(f"{times:,} times: {words}" for words, times in said.most_common(5)), sep="\n")
     assert verdict.violations == []
     assert verdict.counts.get("writes ok", 0) > 0
     assert verdict.counts["take-overs"] > VAULTS
