@@ -123,7 +123,10 @@ async def test_an_inserted_page_leaves_the_vectors_of_the_others(vault: Vault) -
 async def test_the_same_bytes_are_stored_once_in_a_workspace_and_collection(vault: Vault) -> None:
     first = await store(vault, parsed(), source())
     elsewhere = source(uri="file:///copy/contract.pdf")
-    assert await store(vault, parsed(), elsewhere, BOB) == replace(first, status="duplicate")
+    again = await store(vault, parsed(), elsewhere, BOB)
+    assert replace(again, pending=True) == replace(
+        first, status="duplicate", pending=True
+    )  # embedded meanwhile, or not
     others = [
         replace(elsewhere, workspace="harbour"),
         replace(elsewhere, uri="file:///c", collection="papers"),
