@@ -78,7 +78,7 @@ class PasskeyRoutes:
         made = await self._made(visit, person, form)
         if isinstance(made, str):
             return await self._signing_in.invite_page(visit, person, link, error=made, status=422)
-        new, challenge = made
+        (new, challenge), after = made, self._signing_in.first_page(person)
 
         def write(tx: Writer) -> Person | None:
             if invites.invited(tx, link, now) != person or not challenges.use_up(tx, challenge, now):
@@ -92,7 +92,7 @@ class PasskeyRoutes:
             return await self._signing_in.invite_page(visit, person, link, error=_objection(failure), status=422)
         if proved is None:
             return self._signing_in.used_up()
-        return await self._signing_in.enter(request, visit, proved, HERE, "add_passkey")
+        return await self._signing_in.enter(request, visit, proved, after, "add_passkey")
 
     async def change(self, request: Request) -> Response:
         """Add or remove one of one's own: ``do`` says which."""

@@ -99,6 +99,7 @@ class SignInRoutes:
         error = objection(password, again, person) if is_ours else say("errors.stale")
         if error is not None:
             return await self.invite_page(visit, person, link, error=error, status=422)
+        after = self.first_page(person)
         kept, now = await self._hashing.run(lambda: hash_password(password)), self._parts.now()
 
         def write(tx: Writer) -> Person | None:
@@ -110,7 +111,15 @@ class SignInRoutes:
         proved = await self._parts.control.write(write)
         if proved is None:
             return self.used_up()
-        return await self.enter(request, visit, proved, "/oauth/account", "set_password")
+        return await self.enter(request, visit, proved, after, "set_password")
+
+    def first_page(self, person: str) -> str:
+        """Where somebody is led who comes for the first time: into the one vault they have, else to the list of them;
+        to their account where there is no console. Raises ``VaultUnavailable``."""
+        if not self._parts.console:
+            return "/oauth/account"
+        vaults = list(self._parts.roles_of(person))
+        return f"/ui/v/{vaults[0]}/" if len(vaults) == 1 else "/ui/"
 
     async def invited(self, request: Request, link: str) -> str | Response:
         """Whom a link is for; else the page that says why nobody gets further. Each look counts as an attempt."""
