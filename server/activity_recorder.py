@@ -19,7 +19,7 @@ from vaults.activity_log.entries import ActivityEntry, ActivityRecord
 from vaults.activity_log.sessions import Session, SessionOwner
 from vaults.context import current_call
 from vaults.domain.actors import GLOBAL
-from vaults.errors import StrongroomError
+from vaults.errors import NotFound, StrongroomError
 
 if TYPE_CHECKING:
     from vaults.vault import Vault
@@ -47,6 +47,7 @@ class ActivityRecorder:
     spec: ToolSpec
     arguments: Mapping[str, Any]
     reference: str = ""  # ties a failure inside the server to its log line
+    looks: bool = False  # as the caller says: that nothing is there is an answer then
 
     @contextmanager
     def recording(self) -> Iterator[ActivityDraft]:
@@ -63,6 +64,9 @@ class ActivityRecorder:
             raise
         except StrongroomError as failure:
             outcome = failure.code
+            if self.looks and outcome == NotFound.code:
+                outcome = "ok"
+                draft.activity_entry = ActivityEntry("tool_call", None, f"{self.spec.name}: nothing is there")
             raise
         except asyncio.CancelledError:
             outcome = "timeout" if time.monotonic() >= current_call().deadline else "cancelled"

@@ -56,6 +56,7 @@ class Caller:
     progress: Progress = no_progress
     person: PersonState = "away"
     form: AnswerForm = "both"
+    looks: bool = False  # a person opens an address, which may name what is not there
 
     @property
     def actor(self) -> Actor:

@@ -144,7 +144,7 @@ class _Serving:
             self.audited.session, changes = session.id, self.audited.changes
         call = Call(services, self.caller, vault, session)
         context = CallContext(self.caller.principal.key, self.entry.vault_id, until, session.id, changes=changes)
-        recorder = ActivityRecorder(vault, session, self.spec, self.arguments, self.reference)
+        recorder = ActivityRecorder(vault, session, self.spec, self.arguments, self.reference, looks=self.caller.looks)
         with bind_call(context), recorder.recording() as draft:
             if self.audited is not None:
                 await self.audited.require_audit()

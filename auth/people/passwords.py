@@ -10,11 +10,10 @@ import os
 import unicodedata
 from functools import cache
 from itertools import pairwise
+from typing import Literal
 
 from cryptography.exceptions import InvalidKey
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
-
-from vaults.errors import InvalidArgument
 
 SHORTEST, LONGEST = 12, 256
 """Characters of a password."""
@@ -24,18 +23,22 @@ _DIFFERENT = 5
 """Different characters a password has at least."""
 
 
-def check_password(password: str, name: str) -> None:
-    """Raise ``InvalidArgument`` for one that is easily guessed. Length counts, and no classes of characters are
+Weakness = Literal["too_short", "too_long", "guessed", "name"]
+
+
+def find_weakness(password: str, name: str) -> Weakness | None:
+    """Why a password would be easily guessed; None: it would not. Length counts, and no classes of characters are
     demanded (NIST SP 800-63B §3.1.1.2); nothing is looked up anywhere."""
     text = _normal(password)
     if len(text) < SHORTEST:
-        raise InvalidArgument("password", f"must have at least {SHORTEST} characters")
+        return "too_short"
     if len(text) > LONGEST:
-        raise InvalidArgument("password", f"may have {LONGEST} characters at most")
+        return "too_long"
     if len(set(text.casefold())) < _DIFFERENT or _is_a_row(text):
-        raise InvalidArgument("password", "repeats itself or follows the keyboard: it is easily guessed")
+        return "guessed"
     if name.casefold() in text.casefold() and len(text) - len(name) < SHORTEST:
-        raise InvalidArgument("password", "may not be the name with a little added")
+        return "name"
+    return None
 
 
 def hash_password(password: str) -> str:

@@ -18,18 +18,17 @@ from auth.people.browser_sessions import BrowserSession
 from auth.people.passkeys import Passkey
 from auth.people.passwords import hash_password, is_password
 from auth.people.people import Person
+from server.oauth.catalogue import say
 from server.oauth.choices import MOST_VAULTS
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts
 from server.oauth.passkey_questions import PasskeyQuestions
-from server.oauth.sign_in_routes import STALE, WRONG, held_back, objection, sign_in_address, text_of, too_many
+from server.oauth.sign_in_routes import held_back, objection, sign_in_address, text_of, too_many
 from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Reader, Writer
 
 HERE = "/oauth/account"
-
-OUTSIDE = "You sign in through a provider, and so in no other way."
 
 
 class AccountRoutes:
@@ -54,7 +53,7 @@ class AccountRoutes:
         if visit.person is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         if not self._visits.is_ours(visit, form):
-            return await self.page(visit, visit.person, error=STALE, status=403)
+            return await self.page(visit, visit.person, error=say("errors.stale"), status=403)
         match text_of(form, "do"):
             case "end_login":
                 await self._end_login(request, visit.person, text_of(form, "id"))
@@ -86,11 +85,11 @@ class AccountRoutes:
             return held_back(await self.page(visit, person, error=too_many(wait), status=429), wait)
         known = await self._parts.control.read(lambda tx: people.find(tx, person))
         if known is None or known.provider is not None:
-            return await self.page(visit, person, error=OUTSIDE, status=403)
+            return await self.page(visit, person, error=say("errors.outside"), status=403)
         kept = known.password
         is_first = kept is None and self._is_fresh(visit)  # of somebody who has just come in with a passkey
         if not is_first and not await self._hashing.run(lambda: is_password(text_of(form, "current"), kept)):
-            return await self.page(visit, person, error=WRONG, status=403)
+            return await self.page(visit, person, error=say("errors.wrong"), status=403)
         self._parts.attempts.forgive(ACCOUNT, person)
         wanted = text_of(form, "password")
         error = objection(wanted, text_of(form, "again"), person)

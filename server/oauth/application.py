@@ -11,8 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from server.languages import reading_in
 from server.oauth.account_routes import AccountRoutes
 from server.oauth.authorize_route import AuthorizeRoute
+from server.oauth.catalogue import say
 from server.oauth.device_routes import DeviceRoutes
 from server.oauth.hashing import HashingTurns
 from server.oauth.outside_routes import OutsideRoutes
@@ -48,7 +50,7 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
         return passkey_script()
 
     def page(path: str, handler: Handler, method: str) -> Route:
-        return Route(path, _apologising(handler, pages), methods=[method])
+        return Route(path, _speaking(_apologising(handler, pages), visits), methods=[method])
 
     return Router(
         [
@@ -80,20 +82,30 @@ def make_sign_in(parts: SignInParts) -> ASGIApp:
     )
 
 
+def _speaking(handler: Handler, visits: Visits) -> Handler:
+    """A page in the language of its reader."""
+
+    async def answer(request: Request) -> Response:
+        with reading_in(visits.language_of(request)):
+            return await handler(request)
+
+    return answer
+
+
 def _apologising(handler: Handler, pages: Pages) -> Handler:
     """A page, or a page that says why there is none."""
 
     async def answer(request: Request) -> Response:
         if _has_parts(request):
-            return pages.message("This form cannot be read", "No form here has files.", status=415)
+            return pages.message(say("messages.unreadable"), say("messages.no_files"), status=415)
         try:
             return await handler(request)
         except MultiPartException:  # also of a plain form, with a thousand fields
-            return pages.message("This form cannot be read", "It has too many fields.")
+            return pages.message(say("messages.unreadable"), say("messages.too_many_fields"))
         except ClientDisconnect:
             return Response(status_code=400)  # to nobody
         except StrongroomError as failure:
-            page = pages.message("Not at the moment", f"{failure.message}.", status=503)
+            page = pages.message(say("messages.unavailable"), say("messages.why", why=failure.message), status=503)
             page.headers["retry-after"] = _seconds(failure)
             return page
 

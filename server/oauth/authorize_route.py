@@ -20,6 +20,7 @@ from auth.oauth import codes, consents
 from auth.oauth.codes import CodeRequest
 from auth.oauth.consents import Consent
 from auth.oauth.redirects import origin_of
+from server.oauth.catalogue import say
 from server.oauth.choices import offer, read_terms
 from server.oauth.client_documents import is_document_address
 from server.oauth.pages import Pages
@@ -91,7 +92,7 @@ class AuthorizeRoute:
         """Ask, or take the answer."""
         given = request.query_params if request.method == "GET" else await request.form()
         if names_twice(given) or any(len(value) > _LONGEST for value in given.values() if isinstance(value, str)):
-            return self._pages.message("This request is not well-formed", "A parameter occurs twice, or is too long.")
+            return self._pages.message(say("messages.malformed"), say("messages.malformed_text"))
         checking = _Checking(self._parts, address_of(request))
         answer = await AuthorizationHandler(checking).handle(request)
         if checking.found is None:
@@ -181,8 +182,7 @@ class AuthorizeRoute:
         """Say who answers (RFC 9207), which the SDK's handler does not; what cannot be sent back is for people."""
         target = answer.headers.get("location")
         if target is None:
-            text = "The program that sent you here is not known, or sends you back to an address it did not register."
-            return self._pages.message("This request cannot be answered", text)
+            return self._pages.message(say("messages.unanswerable"), say("messages.unknown_program"))
         parts = urlsplit(target)
         query = urlencode([*parse_qsl(parts.query, keep_blank_values=True), ("iss", self._parts.url)])
         answer.headers["location"] = parts._replace(query=query).geturl()

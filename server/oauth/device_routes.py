@@ -22,17 +22,17 @@ from auth.people import people
 from auth.people.attempts import DEVICE_CODE, DEVICE_POLL, DEVICE_START, DEVICE_STARTS
 from auth.principal import LOCAL, principal_key
 from auth.tokens import IssuedToken, TokenRequest, issue_token
+from server.oauth.catalogue import say
 from server.oauth.choices import offer, read_terms
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
 from server.oauth.resources import address_of_vault, vault_of_resource
-from server.oauth.sign_in_routes import STALE, held_back, sign_in_address, text_of, too_many
+from server.oauth.sign_in_routes import held_back, sign_in_address, text_of, too_many
 from server.oauth.token_routes import NO_STORE, failure
 from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Writer
 
 HERE = "/oauth/device"
-UNKNOWN = "There is no such code, or it is older than ten minutes. Type it as the terminal shows it."
 
 _REFUSALS: Mapping[str | None, str] = {"pending": "authorization_pending", "denied": "access_denied"}
 
@@ -88,14 +88,14 @@ class DeviceRoutes:
         if visit.person is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         if not self._visits.is_ours(visit, form):
-            return self._field(visit, visit.person, error=STALE, status=403)
+            return self._field(visit, visit.person, error=say("errors.stale"), status=403)
         now = self._parts.now()
         waiting = await self._parts.control.read(lambda tx: device_codes.find_pending(tx, text_of(form, "code"), now))
         if waiting is None:
-            return self._field(visit, visit.person, error=UNKNOWN, status=404)
+            return self._field(visit, visit.person, error=say("device.unknown"), status=404)
         if text_of(form, "decision") != "allow":
             await self._parts.control.write(lambda tx: device_codes.decide(tx, waiting.user_code, None, now))
-            return self._pages.message("It was not let in", "The terminal says so too.", status=200)
+            return self._pages.message(say("device.denied"), say("device.denied_text"), status=200)
         named = vault_of_resource(waiting.resource, self._parts.url)
         terms = read_terms(self._parts, visit.person, OWN_CLIENT, form, named=named, resource=waiting.resource)
         if terms is None:
@@ -146,10 +146,8 @@ class DeviceRoutes:
         about = {"vault": terms.vault, "role": terms.role.label, "client": OWN_CLIENT, "days": terms.days}
         await self._parts.record(request, terms.person, "login", "allow", **about)
         if not await self._parts.control.write(write):
-            return self._field(visit, terms.person, error=UNKNOWN, status=404)
-        return self._pages.message(
-            "It is let in", "The terminal goes on by itself; this page can be closed.", status=200
-        )
+            return self._field(visit, terms.person, error=say("device.unknown"), status=404)
+        return self._pages.message(say("device.allowed"), say("device.allowed_text"), status=200)
 
     async def _show_code(self, visit: Visit, person: str, typed: str) -> Response:
         wait = self._parts.attempts.wait(DEVICE_CODE, person)
@@ -158,7 +156,7 @@ class DeviceRoutes:
         now = self._parts.now()
         waiting = await self._parts.control.read(lambda tx: device_codes.find_pending(tx, typed, now))
         if waiting is None:
-            return self._field(visit, person, error=UNKNOWN, status=404)
+            return self._field(visit, person, error=say("device.unknown"), status=404)
         return await self._question(visit, person, waiting)
 
     async def _question(self, visit: Visit, person: str, waiting: DeviceRequest, *, error: bool = False) -> Response:

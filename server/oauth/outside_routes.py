@@ -25,6 +25,7 @@ from auth.people.attempts import ADDRESS
 from auth.people.challenges import is_challenge, make_challenge, use_up
 from auth.people.people import Person
 from auth.principal import LOCAL, principal_key
+from server.oauth.catalogue import say
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
 from server.oauth.sign_in_routes import SignInRoutes, held_back, safe_next, too_many
@@ -38,11 +39,6 @@ AWAY_S = 600
 
 _LONGEST = 4000
 """Characters of what comes back, each."""
-
-STALE = "Signing in took too long, was done already, or was begun in another browser. Begin again."
-UNREACHED = "The provider cannot be asked at the moment. Try again in a minute, or sign in another way."
-DENIED = "The provider did not say who you are. Begin again."
-NOT_ADMITTED = "The provider knows you, but nobody has let you in here. Ask whoever runs this server."
 
 
 class _Stale(Exception):
@@ -60,16 +56,16 @@ class OutsideRoutes:
         provider, visit = self._provider(request), await self._visits.open(request)
         after = safe_next(request.query_params.get("next"))
         if provider is None:
-            return self._pages.message("There is no such provider", "Begin again.", status=404)
+            return self._pages.message(say("outside.unknown"), say("outside.begin_again"), status=404)
         if visit.person is not None:
             return RedirectResponse(f"{self._parts.base}{after}", 303)
         wait = self._parts.attempts.wait(ADDRESS, address_of(request))
         if wait:
-            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
+            return held_back(self._pages.message(say("messages.too_many"), too_many(wait), status=429), wait)
         try:
             document = await provider.describe()
         except NoAnswer as failure:
-            return self._refuse(provider, UNREACHED, str(failure) or "no answer", status=503)
+            return self._refuse(provider, "unreached", str(failure) or "no answer", status=503)
         challenge = make_challenge(self._parts.seal, self._bound(provider, visit), self._parts.now(), AWAY_S)
         state = _text(challenge)
         asked = {
@@ -92,18 +88,18 @@ class OutsideRoutes:
         """Take the code, and let in whoever it stands for."""
         provider, visit = self._provider(request), await self._visits.open(request)
         if provider is None:
-            return self._pages.message("There is no such provider", "Begin again.", status=404)
+            return self._pages.message(say("outside.unknown"), say("outside.begin_again"), status=404)
         try:
             state = await self._take_state(request, visit, provider)
             identity = await self._identify(provider, request, state)
         except _Stale as failure:
-            return self._refuse(provider, STALE, str(failure))
+            return self._refuse(provider, "stale", str(failure))
         except NoAnswer as failure:
-            return self._refuse(provider, UNREACHED, str(failure) or "no answer", status=503)
+            return self._refuse(provider, "unreached", str(failure) or "no answer", status=503)
         except TokenInvalid as invalid:
-            return self._refuse(provider, DENIED, invalid.reason)
+            return self._refuse(provider, "denied", invalid.reason)
         if identity is None:
-            return self._refuse(provider, DENIED, "no code")
+            return self._refuse(provider, "denied", "no code")
         return await self._let_in(request, visit, provider, identity)
 
     async def _take_state(self, request: Request, visit: Visit, provider: ProviderQuestions) -> str:
@@ -146,7 +142,7 @@ class OutsideRoutes:
             if found.person is not None:
                 about = {"reason": "not_admitted", "provider": settings.name}
                 await self._parts.record_refused(request, found.person, "user", "sign_in", **about)
-            return self._refuse(provider, NOT_ADMITTED, "not_admitted")
+            return self._refuse(provider, "not_admitted", "not_admitted")
         arrival, person = found
         if arrival.is_new:
             await self._parts.record(request, arrival.person, "user", "arrive", provider=settings.name)
@@ -169,12 +165,12 @@ class OutsideRoutes:
     def _derived(self, purpose: str, state: str) -> str:
         return _text(hmac.new(self._parts.seal, f"{purpose}\0{state}".encode(), hashlib.sha256).digest())
 
-    def _refuse(self, provider: ProviderQuestions, text: str, reason: str, status: int = 403) -> Response:
+    def _refuse(self, provider: ProviderQuestions, why: str, reason: str, status: int = 403) -> Response:
         log.warning("outside_sign_in_refused", provider=provider.settings.name, reason=reason)
         label = provider.settings.label or provider.settings.name
         again = f"{self._parts.base}/oauth/sign-in"
         return self._pages.render(
-            "outside", status=status, title=f"Not signed in with {label}", text=text, again=again, signed_in=None
+            "outside", status=status, label=label, text=say(f"outside.{why}"), again=again, signed_in=None
         )
 
 

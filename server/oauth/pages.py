@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from auth.people.browser_names import name_browser
+from server.languages import current_language
+from server.oauth.catalogue import TEXTS
 
 _FOLDER = Path(__file__).parent / "templates"
 _CSP_SOURCE = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
@@ -33,9 +36,18 @@ HEADERS = {
 
 
 @cache
-def _templates() -> Environment:
+def _templates(language: str) -> Environment:
     made = Environment(loader=read_templates(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    catalogue = TEXTS.catalogue(language)
+
+    def with_pieces(key: str, **pieces: object) -> Markup:
+        """A text with pieces of a page in it: what is no piece of a template's own is escaped."""
+        return escape(catalogue.texts[key]).format(**pieces)
+
     made.filters["browser"] = name_browser
+    made.globals.update(
+        t=catalogue.say, counted=catalogue.count, pieced=with_pieces, written=catalogue.moment, language=language
+    )
     return made
 
 
@@ -51,10 +63,11 @@ class Pages:
     def __init__(self, base: str) -> None:
         self._base = base
         read_templates(_FOLDER)
+        TEXTS.read_all()
 
     def render(self, template: str, *, status: int = 200, form_to: str | None = None, **values: Any) -> HTMLResponse:
         """A page. ``values``: what its template shows."""
-        text = _templates().get_template(f"{template}.html").render(base=self._base, **values)
+        text = _templates(current_language()).get_template(f"{template}.html").render(base=self._base, **values)
         policy = content_policy(form_to, scripts="'self'" if template in _WITH_SCRIPT else "'none'")
         return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": policy})
 

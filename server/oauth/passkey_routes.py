@@ -16,18 +16,15 @@ from auth.people.people import Person
 from auth.people.webauthn_answers import Asserted, WrongAnswer
 from auth.principal import LOCAL, principal_key
 from server.oauth.account_routes import HERE, AccountRoutes
+from server.oauth.catalogue import say
 from server.oauth.parts import SignInParts, address_of
 from server.oauth.passkey_questions import PasskeyQuestions, StaleQuestion
-from server.oauth.sign_in_routes import STALE, SignInRoutes, held_back, safe_next, sign_in_address, text_of, too_many
+from server.oauth.sign_in_routes import SignInRoutes, held_back, safe_next, sign_in_address, text_of, too_many
 from server.oauth.visits import Visit, Visits
 from vaults.db.sql import Writer
 from vaults.errors import AlreadyExists, InvalidArgument, QuotaExceeded
 
 log = structlog.get_logger("server.oauth")
-
-WRONG = "This passkey signs nobody in here. It may have been removed: try another, or your password."
-NOT_MADE = "The browser's answer was not what was asked for. No passkey was added."
-TOO_OLD = "Sign out and in again first: passkeys are added and removed within 15 minutes of signing in."
 
 _Refusal = Literal["copied", "wrong"]
 
@@ -51,7 +48,7 @@ class PasskeyRoutes:
         visit, form = await self._visits.open(request), await request.form()
         after, address = safe_next(text_of(form, "next")), address_of(request)
         if not self._visits.is_ours(visit, form):
-            return await self._signing_in.sign_in_page(visit, after, error=STALE, status=403)
+            return await self._signing_in.sign_in_page(visit, after, error=say("errors.stale"), status=403)
         wait = self._parts.attempts.wait(ADDRESS, address)
         if wait:
             log.warning("sign_in_held_back", address=address)
@@ -59,7 +56,7 @@ class PasskeyRoutes:
         try:
             known, asserted = await self._questions.signed(visit, text_of(form, "passkey"))
         except StaleQuestion:
-            return await self._signing_in.sign_in_page(visit, after, error=STALE, status=403)
+            return await self._signing_in.sign_in_page(visit, after, error=say("errors.stale"), status=403)
         except WrongAnswer:
             return await self._refuse(visit, after, address)
         match await self._note_use(known, asserted):
@@ -81,7 +78,7 @@ class PasskeyRoutes:
         made = await self._made(visit, person, form)
         if isinstance(made, str):
             return await self._signing_in.invite_page(visit, person, link, error=made, status=422)
-        new, challenge = made
+        (new, challenge), after = made, self._signing_in.first_page(person)
 
         def write(tx: Writer) -> Person | None:
             if invites.invited(tx, link, now) != person or not challenges.use_up(tx, challenge, now):
@@ -92,10 +89,10 @@ class PasskeyRoutes:
         try:
             proved = await self._parts.control.write(write)
         except AlreadyExists as failure:
-            return await self._signing_in.invite_page(visit, person, link, error=f"{failure.message}.", status=422)
+            return await self._signing_in.invite_page(visit, person, link, error=_objection(failure), status=422)
         if proved is None:
             return self._signing_in.used_up()
-        return await self._signing_in.enter(request, visit, proved, HERE, "add_passkey")
+        return await self._signing_in.enter(request, visit, proved, after, "add_passkey")
 
     async def change(self, request: Request) -> Response:
         """Add or remove one of one's own: ``do`` says which."""
@@ -104,15 +101,15 @@ class PasskeyRoutes:
         if session is None:
             return RedirectResponse(sign_in_address(self._parts.base, HERE), 303)
         if not self._visits.is_ours(visit, form):
-            return await self._account.page(visit, session.person, error=STALE, status=403)
+            return await self._account.page(visit, session.person, error=say("errors.stale"), status=403)
         if not browser_sessions.is_fresh(session, self._parts.now()):
-            return await self._account.page(visit, session.person, error=TOO_OLD, status=403)
+            return await self._account.page(visit, session.person, error=say("passkeys.too_old"), status=403)
         try:
             if text_of(form, "do") == "remove":
                 return await self._remove(request, visit, session.person, text_of(form, "id"))
             return await self._add(request, visit, session.person, form)
         except (AlreadyExists, InvalidArgument, QuotaExceeded) as failure:
-            return await self._account.page(visit, session.person, error=f"{failure.message}.", status=422)
+            return await self._account.page(visit, session.person, error=_objection(failure), status=422)
 
     async def _add(self, request: Request, visit: Visit, person: str, form: FormData) -> Response:
         made, now = await self._made(visit, person, form), self._parts.now()
@@ -129,7 +126,7 @@ class PasskeyRoutes:
             return True
 
         if not await self._parts.control.write(write):
-            return await self._account.page(visit, person, error=STALE, status=403)
+            return await self._account.page(visit, person, error=say("errors.stale"), status=403)
         await self._parts.record(request, person, "user", "add_passkey")
         return RedirectResponse(f"{self._parts.base}{HERE}", 303)
 
@@ -148,13 +145,13 @@ class PasskeyRoutes:
     async def _made(self, visit: Visit, person: str, form: FormData) -> tuple[NewPasskey, bytes] | str:
         """The passkey a form brings; else the sentence that says what is wrong."""
         if not self._visits.is_ours(visit, form):
-            return STALE
+            return say("errors.stale")
         try:
             return await self._questions.made(visit, person, text_of(form, "passkey"))
         except StaleQuestion:
-            return STALE
+            return say("errors.stale")
         except WrongAnswer:
-            return NOT_MADE
+            return say("passkeys.not_made")
 
     async def _note_use(self, known: Passkey, asserted: Asserted) -> Person | _Refusal:
         """Whose passkey it is, as they are now; else why it lets nobody in."""
@@ -171,4 +168,13 @@ class PasskeyRoutes:
 
     async def _refuse(self, visit: Visit, after: str, address: str) -> Response:
         log.warning("sign_in_refused", address=address)
-        return await self._signing_in.sign_in_page(visit, after, error=WRONG, status=403)
+        return await self._signing_in.sign_in_page(visit, after, error=say("passkeys.wrong"), status=403)
+
+
+def _objection(failure: AlreadyExists | InvalidArgument | QuotaExceeded) -> str:
+    """Why a passkey was not added or removed, as a sentence."""
+    if isinstance(failure, QuotaExceeded):
+        return say("passkeys.full", most=passkeys.MOST)
+    if isinstance(failure, AlreadyExists):
+        return say("passkeys.known")
+    return say("passkeys.only_one") if failure.details["field"] == "id" else say("passkeys.outside")

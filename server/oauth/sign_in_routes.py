@@ -13,26 +13,21 @@ from starlette.responses import RedirectResponse, Response
 
 from auth.people import accounts, invites, people
 from auth.people.attempts import ACCOUNT, ADDRESS, LINK
-from auth.people.passwords import check_password, hash_password, is_password
+from auth.people.passwords import LONGEST, SHORTEST, find_weakness, hash_password, is_password
 from auth.people.people import Person
 from auth.principal import LOCAL, NAME_LIMIT, principal_key
+from server.oauth.catalogue import count, say
 from server.oauth.hashing import HashingTurns
 from server.oauth.pages import Pages
 from server.oauth.parts import SignInParts, address_of
 from server.oauth.passkey_questions import PasskeyQuestions
 from server.oauth.visits import FORM_FIELD, Visit, Visits
 from vaults.db.sql import Writer
-from vaults.errors import InvalidArgument
 
 log = structlog.get_logger("server.oauth")
 
 _NEXT = re.compile(r"/oauth/(authorize\?[!-~]*|account|device(\?code=[A-Z-]{1,12})?)|/ui/[!-~]*", re.ASCII)
 """Where somebody may be led after signing in: pages of ours, never an address of somebody else's choice."""
-
-WRONG = "This name and password do not go together."
-CHANGED = "Your account was changed while you signed in. Sign in again, or ask for a new link."
-STALE = "This page was open for too long, or your browser takes no cookies. Open it again."
-USED_UP = "This link was used, replaced, or is older than a day. Ask whoever sent it for a new one."
 
 
 class SignInRoutes:
@@ -61,7 +56,7 @@ class SignInRoutes:
             safe_next(text_of(form, "next")),
         )
         if not self._visits.is_ours(visit, form):
-            return await self.sign_in_page(visit, after, error=STALE, status=403)
+            return await self.sign_in_page(visit, after, error=say("errors.stale"), status=403)
         address, account = address_of(request), name[: NAME_LIMIT + 1]
         # An address that waits cannot have others wait as well.
         wait = self._parts.attempts.wait(ADDRESS, address) or self._parts.attempts.wait(ACCOUNT, account)
@@ -73,7 +68,7 @@ class SignInRoutes:
         right = await self._hashing.run(lambda: is_password(password, kept))
         if not right or person is None or person.disabled_at is not None:
             log.warning("sign_in_refused", address=address)
-            return await self.sign_in_page(visit, after, name=account, error=WRONG, status=403)
+            return await self.sign_in_page(visit, after, name=account, error=say("errors.wrong"), status=403)
         self._parts.attempts.forgive(ACCOUNT, account)
         return await self.enter(request, visit, person, after, "sign_in")
 
@@ -81,7 +76,7 @@ class SignInRoutes:
         """End this session."""
         visit, form = await self._visits.open(request), await request.form()
         if not self._visits.is_ours(visit, form):
-            return self._pages.message("Nothing was changed", STALE, status=403)
+            return self._pages.message(say("messages.unchanged"), say("errors.stale"), status=403)
         return await self._visits.sign_out(visit, RedirectResponse(f"{self._parts.base}/oauth/sign-in", 303))
 
     async def show_invite(self, request: Request) -> Response:
@@ -100,9 +95,11 @@ class SignInRoutes:
         person = await self.invited(request, link)
         if isinstance(person, Response):
             return person
-        error = STALE if not self._visits.is_ours(visit, form) else objection(password, text_of(form, "again"), person)
+        is_ours, again = self._visits.is_ours(visit, form), text_of(form, "again")
+        error = objection(password, again, person) if is_ours else say("errors.stale")
         if error is not None:
             return await self.invite_page(visit, person, link, error=error, status=422)
+        after = self.first_page(person)
         kept, now = await self._hashing.run(lambda: hash_password(password)), self._parts.now()
 
         def write(tx: Writer) -> Person | None:
@@ -114,20 +111,28 @@ class SignInRoutes:
         proved = await self._parts.control.write(write)
         if proved is None:
             return self.used_up()
-        return await self.enter(request, visit, proved, "/oauth/account", "set_password")
+        return await self.enter(request, visit, proved, after, "set_password")
+
+    def first_page(self, person: str) -> str:
+        """Where somebody is led who comes for the first time: into the one vault they have, else to the list of them;
+        to their account where there is no console. Raises ``VaultUnavailable``."""
+        if not self._parts.console:
+            return "/oauth/account"
+        vaults = list(self._parts.roles_of(person))
+        return f"/ui/v/{vaults[0]}/" if len(vaults) == 1 else "/ui/"
 
     async def invited(self, request: Request, link: str) -> str | Response:
         """Whom a link is for; else the page that says why nobody gets further. Each look counts as an attempt."""
         wait = self._parts.attempts.wait(LINK, address_of(request))
         if wait:
-            return held_back(self._pages.message("Too many attempts", too_many(wait), status=429), wait)
+            return held_back(self._pages.message(say("messages.too_many"), too_many(wait), status=429), wait)
         now = self._parts.now()
         person = await self._parts.control.read(lambda tx: invites.invited(tx, link, now))
         return self.used_up() if person is None else person
 
     def used_up(self) -> Response:
         """The page for a link that opens nothing."""
-        return self._pages.message("This link is not good any more", USED_UP, status=404)
+        return self._pages.message(say("messages.link_used_up"), say("messages.ask_for_another"), status=404)
 
     async def enter(
         self, request: Request, visit: Visit, person: Person, after: str, action: str, **details: str
@@ -140,7 +145,7 @@ class SignInRoutes:
         if entered is None:
             await self._parts.record_refused(request, person.name, "user", "sign_in", reason="changed_meanwhile")
             log.warning("sign_in_refused", address=address_of(request))
-            return await self.sign_in_page(visit, after, error=CHANGED, status=403)
+            return await self.sign_in_page(visit, after, error=say("errors.changed"), status=403)
         log.info("signed_in", principal=principal_key(LOCAL, person.name), address=address_of(request))
         return entered
 
@@ -206,16 +211,12 @@ def held_back(answer: Response, wait: float) -> Response:
 
 def too_many(wait: float) -> str:
     """What somebody is told who tried too often."""
-    minutes = math.ceil(wait / 60)
-    return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
+    return count("errors.too_many", math.ceil(wait / 60))
 
 
 def objection(password: str, again: str, person: str) -> str | None:
     """What speaks against a new password, as a sentence; None: nothing."""
     if password != again:
-        return "The two passwords differ."
-    try:
-        check_password(password, person)
-    except InvalidArgument as failure:
-        return f"{failure.message}."
-    return None
+        return say("errors.differ")
+    weakness = find_weakness(password, person)
+    return None if weakness is None else say(f"passwords.{weakness}", shortest=SHORTEST, longest=LONGEST)

@@ -21,6 +21,7 @@ from auth.one_time import digest_of, make_secret
 from auth.people import browser_sessions, people
 from auth.people.browser_sessions import BrowserSession
 from auth.people.people import Person
+from server.languages import choose_language
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 
@@ -146,9 +147,10 @@ class Visits:
         """Have the browser keep in which language its person wants pages."""
         self._set(response, f"{self._name}-language", language, LANGUAGE_LIFE_S)
 
-    def remembered_language(self, request: Request) -> str:
-        """The language it keeps, whoever wrote that; "" where it keeps none."""
-        return request.cookies.get(f"{self._name}-language", "")
+    def language_of(self, request: Request) -> str:
+        """The language to answer a request in: what its browser keeps, whoever wrote that, else what it asks for."""
+        kept, accepted = request.cookies.get(f"{self._name}-language", ""), request.headers.get("accept-language", "")
+        return choose_language(kept, accepted)
 
     def _set(self, response: Response, name: str, value: str, life_s: int | None = None) -> None:
         response.set_cookie(name, value, max_age=life_s, path="/", secure=self._secure, httponly=True, samesite="lax")

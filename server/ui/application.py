@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.languages import reading_in
 from server.oauth.sign_in_routes import sign_in_address
 from server.oauth.visits import Visits
 from server.ui import (
@@ -53,7 +54,6 @@ from server.ui.admin_view import AdminView
 from server.ui.assets import serve_asset
 from server.ui.forms import FormReading, UnreadableForm
 from server.ui.guests import Guest, find_guest
-from server.ui.languages import choose_language, reading_in
 from server.ui.narrowing import ROWS, narrowing_of
 from server.ui.page import AdminPage, Page, PersonPage, V, VaultPage
 from server.ui.pages import ConsolePages
@@ -197,8 +197,7 @@ class _Console:
         """An answer to somebody who is signed in, or the page that says why there is none."""
 
         async def respond(request: Request) -> Response:
-            accepted = request.headers.get("accept-language", "")
-            with reading_in(choose_language(self._visits.remembered_language(request), accepted)):
+            with reading_in(self._visits.language_of(request)):
                 return await answer_or_say(request)
 
         async def answer_or_say(request: Request) -> Response:

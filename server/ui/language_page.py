@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
+from server.languages import LANGUAGES
 from server.oauth.visits import Visits
-from server.ui.languages import LANGUAGES
 from server.ui.page import PersonPage
 from server.ui.person_view import PersonView
 

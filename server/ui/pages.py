@@ -15,10 +15,10 @@ from jinja2 import Environment, Undefined
 from starlette.responses import HTMLResponse
 
 from auth.people.browser_names import name_browser
+from server.languages import LANGUAGES, current_language
 from server.oauth.pages import HEADERS, read_templates
 from server.ui.assets import assets
-from server.ui.catalogue import load_catalogue, read_file
-from server.ui.languages import LANGUAGES, current_language
+from server.ui.catalogue import TEXTS, load_catalogue
 from server.ui.visible_text import show
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -73,8 +73,7 @@ class ConsolePages:
         self._base = base
         read_templates(_FOLDER)
         assets()
-        for each in LANGUAGES:
-            read_file(each)
+        TEXTS.read_all()
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page, in the language of its reader. ``values``: what its template and the frame show."""

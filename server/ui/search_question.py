@@ -72,6 +72,11 @@ class Question:
         """Whether it asks for more than words and filters with counts."""
         return bool(self.since or self.until or self.archived) or self.mode != "hybrid"
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter with counts is set."""
+        return bool(self.kinds or self.types or self.tags or self.author or self.folder or self.vaults)
+
     def as_arguments(self) -> dict[str, Any]:
         """What ``search`` is asked. Only memories are of a type."""
         optional: dict[str, Any] = {

@@ -147,5 +147,6 @@ class VaultView:
             form="data",
             request_id=str(uuid7()),
             client=CLIENT,
+            looks=self.request.method != "POST",  # an address may be mistyped: that is no failure to mend
             address=self.guest.address,
         )

@@ -89,7 +89,7 @@ class People:
                 page.get_by_label("Password").fill(PASSWORD)
                 page.get_by_label("The same again").fill(PASSWORD)
                 page.get_by_role("button", name="Set the password").click()
-                page.get_by_role("heading", name="Your account").wait_for()
+                page.wait_for_url(f"{self._site.url}/ui/**")
                 await_grant(page, f"{self._site.url}/ui/{'admin/' if vault == '*' else f'v/{vault}/'}")
                 self._states[name] = context.storage_state()
         return self._states[name]

@@ -30,11 +30,14 @@
     button.textContent = button.dataset.copied;
   });
 
-  // Hits that are put in anew keep the place somebody had reached among them.
-  let reached = null;
+  // Hits that are put in anew keep the place somebody had reached among them, and filters stay open or closed.
+  let reached = null, areFiltersOpen = null;
   const isSame = (one) => (other) => other.matches("a.hit") ? other.href === one.href : other.name === one.name && other.value === one.value;
   document.addEventListener("htmx:afterSettle", () => {
     localise(document);
+    const filters = document.querySelector("#facets");
+    if (filters && areFiltersOpen !== null) filters.open = areFiltersOpen;
+    areFiltersOpen = null;
     if (reached) [...document.querySelectorAll("a.hit, #found input")].find(isSame(reached))?.focus();
     reached = null;
   });
@@ -58,6 +61,7 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const request = event.detail.xhr;
     if (event.detail.target.id === "found") {
+      areFiltersOpen = document.querySelector("#facets")?.open ?? null;
       reached = document.activeElement.matches("a.hit, #found [type=checkbox]") ? document.activeElement : null;
     }
     const wanted = new URL(event.detail.pathInfo.requestPath, location.href).pathname;

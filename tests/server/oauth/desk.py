@@ -181,7 +181,11 @@ def query_of(answer: httpx2.Response) -> dict[str, str]:
 
 @asynccontextmanager
 async def open_desk(
-    folder: Path, ring: KeyRing | None = None, url: str = URL, outside: Mapping[str, ProviderQuestions] | None = None
+    folder: Path,
+    ring: KeyRing | None = None,
+    url: str = URL,
+    outside: Mapping[str, ProviderQuestions] | None = None,
+    console: bool = False,
 ) -> AsyncIterator[Desk]:
     storage = StorageSettings(reserve_mb=0)
     control = Database(folder / "control.db", storage)
@@ -199,6 +203,7 @@ async def open_desk(
         audit=audit,
         url=url,
         seal=b"s" * 32,
+        console=console,
         outside=outside or {},
         attempts=Attempts(lambda: clock[0]),
         now=lambda: clock[0],

@@ -16,9 +16,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from auth.grants import set_grant
 from auth.people import accounts, browser_sessions, passkeys
 from auth.people.attempts import ACCOUNT
 from auth.people.challenges import LIFE_S
+from auth.principal import LOCAL
+from auth.roles import Role
 from tests.server.oauth.authenticator import PRESENT, VERIFIED, Authenticator, asked, bytes_of, text_of
 from tests.server.oauth.desk import PASSWORD, Browser, Desk, forms_of, open_desk
 
@@ -97,6 +100,15 @@ async def test_a_link_is_taken_with_a_passkey_in_place_of_a_password(desk: Desk)
     assert (await sign_in(desk.browser(), device)).status_code == 303
     with pytest.raises(accounts.people.AlreadyExists):
         await desk.invite()  # she has a way in
+
+
+async def test_a_link_that_is_taken_with_a_passkey_leads_into_the_console(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, console=True) as desk:
+        await desk.parts.access_cache.write(lambda tx: set_grant(tx, "ann", LOCAL, "main", Role.READER))
+        link, device, browser = await desk.invite(), Authenticator(), desk.browser()
+        page = await browser.open(f"/oauth/invite?link={link}")
+        answer = await browser.send(page, "/oauth/invite/passkey", passkey=device.make(asked(page)))
+        assert answer.headers["location"] == "/ui/v/main/"
 
 
 async def test_two_browsers_with_one_link_make_one_passkey(desk: Desk) -> None:

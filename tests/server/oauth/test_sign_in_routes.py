@@ -7,12 +7,16 @@ auth.people.browser_sessions, auth.people.invites, auth.people.passwords, auth.p
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from auth.grants import set_grant
 from auth.people import accounts, browser_sessions
+from auth.principal import LOCAL
+from auth.roles import Role
 from tests.server.oauth.desk import KEPT, PASSWORD, URL, Browser, Desk, forms_of, open_desk
 
 NEW = "quiet lamps near the harbour"
@@ -173,6 +177,22 @@ async def test_a_link_sets_a_password_once(desk: Desk) -> None:
     assert (await late.send(late_page, "/oauth/invite", password=PASSWORD, again=PASSWORD)).status_code == 404
     assert (await desk.browser().open(f"/oauth/invite?link={link}")).status_code == 404
     assert (await desk.browser().sign_in("ann", NEW)).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("vaults", "leads_to"), [((), "/ui/"), (("main",), "/ui/v/main/"), (("main", "other"), "/ui/"), (("*",), "/ui/")]
+)
+async def test_who_takes_a_link_comes_into_the_console(tmp_path: Path, vaults: tuple[str, ...], leads_to: str) -> None:
+    async with open_desk(tmp_path, console=True) as desk:
+        link = await desk.invite()
+        for vault in vaults:
+            give = partial(set_grant, subject="ann", issuer=LOCAL, vault=vault, role=Role.READER)
+            await desk.parts.access_cache.write(give)
+        browser = desk.browser()
+        page = await browser.open(f"/oauth/invite?link={link}")
+        answer = await browser.send(page, "/oauth/invite", password=NEW, again=NEW)
+        assert answer.headers["location"] == leads_to
+        assert (await browser.open("/oauth/account")).status_code == 200  # is signed in
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Notes in the console: read, found in their folders, edited, ticked and taken back, through the tools.
 
-Covers server.ui.note_page, server.ui.note_forms and server.ui.note_list.
+Covers server.ui.note_page, server.ui.note_forms and server.ui.note_list; of server.activity_recorder, who only looks.
 """
 
 from __future__ import annotations
@@ -181,3 +181,22 @@ async def test_saving_keeps_the_line_endings_of_a_note(stage: Stage) -> None:
     assert (await carl.send(page, "save")).headers["location"].endswith("?done=same")
     await carl.send(await carl.open(address("crlf.md")), "save", content="one\r\nthree\r\n")
     assert file.read_bytes() == b"one\r\nthree\r\n"
+
+
+async def test_an_address_where_nothing_is_counts_as_no_failed_call_and_a_form_that_fails_does(stage: Stage) -> None:
+    async def failed() -> dict[str, int]:
+        used = await stage.ask("usage")
+        return {use["tool"]: use["errors"] for use in used["tools"] if use["errors"]}
+
+    guest = await stage.person("gero", Role.WRITER)
+    await write(stage, "Yard/Capstan.md", "# Capstan\n\n![[Nowhere]]\n")
+    form = next(each for each in forms_of(await guest.open(address("Yard/Capstan.md"))) if "content" in each.fields)
+    before = await failed()
+    nobodys = "00000000-0000-7000-8000-000000000000"
+    for missing in (address("Yard/Capstam.md"), f"/ui/v/main/memories/{nobodys}", "/ui/v/main/memories/abc"):
+        assert (await guest.open(missing)).status_code == 404
+    for missing in (f"/ui/v/main/sessions/{nobodys}", "/ui/v/main/items?id=zzz"):
+        assert (await guest.open(missing)).status_code == 404
+    assert await failed() == before
+    await guest.http.post(address("Yard/Nowhere.md"), data={**form.fields, "do": "save", "content": "x", "etag": "y"})
+    assert await failed() != before

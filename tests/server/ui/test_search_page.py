@@ -40,6 +40,16 @@ async def test_hits_come_with_score_kind_author_time_and_reasons(stage: Stage) -
     assert re.search(r'value="note" checked', only)
 
 
+async def test_filters_are_open_where_one_is_set(stage: Stage) -> None:
+    guest = await stage.person("fay", Role.READER)
+    folded, opened = '<details id="facets">', '<details id="facets" open>'
+    for asked in ("", "q=cranes", "q=cranes&since=2026-01-01", "q=cranes&kinds=&tag="):
+        assert folded in (await guest.open(f"/ui/v/main/search?{asked}")).text
+    for asked in ("kinds=note", "types=fact", "author=ann", "folder=Yard", "tag=paint"):
+        assert opened in (await guest.open(f"/ui/v/main/search?q=cranes&{asked}")).text
+    assert opened in (await guest.open("/ui/search?q=cranes&vault=main")).text
+
+
 async def test_a_page_of_hits_leads_to_the_next_with_everything_asked(stage: Stage) -> None:
     for number in range(PER_PAGE + 5):
         await stage.remember(f"Buoy number {number} lies in the eastern channel", tags=["buoys"])
