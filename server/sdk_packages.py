@@ -3,7 +3,7 @@
 ``mcp`` and ``mcp.server`` import clients and a second server as soon as one of their modules is asked for: 14 MiB and a
 fifth of a second for code that a server never runs. Here such a package is there at once, so that its modules can be
 imported, and what its own ``__init__`` defines is made when somebody asks for it: ``from mcp import Client`` works as
-ever.
+ever. Without ``typing``, because the hook that an agent's program waits for at each turn imports this too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import threading
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
 
 PACKAGES = frozenset({"mcp", "mcp.server"})
 
@@ -23,7 +22,7 @@ _filling = threading.RLock()
 class _DeferredPackage(ModuleType):
     """A package whose ``__init__`` runs when a name is asked for that is not there yet."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__") and name != "__all__":  # what importing and inspecting look for
             raise AttributeError(name)
         with _filling:  # as in importlib's own LazyLoader: others wait until all of it is there
@@ -47,7 +46,7 @@ class _DeferredPackage(ModuleType):
 class _DeferringLoader:
     """Makes such a package. ``then``: the loader that can run its ``__init__``."""
 
-    def __init__(self, then: Any) -> None:
+    def __init__(self, then: object) -> None:
         self._then = then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -57,7 +56,7 @@ class _DeferringLoader:
         """Run nothing yet: the package is there."""
         spec = module.__spec__
         assert spec is not None
-        spec.loader = module.__loader__ = self._then
+        spec.loader = module.__loader__ = self._then  # type: ignore[assignment]
 
 
 class _SdkFinder:
