@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tests.vaults.db.raw_steps import RawSteps
 from vaults.db.connection import open_raw
 from vaults.db.engine import sqlite
 from vaults.settings import StorageSettings
@@ -25,60 +26,12 @@ class ScriptedDatabase:
             each.execute("PRAGMA cache_size=5")  # transactions spill into the log before they commit
         self.writers[0].execute("CREATE TABLE t (n INTEGER PRIMARY KEY, w BLOB)")
         self.writers[0].execute("CREATE INDEX t_w ON t (w)")
-        self._columns = 0
+        self._steps = RawSteps()
 
     def run(self, verb: str, seed: int) -> None:
         """One step. Steps that would have to wait for the other connection do nothing."""
         chance = random.Random(seed)
-        try:
-            getattr(self, f"do_{verb}")(self.writers[chance.randrange(2)], chance)
-        except sqlite.OperationalError as failure:
-            if failure.sqlite_errorcode & 0xFF not in (sqlite.SQLITE_BUSY, sqlite.SQLITE_LOCKED):
-                raise
-
-    def do_insert(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        rows = [(chance.randbytes(chance.randrange(6000)),) for _ in range(chance.randrange(1, 12))]
-        raw.execute("BEGIN IMMEDIATE")
-        raw.executemany("INSERT INTO t (w) VALUES (?)", rows)
-        raw.execute("COMMIT")
-
-    def do_update(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("UPDATE t SET w = ? WHERE n % 5 = ?", (chance.randbytes(900), chance.randrange(5)))
-
-    def do_delete(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("DELETE FROM t WHERE n % 3 = ?", (chance.randrange(3),))
-
-    def do_rollback(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        raw.execute("INSERT INTO t (w) VALUES (?)", (chance.randbytes(60_000),))
-        raw.execute("DELETE FROM t WHERE n % 2 = 0")
-        raw.execute("ROLLBACK")
-
-    def do_savepoint(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        raw.execute("SAVEPOINT one")
-        raw.execute("INSERT INTO t (w) VALUES (?)", (chance.randbytes(50_000),))
-        raw.execute("ROLLBACK TO one")
-        raw.execute("RELEASE one")
-        raw.execute("INSERT INTO t (w) VALUES ('kept')")
-        raw.execute("COMMIT")
-
-    def do_schema(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        self._columns += 1
-        raw.execute(f"ALTER TABLE t ADD COLUMN c{self._columns} TEXT DEFAULT 'x'")
-        raw.execute(f"CREATE TABLE IF NOT EXISTS u{self._columns} AS SELECT w FROM t LIMIT 20")
-        raw.execute(f"DROP TABLE IF EXISTS u{self._columns - 1}")
-        raw.execute("COMMIT")
-
-    def do_shrink(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute(f"PRAGMA incremental_vacuum({chance.randrange(1, 40)})").fetchall()
-
-    def do_vacuum(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("VACUUM")
-
-    def do_checkpoint(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute(f"PRAGMA wal_checkpoint({chance.choice(['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE'])})").fetchall()
+        self._steps.run(verb, self.writers[chance.randrange(2)], chance)
 
     def image(self, scratch: Path) -> bytes:
         """Every page as SQLite reads it now."""

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.vaults.cluster.memory_log import VAULT, MemoryLog
+from tests.vaults.db.raw_steps import RawSteps
 from vaults.cluster.page_log import PageLog
 from vaults.cluster.rebasing import rebase
 from vaults.cluster.restore import RestoredLog, drop_local, restore
@@ -121,7 +122,7 @@ class Script:
 
     def __init__(self, vault: LoggedVault) -> None:
         self.vault = vault
-        self._columns = 0
+        self._steps = RawSteps()
 
     async def begin(self) -> None:
         await self.vault.db.write(lambda tx: tx.run("CREATE TABLE t (n INTEGER PRIMARY KEY, w BLOB)"))
@@ -134,7 +135,7 @@ class Script:
         if on_vault is not None:
             await on_vault(chance)
         else:
-            await self.vault.db.run_on_writer(lambda raw: _unless_busy(getattr(self, f"do_{verb}"), raw, chance))
+            await self.vault.db.run_on_writer(lambda raw: self._steps.run(verb, raw, chance))
 
     async def on_group(self, chance: random.Random) -> None:
         async def one(size: int) -> None:
@@ -169,61 +170,3 @@ class Script:
 
     async def on_elsewhere(self, chance: random.Random) -> None:
         await self.vault.open_elsewhere()
-
-    def do_insert(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        rows = [(chance.randbytes(chance.randrange(6000)),) for _ in range(chance.randrange(1, 12))]
-        raw.execute("BEGIN IMMEDIATE")
-        raw.executemany("INSERT INTO t (w) VALUES (?)", rows)
-        raw.execute("COMMIT")
-
-    def do_large(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        """More than SQLite leaves in its log."""
-        raw.execute("BEGIN IMMEDIATE")
-        raw.executemany("INSERT INTO t (w) VALUES (?)", [(chance.randbytes(20_000),) for _ in range(250)])
-        raw.execute("COMMIT")
-
-    def do_update(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("UPDATE t SET w = ? WHERE n % 5 = ?", (chance.randbytes(900), chance.randrange(5)))
-
-    def do_delete(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("DELETE FROM t WHERE n % 3 = ?", (chance.randrange(3),))
-
-    def do_rollback(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        raw.execute("INSERT INTO t (w) VALUES (?)", (chance.randbytes(60_000),))
-        raw.execute("DELETE FROM t WHERE n % 2 = 0")
-        raw.execute("ROLLBACK")
-
-    def do_savepoint(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        raw.execute("SAVEPOINT one")
-        raw.execute("INSERT INTO t (w) VALUES (?)", (chance.randbytes(50_000),))
-        raw.execute("ROLLBACK TO one")
-        raw.execute("RELEASE one")
-        raw.execute("INSERT INTO t (w) VALUES ('kept')")
-        raw.execute("COMMIT")
-
-    def do_schema(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("BEGIN IMMEDIATE")
-        self._columns += 1
-        raw.execute(f"ALTER TABLE t ADD COLUMN c{self._columns} TEXT DEFAULT 'x'")
-        raw.execute(f"CREATE TABLE IF NOT EXISTS u{self._columns} AS SELECT w FROM t LIMIT 20")
-        raw.execute(f"DROP TABLE IF EXISTS u{self._columns - 1}")
-        raw.execute("COMMIT")
-
-    def do_shrink(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute(f"PRAGMA incremental_vacuum({chance.randrange(1, 40)})").fetchall()
-
-    def do_vacuum(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute("VACUUM")
-
-    def do_checkpoint(self, raw: sqlite.Connection, chance: random.Random) -> None:
-        raw.execute(f"PRAGMA wal_checkpoint({chance.choice(['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE'])})").fetchall()
-
-
-def _unless_busy(work: object, raw: sqlite.Connection, chance: random.Random) -> None:
-    try:
-        work(raw, chance)  # type: ignore[operator]
-    except sqlite.OperationalError as failure:
-        if failure.sqlite_errorcode & 0xFF not in (sqlite.SQLITE_BUSY, sqlite.SQLITE_LOCKED):
-            raise
