@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 from auth.plans import BUILT_IN
 from auth.settings import AuthSettings, LimitSettings, PlanName, PlanSettings
 from ops.settings import AuditSettings, BackupSettings, OpsSettings
+from server.cluster_settings import ClusterSettings
 from server.local_socket import PLACES, PREFIX
 from server.reasons import reword_message
 from vaults import storage_limits
@@ -157,6 +158,7 @@ class Settings(SettingsSection):
     ops: OpsSettings = OpsSettings()
     backup: BackupSettings = BackupSettings()
     audit: AuditSettings = AuditSettings()
+    cluster: ClusterSettings = ClusterSettings()
 
     @property
     def body_limit(self) -> int:

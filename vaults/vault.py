@@ -75,6 +75,7 @@ from vaults.settings import (
 )
 from vaults.storage_limits import StorageLimits, limits_of
 from vaults.vault_disk import VaultDisk
+from vaults.vault_hosting import LOCAL_HOSTING, VaultHosting
 from vaults.web.page_fetch import PageFetcher
 
 NOTES_FOLDER = "notes"
@@ -160,6 +161,8 @@ class SharedResources:
     """Awaited before a vault closes."""
     commit_log: Callable[[VaultEntry, Path], CommitLog] = keep_no_log
     """Who is told what a vault commits; made for each vault that is opened, with the path of its database."""
+    hosting: VaultHosting = LOCAL_HOSTING
+    """Where the files of vaults come from, and whether another server has them."""
     on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)

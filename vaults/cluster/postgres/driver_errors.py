@@ -32,7 +32,7 @@ def to_typed_error(failure: psycopg.Error) -> StrongroomError | None:
     match failure:
         case errors.ReadOnlySqlTransaction():
             return ReadOnly(
-                "the cluster's database is read-only", hint="the operator must let cluster.database name the primary"
+                "the cluster's database is read-only", hint="the operator must let cluster.url name the primary"
             )
         case errors.DiskFull() | errors.OutOfMemory():
             return StorageFull(

@@ -15,7 +15,7 @@ from vaults.cluster.postgres.connections import Connection, Connections, Databas
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
 from vaults.errors import InvalidArgument
 
-SETTING = "cluster.database"
+SETTING = "cluster.url"
 LAYOUT = 1
 OLDEST = 14
 """The first release of PostgreSQL that libpq can ask for the primary without a round trip; older ones get no fixes."""

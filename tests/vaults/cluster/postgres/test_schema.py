@@ -24,7 +24,7 @@ def refused(login: DatabaseLogin, installation: str = INSTALLATION) -> str:
     said = f"{refusal.value.message}; {refusal.value.hint}"
     assert "\n" not in said
     assert PASSWORD not in said
-    assert said.startswith("Validation error: cluster.database")
+    assert said.startswith("Validation error: cluster.url")
     return said
 
 

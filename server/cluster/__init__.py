@@ -1,0 +1,1 @@
+"""This server as one of several over one PostgreSQL."""

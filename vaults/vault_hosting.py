@@ -1,0 +1,47 @@
+"""Where the files of a vault come from, and whether another server has it: on one machine they are simply there.
+
+The pool asks before it opens a vault and tells after it closed one. What several servers agree on lies behind this, in
+``vaults/cluster``, which one machine never imports.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from vaults.errors import VaultUnavailable
+from vaults.registry import VaultEntry
+
+
+class VaultElsewhere(VaultUnavailable):
+    """Another server holds the vault, or is the one that should. ``address``: host:port where other servers reach it;
+    None where nobody alive is known to hold it."""
+
+    def __init__(self, server: str | None, address: str | None) -> None:
+        super().__init__("another server has the vault", hint="call again")
+        self.server = server
+        self.address = address
+
+
+class VaultHosting(Protocol):
+    """What the pool asks of whoever knows which vaults this process may serve. All on the event loop."""
+
+    async def take(self, entry: VaultEntry, folder: Path) -> None:
+        """Have the vault, with its files in ``folder`` as they were last acknowledged; nobody else serves it until
+        ``put_down``, or until it is lost. Raises ``VaultElsewhere``, ``VaultUnavailable``, ``VaultQuarantined``."""
+
+    async def put_down(self, entry: VaultEntry, folder: Path) -> None:
+        """The vault is closed, and nothing of it is open in this process."""
+
+
+class LocalHosting:
+    """The default: every vault is here, and stays."""
+
+    async def take(self, entry: VaultEntry, folder: Path) -> None:
+        """Nothing."""
+
+    async def put_down(self, entry: VaultEntry, folder: Path) -> None:
+        """Nothing."""
+
+
+LOCAL_HOSTING = LocalHosting()
