@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from auth.plans import PlanBound
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import StrongroomError
 
 FLUSH_S = 5.0
@@ -47,7 +47,7 @@ def _today() -> str:
 class DailyUsage:
     """``start`` it, ``take`` before storing, ``close`` it: closing writes what is left. One per process."""
 
-    def __init__(self, db: Database, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S) -> None:
+    def __init__(self, db: Transactions, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S) -> None:
         self._db = db
         self._today = today
         self._flush_s = flush_s

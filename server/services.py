@@ -34,7 +34,7 @@ from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.background_defects import BackgroundDefects
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.embed.backend import Embedder
 from vaults.embed.endpoint_stamps import stamps_folder
 from vaults.embed.resident_models import ResidentModels
@@ -89,7 +89,7 @@ class Services:
     settings: Settings
     data: Path
     instance_id: str
-    control: Database
+    control: Transactions
     access_cache: AccessCache
     registry_cache: RegistryCache
     licence: LicenceFile
@@ -205,7 +205,7 @@ async def open_services(
         )
 
 
-async def _sweep_leftovers(control: Database, data: Path) -> None:
+async def _sweep_leftovers(control: Transactions, data: Path) -> None:
     """Clear away what killed restores and backups left."""
     names = {each.name for each in await control.read(vault_registry.list_vaults)}
     await asyncio.to_thread(restore_leftovers.sweep, data / "vaults", names)
@@ -250,7 +250,7 @@ def _open_audit(
     return audit
 
 
-async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:
+async def _start_daily_usage(stack: AsyncExitStack, control: Transactions) -> DailyUsage:
     usage = DailyUsage(control)
     await usage.start()
     stack.push_async_callback(usage.close)
