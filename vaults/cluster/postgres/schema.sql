@@ -11,25 +11,33 @@ CREATE TABLE strongroom.installation (
 );
 
 -- Servers that are not known to be gone. An id is never used again; a row that is missing is a server that is gone.
+-- The certificate is what it shows to others, and they to it.
 CREATE TABLE strongroom.servers (
     id text NOT NULL,
+    name text NOT NULL,
     address text NOT NULL,
     version text NOT NULL,
+    state text NOT NULL CHECK (state IN ('serving', 'draining', 'command')),
+    certificate text NOT NULL,
     beat bigint NOT NULL,
     lease_s double precision NOT NULL,
     expires timestamptz NOT NULL,
     PRIMARY KEY (id)
 );
 
--- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry.
+-- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry. wanted: the server it is
+-- to be handed over to next; purged: the entry up to which it may hold what was erased for good.
 CREATE TABLE strongroom.placement (
     vault text NOT NULL,
     server text,
     epoch bigint NOT NULL,
     head bigint NOT NULL,
+    wanted text,
+    purged bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (vault)
 ) WITH (fillfactor = 50); -- a head goes up in place: no index names it
 CREATE INDEX placement_by_server ON strongroom.placement (server);
+CREATE INDEX placement_wanted ON strongroom.placement (server) WHERE wanted IS NOT NULL;
 
 CREATE TABLE strongroom.vault_log (
     vault text NOT NULL,
