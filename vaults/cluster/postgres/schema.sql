@@ -18,6 +18,9 @@ CREATE TABLE strongroom.servers (
     beat bigint NOT NULL,
     lease_s double precision NOT NULL,
     expires timestamptz NOT NULL,
+    name text NOT NULL DEFAULT '', -- as its operator calls it; the id is made of it
+    state text NOT NULL DEFAULT 'serving' CHECK (state IN ('serving', 'draining', 'command')),
+    certificate text NOT NULL DEFAULT '', -- PEM, by which other servers know it
     PRIMARY KEY (id)
 );
 
@@ -27,6 +30,7 @@ CREATE TABLE strongroom.placement (
     server text,
     epoch bigint NOT NULL,
     head bigint NOT NULL,
+    wanted text, -- by this server: who holds it hands it over
     PRIMARY KEY (vault)
 ) WITH (fillfactor = 50); -- a head goes up in place: no index names it
 CREATE INDEX placement_by_server ON strongroom.placement (server);
@@ -46,6 +50,7 @@ CREATE TABLE strongroom.vault_base (
     vault text NOT NULL,
     seq bigint NOT NULL,
     parts integer,
+    made timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (id)
 );
 CREATE INDEX vault_base_by_vault ON strongroom.vault_base (vault, seq);
