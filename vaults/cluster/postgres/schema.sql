@@ -11,17 +11,16 @@ CREATE TABLE strongroom.installation (
 );
 
 -- Servers that are not known to be gone. An id is never used again; a row that is missing is a server that is gone.
--- The certificate is what it shows to others, and they to it.
 CREATE TABLE strongroom.servers (
     id text NOT NULL,
-    name text NOT NULL,
     address text NOT NULL,
     version text NOT NULL,
-    state text NOT NULL CHECK (state IN ('serving', 'draining', 'command')),
-    certificate text NOT NULL,
     beat bigint NOT NULL,
     lease_s double precision NOT NULL,
     expires timestamptz NOT NULL,
+    name text NOT NULL DEFAULT '', -- as its operator calls it; the id is made of it
+    state text NOT NULL DEFAULT 'serving' CHECK (state IN ('serving', 'draining', 'command')),
+    certificate text NOT NULL DEFAULT '', -- PEM, by which other servers know it
     PRIMARY KEY (id)
 );
 
@@ -54,6 +53,7 @@ CREATE TABLE strongroom.vault_base (
     vault text NOT NULL,
     seq bigint NOT NULL,
     parts integer,
+    made timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (id)
 );
 CREATE INDEX vault_base_by_vault ON strongroom.vault_base (vault, seq);

@@ -27,7 +27,7 @@ ON CONFLICT DO NOTHING
 _BEAT = """
 WITH own AS (
   UPDATE strongroom.servers
-  SET beat = beat + 1, state = %(state)s, expires = clock_timestamp() + make_interval(secs => lease_s)
+  SET beat = beat + 1, state = CASE state WHEN 'draining' THEN state ELSE %(state)s END, expires = clock_timestamp() + make_interval(secs => lease_s)
   WHERE id = %(id)s RETURNING *
 )
 SELECT id, address, version, beat, lease_s, name, state, certificate FROM (
@@ -57,7 +57,7 @@ class Servers:
         self._lease_s = lease_s
         self._own: Connection | None = None
         self.state: ServerState = "serving"
-        """Told with the next beat."""
+        """Told with the next beat. Another process may have said ``draining`` of this one: that stands."""
 
     def join(self, server: str, address: str, version: str, name: str = "", certificate: str = "") -> None:
         """Add a server under an id that was never used before. Raises ``AlreadyExists``, ``LogUnavailable``."""

@@ -132,7 +132,7 @@ def test_who_found_a_vault_free_and_came_late_does_not_take_it(
         thread = threading.Thread(target=lambda: late.append(placements.take("main", "b")))
         thread.start()
         wait_until_blocked(connections)
-        holding.execute("INSERT INTO strongroom.servers VALUES ('new', '', 'new', '1', 'serving', '', 1, 3, now())")
+        holding.execute("INSERT INTO strongroom.servers VALUES ('new', 'new', '1', 1, 3, now())")
         holding.execute("UPDATE strongroom.placement SET server = 'new', epoch = epoch + 1 WHERE vault = 'main'")
     thread.join()
     assert late == [None]
