@@ -48,6 +48,7 @@ from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
+    from server.cluster.parts import Cluster
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -112,6 +113,8 @@ class Services:
     """The home folder of the one person this process serves; None where it serves several."""
     moltbook: Moltbook | None = None
     """A social network; None where no operator asked for it."""
+    cluster: Cluster | None = None
+    """This server as one of several; None on one machine."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""
