@@ -149,6 +149,7 @@ class _Serving:
             if self.audited is not None:
                 await self.audited.require_audit()
             outcome = await _run(call, self.spec, self.arguments, draft)
+        vault.db.log.refuse_if_lost()  # it may come from a cache
         if services.call_listeners:
             writes = self.spec.action_of(self.arguments).writes
             heard = HeardCall(self.entry.vault_id, session.id, self.caller.client, self.spec.name, writes)

@@ -61,6 +61,9 @@ FAILED = (StrongroomError, OSError)
 class ChangeLog:
     """Implements ``CommitLog``. ``follow`` does the work, in the process that holds the vault's lease."""
 
+    has_begun = True
+    """It reads beside everybody else."""
+
     def __init__(self, path: Path, vault_id: str, shelf: LogShelf) -> None:
         self._path = path
         self._vault_id = vault_id
@@ -87,6 +90,18 @@ class ChangeLog:
 
     def after_open(self, raw: sqlite.Connection) -> None:
         """Nothing: whoever follows reads what is there first."""
+
+    def before_commit(self) -> None:
+        """Nothing: it follows, and keeps nobody waiting."""
+
+    def after_failed_commit(self, raw: sqlite.Connection) -> None:
+        """Nothing: what was committed nevertheless is found with the next commit."""
+
+    def before_answer(self) -> None:
+        """Nothing."""
+
+    def refuse_if_lost(self) -> None:
+        """Nothing."""
 
     def after_commit(self, raw: sqlite.Connection) -> None:
         changes, self._changes = self._changes, (id(raw), raw.total_changes)

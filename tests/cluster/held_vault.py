@@ -1,5 +1,5 @@
 """A vault as one server of a cluster holds it, as small as it can be: a real SQLite database of ids, whose pages go
-into the log with each commit, and whose reads go through the gate."""
+into the log with each commit, before its reads are answered."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.cluster.history import Entry
-from vaults.cluster.failures import Fenced, LogUnavailable
+from vaults.cluster import page_log
+from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.page_log import PageLog
-from vaults.cluster.read_gate import ReadGate
 from vaults.cluster.rebasing import rebase
 from vaults.cluster.restore import refuse_unsound, restore
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
 from vaults.db.sql import Reader, Writer
-from vaults.errors import StrongroomError, VaultUnavailable
+from vaults.errors import VaultUnavailable
 from vaults.settings import StorageSettings
 
 SETTINGS = StorageSettings(synchronous="normal")
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS written (id INTEGER NOT NULL PRIMARY KEY, seq INTEGER
 class HeldVault:
     """Open from the taking of a vault to the first failure. ``open`` before all else."""
 
-    def __init__(self, folder: Path, store: VaultLog, placement: Placement, gate: ReadGate, pool: Executor) -> None:
-        self.gate = gate
+    def __init__(self, folder: Path, store: VaultLog, placement: Placement, lease: HeldLease, pool: Executor) -> None:
+        self._lease = lease
         self._folder, self._path = folder, folder / "vault.db"
         self._store, self._taken, self._pool = store, placement, pool
         self._rebasing: asyncio.Task[None] | None = None
@@ -43,7 +43,8 @@ class HeldVault:
         """Restore it. Raises ``LogUnavailable``, ``Fenced``."""
         taken = self._taken
         start = await asyncio.to_thread(restore, self._store, taken.vault, self._path, taken.head, refuse_unsound)
-        self._pages = PageLog(self._path, SETTINGS, self._store, taken, start, self._break)
+        held = page_log.HeldVault(taken, self._store, self._lease)
+        self._pages = PageLog(self._path, SETTINGS, held, start, lambda failure: None)
         self._database = Database(self._path, SETTINGS, log=self._pages)
         try:
             await self._database.write(lambda tx: tx.run(_TABLE))
@@ -64,13 +65,7 @@ class HeldVault:
             tx.run("INSERT INTO written (id, seq, epoch) VALUES (:id, :seq, :epoch)", row)
             return row["seq"], row["epoch"]
 
-        number = self.gate.begin()
-        try:
-            place = await self._database.write(work)
-        except VaultUnavailable as failure:
-            self.gate.break_by(failure)
-            raise
-        self.gate.end(number)
+        place = await self._database.write(work)
         if self._pages.is_rebase_due and (self._rebasing is None or self._rebasing.done()):
             self._rebasing = asyncio.create_task(self._rebase())
         return place
@@ -79,20 +74,14 @@ class HeldVault:
         def work(tx: Reader) -> list[int]:
             return [int(row[0]) for row in tx.all("SELECT id FROM written ORDER BY id")]
 
-        ids = await self._database.read(work)
-        await asyncio.to_thread(self.gate.wait_answerable)
-        return ids
+        return await self._database.read(work)
 
     async def close(self) -> None:
         """The local copy is dropped."""
-        self.gate.break_by(Fenced())
         if self._rebasing is not None:
             await asyncio.gather(self._rebasing, return_exceptions=True)
         await self._database.close()
         shutil.rmtree(self._folder)
-
-    def _break(self, failure: StrongroomError) -> None:
-        self.gate.break_by(failure if isinstance(failure, Fenced) else LogUnavailable(failure.message))
 
     async def _rebase(self) -> None:
         """Where it fails, the base there is stays, or the vault is lost, which it has told."""

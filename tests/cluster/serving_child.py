@@ -26,7 +26,6 @@ from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import open_database
 from vaults.cluster.postgres.servers import Servers
-from vaults.cluster.read_gate import ReadGate
 from vaults.errors import StrongroomError, VaultUnavailable
 
 INSTALLATION = "cluster-run"
@@ -78,7 +77,7 @@ class Server:
                 self._take_overs.write(json.dumps(taken) + "\n")
                 folder = self._folder / f"{name}-{placement.epoch}"
                 folder.mkdir()
-                vault = HeldVault(folder, self._log, placement, ReadGate(self._lease), self._pool)
+                vault = HeldVault(folder, self._log, placement, self._lease, self._pool)
                 await vault.open()
                 self._vaults[name] = vault
             return self._vaults[name]

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaults.cluster.base_images import FrozenBase, encode_base
-from vaults.cluster.failures import Fenced
+from vaults.cluster.failures import Fenced, LogUnavailable
+from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
+from vaults.cluster.read_gate import ReadGate
 from vaults.cluster.restore import RestoredLog
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.context import run_in, run_to_completion
@@ -62,24 +64,38 @@ class _Sizes:
         return self.appended - self.at_base
 
 
+@dataclass(frozen=True, slots=True)
+class HeldVault:
+    """A vault as a server took it: its placement, where its log is kept, and for how long it may be believed to be this
+    server's."""
+
+    placement: Placement
+    store: VaultLog
+    lease: HeldLease
+
+
 class PageLog:
-    """A ``CommitLog``. ``start`` is what ``restore`` gave for this ``placement``; None: the log begins with what is
-    there. ``on_lost`` is called once, from whatever thread notices, and must not wait."""
+    """A ``CommitLog``. ``start`` is what ``restore`` gave for the placement of ``held``; None: the log begins with what
+    is there. ``on_lost`` is called once, from whatever thread notices, and must not wait."""
 
     def __init__(
         self,
         path: Path,
         settings: StorageSettings,
-        store: VaultLog,
-        placement: Placement,
+        held: HeldVault,
         start: RestoredLog | None,
         on_lost: Callable[[StrongroomError], None],
     ) -> None:
+        placement = held.placement
         if (start.head.seq if start else 0) != placement.head:
             raise ValueError(f"what was restored is not entry {placement.head}")
         self._path = path
         self._settings = settings
-        self._store = store
+        self._store = held.store
+        self._lease = held.lease
+        self._gate = ReadGate(held.lease)
+        self._group: int | None = None
+        """The number at the gate of the writes that are being committed."""
         self._on_lost = on_lost
         self.placement = placement
         self.head = start.head if start else None
@@ -98,6 +114,11 @@ class PageLog:
         """Whether so much was appended that restoring takes needlessly long, or what was purged is still in entries."""
         sizes = self._sizes
         return sizes.log > max(MIN_REBASE_BYTES, sizes.base // REBASE_SHARE) or sizes.at_purge > sizes.at_base
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the files were compared with the log."""
+        return self._changes is not None
 
     def after_open(self, raw: sqlite.Connection) -> None:
         """Raises ``VaultUnavailable`` if the database is not what the log ends with."""
@@ -122,9 +143,34 @@ class PageLog:
             # A commit that never got into the log, or a file that a crash of the machine left half written.
             raise VaultUnavailable("the local copy is not what the vault's log ends with", hint="call again")
 
+    def before_commit(self) -> None:
+        """Keeps reads that may see it from being answered. Raises what the log was lost by."""
+        self._group = self._gate.begin()
+
+    def before_answer(self) -> None:
+        """Waits until what the read saw is in the log. Raises ``Fenced``, ``LogUnavailable``, ``VaultUnavailable``."""
+        self._gate.wait_answerable()
+
+    def refuse_if_lost(self) -> None:
+        """Raises ``Fenced``, ``LogUnavailable``, ``VaultUnavailable``."""
+        self._gate.refuse_if_lost()
+
+    def after_failed_commit(self, raw: sqlite.Connection) -> None:
+        """Appends what was committed nevertheless."""
+        self.after_commit(raw)
+
     def after_commit(self, raw: sqlite.Connection) -> None:
         """Appends what was committed. Raises ``Fenced``, ``LogUnavailable``, ``TooLarge``, ``VaultUnavailable``; then,
-        and ever after, nothing more is committed here."""
+        and ever after, nothing more is committed here. Where nothing was to be appended, as ``before_answer``."""
+        head = self.head
+        self._log_commits(raw)
+        if self._group is not None:
+            self._gate.end(self._group)
+            self._group = None
+        if self.head is head:
+            self._lease.require_held()  # no append has proved it
+
+    def _log_commits(self, raw: sqlite.Connection) -> None:
         with self._losing():
             self._append_commits()
             tail = self._require_tail()
@@ -243,6 +289,7 @@ class PageLog:
         with self._lost:
             is_first, self.failure = self.failure is None, self.failure or lost
         if is_first:
+            self._gate.break_by(lost if isinstance(lost, Fenced) else LogUnavailable(lost.message))
             self._on_lost(lost)
         return lost
 

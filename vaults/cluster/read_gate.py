@@ -51,6 +51,11 @@ class ReadGate:
             self._refuse_if_broken()
         self._lease.require_held()
 
+    def refuse_if_lost(self) -> None:
+        """``wait_answerable`` for what was answered once already: never waits."""
+        self._refuse_if_broken()
+        self._lease.require_held()
+
     def _refuse_if_broken(self) -> None:
         if self._broken is not None:
             raise type(self._broken)(self._broken.message)

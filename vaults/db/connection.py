@@ -27,7 +27,7 @@ from vaults.db.commit_log import CommitLog, NoCommitLog
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
-from vaults.errors import ReadOnly, VaultUnavailable
+from vaults.errors import ReadOnly, StrongroomError, VaultUnavailable
 from vaults.observer import NullObserver, Observer
 from vaults.settings import StorageSettings
 
@@ -92,7 +92,7 @@ class Database:
         async with self._reader_slots:
             connection = await self._reader()
             try:
-                return await _on_thread(connection, _run_in_snapshot, connection, work)
+                return await _on_thread(connection, _run_in_snapshot, connection, work, self.log)
             finally:
                 self._free_readers.append(connection)
 
@@ -256,6 +256,8 @@ class Database:
             return self._writer
 
     async def _connect(self, *, writer: bool) -> aiosqlite.Connection:
+        if not writer and not self.log.has_begun:
+            await self._open_writer()
         opening = self._open_logged if writer else partial(open_raw, self.path, self._settings, writer=False)
         connection = aiosqlite.Connection(opening, iter_chunk_size=64)
         connection._thread.name = f"sqlite-{'w' if writer else 'r'}"
@@ -341,13 +343,14 @@ def _run_logged(connection: aiosqlite.Connection, work: Callable[[sqlite.Connect
         log.after_commit(raw)
 
 
-def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T]) -> T:
+def _run_in_snapshot(connection: aiosqlite.Connection, work: Callable[[Reader], T], log: CommitLog) -> T:
     raw = connection._conn
     raw.execute("BEGIN")
     try:
         return work(Reader(raw))
     finally:
         raw.execute("ROLLBACK")
+        log.before_answer()  # also where it failed: that something is not there is an answer
 
 
 def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[Any]], log: CommitLog) -> list[Any]:
@@ -366,11 +369,14 @@ def _commit_group(connection: aiosqlite.Connection, group: list[_PendingWrite[An
             counts = counts or (changed and not pending.uncounted)
         if counts:
             Writer(raw).count_change()
+        log.before_commit()
         raw.execute("COMMIT")
     except BaseException:
         # After some errors (disk full) SQLite has already rolled back; a second ROLLBACK would hide the cause.
         with contextlib.suppress(sqlite.Error):
             raw.execute("ROLLBACK")
+        with contextlib.suppress(StrongroomError):  # the cause is raised
+            log.after_failed_commit(raw)
         raise
     log.after_commit(raw)
     return outcomes

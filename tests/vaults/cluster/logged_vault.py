@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tests.vaults.cluster.memory_log import VAULT, MemoryLog
 from tests.vaults.db.raw_steps import RawSteps
-from vaults.cluster.page_log import PageLog
+from vaults.cluster.held_lease import HeldLease
+from vaults.cluster.page_log import HeldVault, PageLog
 from vaults.cluster.rebasing import rebase
 from vaults.cluster.restore import RestoredLog, drop_local, restore
 from vaults.db.connection import Database, open_raw
@@ -27,6 +28,12 @@ SETTINGS = StorageSettings(busy_timeout_ms=50)
 
 made: list[LoggedVault] = []
 """By the test that runs. ``conftest.py`` closes them, also where it failed: their threads would keep the run alive."""
+
+
+def endless_lease() -> HeldLease:
+    lease = HeldLease(86_400.0)
+    lease.renew(lease.clock())
+    return lease
 
 
 class LoggedVault:
@@ -52,7 +59,9 @@ class LoggedVault:
         await self.db.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=5").fetchall())
 
     def page_log(self, start: RestoredLog | None) -> PageLog:
-        return PageLog(self.path, SETTINGS, self.log, self.log.held, start, self.lost.append)
+        return PageLog(
+            self.path, SETTINGS, HeldVault(self.log.held, self.log, endless_lease()), start, self.lost.append
+        )
 
     async def close(self) -> None:
         self.let_readers_go()

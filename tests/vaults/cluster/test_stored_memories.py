@@ -15,8 +15,9 @@ import pytest
 from tests.conftest import Opening, asker
 from tests.fakes import HashEmbedder
 from tests.importing import import_jsonl
+from tests.vaults.cluster.logged_vault import endless_lease
 from tests.vaults.cluster.memory_log import VAULT, MemoryLog
-from vaults.cluster.page_log import PageLog
+from vaults.cluster.page_log import HeldVault, PageLog
 from vaults.cluster.restore import refuse_unsound, restore
 from vaults.db.connection import Database
 from vaults.domain.actors import Actor
@@ -47,7 +48,7 @@ class LoggedOpening:
             return Database(path, settings, observer)
         self.path = path
         start = restore(self.log, VAULT, self._apart / "v.db", self.log.held.head)
-        pages = PageLog(path, settings, self.log, self.log.held, start, self.lost.append)
+        pages = PageLog(path, settings, HeldVault(self.log.held, self.log, endless_lease()), start, self.lost.append)
         return Database(path, settings, observer, pages)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from vaults.db.commit_log import NoCommitLog
 from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.open_file import OpenFile
@@ -208,7 +209,7 @@ def test_a_file_nobody_has_open_is_not_opened(tmp_path: Path) -> None:
         file.read(0, 10)
 
 
-class CountingLog:
+class CountingLog(NoCommitLog):
     def __init__(self) -> None:
         self.told: list[str] = []
 

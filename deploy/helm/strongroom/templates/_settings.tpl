@@ -49,7 +49,7 @@
 
 {{/* Ends the rendering where settings would do what nobody wants. */}}
 {{- define "strongroom.check" -}}
-{{- range tuple "backup.secret_key" "extraction.api_key" -}}
+{{- range tuple "backup.secret_key" "cluster.url" "extraction.api_key" -}}
 {{- if ne (include "strongroom.setting" (dict "settings" $.Values.settings "name" .)) "null" -}}
 {{- fail (printf "settings.%s would lie in a ConfigMap, which many may read: put it into a Secret, and name that under secretFiles, \"%s_file\"" . .) -}}
 {{- end -}}

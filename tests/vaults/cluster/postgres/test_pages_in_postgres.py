@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.vaults.cluster.logged_vault import endless_lease
 from tests.vaults.cluster.postgres.conftest import lose, taken
 from vaults.cluster.failures import Fenced
-from vaults.cluster.page_log import PageLog
+from vaults.cluster.page_log import HeldVault, PageLog
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
@@ -30,7 +31,8 @@ SETTINGS = StorageSettings()
 def opened(path: Path, log: PostgresVaultLog, placement: Placement, lost: list[StrongroomError]) -> Database:
     path.parent.mkdir(exist_ok=True)
     start = restore(log, placement.vault, path, placement.head, refuse_unsound)
-    return Database(path, SETTINGS, log=PageLog(path, SETTINGS, log, placement, start, lost.append))
+    held = HeldVault(placement, log, endless_lease())
+    return Database(path, SETTINGS, log=PageLog(path, SETTINGS, held, start, lost.append))
 
 
 async def put(db: Database, text: str) -> None:
