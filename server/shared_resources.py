@@ -82,6 +82,7 @@ def share_resources(
         plan_size=partial(_plan_size, around.plans),
         before_migration=partial(before_upgrade.keep_copy, storage=settings.storage),
         recover_on_open=interrupted_restores.RECOVER,
+        keeps_note_files=settings.cluster.is_on,
         find_folder=partial(folder_moves.find_folder, around.control, around.data),
         before_close=git_commits.commit_all_pending,
         on_notes_changed=around.on_notes_changed,

@@ -6,6 +6,8 @@ Everything here is refused with one line that says what to do, and holds no secr
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 
 import psycopg
@@ -68,6 +70,26 @@ def open_database(login: DatabaseLogin, installation: str) -> Connections:
     return connections
 
 
+@contextmanager
+def single_connection(login: DatabaseLogin) -> Iterator[Connection]:
+    """One connection for who looks after the database, whoever's it is. Raises ``InvalidArgument`` with what is wrong,
+    ``LogUnavailable``."""
+    connections = _connections(login)
+    with _first_connection(connections, login) as connection, translate_driver_errors():
+        _check_server(connection)
+        yield connection
+
+
+def installation_of(connection: Connection) -> str | None:
+    """The id of the installation whose tables these are; None where there are none. Raises ``InvalidArgument`` for
+    tables that are not as they were laid out."""
+    if not _has_schema(connection):
+        return None
+    _check_shape(connection)
+    row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
+    return None if row is None else str(row[0])
+
+
 def lay_out(login: DatabaseLogin, installation: str) -> None:
     """Make the tables where there are none, and check those that are there. Raises as ``open_database``."""
     connections = _connections(login)
@@ -100,12 +122,17 @@ def expected_shape(schema: str = "strongroom") -> list[str]:
     return _resource("schema_shape.txt", schema).splitlines()
 
 
+def layout_script(schema: str) -> str:
+    """The statements that make the tables of one of ``SCHEMAS``."""
+    return _resource("schema.sql", schema)
+
+
 def _lay_out_once(connection: Connection, installation: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     if _has_schema(connection):
         return
     for schema in SCHEMAS:
-        connection.execute(_resource("schema.sql", schema).encode())
+        connection.execute(layout_script(schema).encode())
     connection.execute("INSERT INTO strongroom.installation (id, layout) VALUES (%s, %s)", (installation, LAYOUT))
 
 
