@@ -65,3 +65,13 @@ CREATE TABLE strongroom.vault_base_part (
     PRIMARY KEY (base, part)
 );
 ALTER TABLE strongroom.vault_base_part ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- What each server counted towards limits of all, by a digest of whom it counts. Nothing that a crash may not take.
+CREATE UNLOGGED TABLE strongroom.rate_counts (
+    server text NOT NULL,
+    key bytea NOT NULL,
+    hits bigint NOT NULL,
+    until timestamptz NOT NULL,
+    changed timestamptz NOT NULL,
+    PRIMARY KEY (server, key)
+);
