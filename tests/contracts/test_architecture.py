@@ -17,11 +17,12 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "m
 
 @dataclass(frozen=True)
 class Read:
-    """What a module says of itself: its public classes, and everything it imports."""
+    """What a module says of itself: its public classes, everything it imports, and what of that it loads with it."""
 
     path: Path
     classes: set[str]
     imported: set[str]
+    loaded: set[str]
 
 
 @cache
@@ -31,9 +32,22 @@ def modules() -> list[Read]:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
-        imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        found.append(Read(path.relative_to(ROOT), classes, {name for node in imports for name in _imported(node)}))
+        imported, loaded = _names(_statements(tree)), _names(_loaded_statements(tree))
+        found.append(Read(path.relative_to(ROOT), classes, imported, loaded))
     return found
+
+
+def _names(statements: Iterator[ast.AST]) -> set[str]:
+    imports = [node for node in statements if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {name for node in imports for name in _imported(node)}
+
+
+def _loaded_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Those that run as the module is imported, at its top or in a class."""
+    for node in tree.body:
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not is_for_types and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -144,13 +158,17 @@ def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
     assert found <= ALLOWED_OUTBOUND, found
 
 
+OF_A_CLUSTER = ("vaults/cluster", "server/cluster", "server/http/peers")
+
+
 def test_one_machine_loads_nothing_of_a_cluster() -> None:
-    """Nothing outside it imports it but what a cluster alone runs, and its driver stays in one package."""
+    """What is for a cluster alone is imported outside of it inside functions only, and its driver stays in one
+    package."""
+    kept = re.compile(r"(vaults\.cluster|server\.cluster|server\.http\.peers|psycopg)\b")
     for module in modules():
-        names = {name for name in module.imported if re.match(r"(vaults\.cluster|server\.cluster\b|psycopg)", name)}
-        inside = any(module.path.is_relative_to(each) for each in ("vaults/cluster", "server/cluster"))
-        assert not names or inside, module.path
-        driver = {name for name in names if name.startswith("psycopg")}
+        inside = any(module.path.is_relative_to(each) for each in OF_A_CLUSTER)
+        assert inside or not {name for name in module.loaded if kept.match(name)}, module.path
+        driver = {name for name in module.imported if name.startswith("psycopg")}
         assert not driver or module.path.is_relative_to("vaults/cluster/postgres"), module.path
 
 
