@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +18,12 @@ class Membership(Protocol):
 
     @property
     def servers(self) -> Sequence[PeerServer]: ...
+
+    @property
+    def on_beat(self) -> list[Callable[[], None]]: ...
+
+    @property
+    def on_removed(self) -> list[Callable[[], None]]: ...
 
 
 @dataclass(frozen=True, slots=True)

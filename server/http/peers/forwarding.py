@@ -59,6 +59,9 @@ class Whereabouts(Protocol):
     async def locate(self, entry: VaultEntry, *, forwarded: bool) -> PeerServer | None:
         """The server that has it or will; None: this one. Raises ``StrongroomError`` where nobody can tell."""
 
+    def forget_location(self, vault_id: str) -> None:
+        """The server that ``locate`` named could not be reached, or does not have it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassableRequest:
@@ -126,6 +129,7 @@ class Forwarding:
                         return
                 elif await self._pass_on(server, request, body):
                     return
+                self.whereabouts.forget_location(entry.vault_id)
                 if time.monotonic() + wait > until:
                     self._count("refused", None)
                     raise VaultUnavailable("the vault is moving between servers", hint="call again")
