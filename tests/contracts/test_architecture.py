@@ -166,11 +166,14 @@ def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
     assert found <= ALLOWED_OUTBOUND, found
 
 
+OF_A_CLUSTER = ("vaults/cluster", "server/cluster", "server/http/peers")
+
+
 def test_one_machine_loads_nothing_of_a_cluster() -> None:
     """Outside of it only functions import it, which run where a cluster is on, and its driver stays in one package."""
-    ours = re.compile(r"(vaults\.cluster|server\.cluster\b|psycopg)")
+    ours = re.compile(r"(vaults\.cluster|server\.cluster\b|server\.http\.peers|psycopg)")
     for module in modules():
-        inside = any(module.path.is_relative_to(each) for each in ("vaults/cluster", "server/cluster"))
+        inside = any(module.path.is_relative_to(each) for each in OF_A_CLUSTER)
         assert inside or not any(map(ours.match, module.loaded)), module.path
         driver = any(name.startswith("psycopg") for name in module.imported)
         assert not driver or module.path.is_relative_to("vaults/cluster/postgres"), module.path

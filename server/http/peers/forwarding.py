@@ -16,7 +16,6 @@ from typing import Literal, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.cluster.peer_identity import PeerServer
-from server.http.peer_connection import PeerConnection, PeerGone, PeerRequest
 from server.http.peer_marks import (
     FORWARDED,
     NOT_SERVED,
@@ -26,7 +25,8 @@ from server.http.peer_marks import (
     was_forwarded,
     without_own,
 )
-from server.http.peer_pool import PeerPool, PeerUnreachable
+from server.http.peers.peer_connection import PeerConnection, PeerGone, PeerRequest
+from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from server.http.request_head import Headers
 from server.local_attempt import LocalAttempt, watch_attempt
 from vaults.errors import StrongroomError, VaultUnavailable
@@ -58,6 +58,9 @@ class Whereabouts(Protocol):
 
     async def locate(self, entry: VaultEntry, *, forwarded: bool) -> PeerServer | None:
         """The server that has it or will; None: this one. Raises ``StrongroomError`` where nobody can tell."""
+
+    def forget_location(self, vault_id: str) -> None:
+        """The server that ``locate`` named could not be reached, or does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class Forwarding:
                         return
                 elif await self._pass_on(server, request, body):
                     return
+                self.whereabouts.forget_location(entry.vault_id)
                 if time.monotonic() + wait > until:
                     self._count("refused", None)
                     raise VaultUnavailable("the vault is moving between servers", hint="call again")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.types import ASGIApp
 
 from server.cluster.parts import Cluster
-from server.http.forwarding import Forwarding, ForwardingObserver
-from server.http.peer_listener import PeerListener
-from server.http.peer_pool import PeerPool
-
-LOOK_S = 0.25
-"""Seconds between two looks at which servers there are."""
+from server.http.peers.forwarding import Forwarding, ForwardingObserver
+from server.http.peers.peer_listener import PeerListener
+from server.http.peers.peer_pool import PeerPool
 
 
 class Peering:
@@ -33,18 +30,19 @@ class Peering:
         ``app``."""
         listener = PeerListener(app, internal, self._door)
         listener.trust_only(self._cluster.membership.servers)
+        follow = partial(self._follow, listener)
+        followed = (self._cluster.membership.on_beat, self._cluster.membership.on_removed)
         async with listener.serving():
-            following = asyncio.create_task(self._follow(listener), name="peers")
+            for each in followed:
+                each.append(follow)
             try:
                 yield
             finally:
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+                for each in followed:
+                    each.remove(follow)
                 self._pool.close()
 
-    async def _follow(self, listener: PeerListener) -> None:
-        while True:
-            await asyncio.sleep(LOOK_S)
-            servers = self._cluster.membership.servers
-            listener.trust_only(servers)
-            self._pool.forget_all_but({each.id for each in servers})
+    def _follow(self, listener: PeerListener) -> None:
+        servers = self._cluster.membership.servers
+        listener.trust_only(servers)
+        self._pool.forget_all_but({each.id for each in servers})
