@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from auth.plans import PlanBound
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import StrongroomError
 
 FLUSH_S = 5.0
@@ -56,7 +56,7 @@ class DailyUsage:
 
     def __init__(
         self,
-        db: Database,
+        db: Transactions,
         *,
         today: Callable[[], str] = _today,
         flush_s: float = FLUSH_S,

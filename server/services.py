@@ -34,7 +34,7 @@ from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.background_defects import BackgroundDefects
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.embed.backend import Embedder
 from vaults.embed.endpoint_stamps import stamps_folder
 from vaults.embed.resident_models import ResidentModels
@@ -48,6 +48,7 @@ from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
+    from server.cluster.parts import Cluster
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -89,7 +90,7 @@ class Services:
     settings: Settings
     data: Path
     instance_id: str
-    control: Database
+    control: Transactions
     access_cache: AccessCache
     registry_cache: RegistryCache
     licence: LicenceFile
@@ -112,6 +113,8 @@ class Services:
     """The home folder of the one person this process serves; None where it serves several."""
     moltbook: Moltbook | None = None
     """A social network; None where no operator asked for it."""
+    cluster: Cluster | None = None
+    """This server as one of several; None on one machine."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""
@@ -205,7 +208,7 @@ async def open_services(
         )
 
 
-async def _sweep_leftovers(control: Database, data: Path) -> None:
+async def _sweep_leftovers(control: Transactions, data: Path) -> None:
     """Clear away what killed restores and backups left."""
     names = {each.name for each in await control.read(vault_registry.list_vaults)}
     await asyncio.to_thread(restore_leftovers.sweep, data / "vaults", names)
@@ -250,7 +253,7 @@ def _open_audit(
     return audit
 
 
-async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:
+async def _start_daily_usage(stack: AsyncExitStack, control: Transactions) -> DailyUsage:
     usage = DailyUsage(control)
     await usage.start()
     stack.push_async_callback(usage.close)
