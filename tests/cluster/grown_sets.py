@@ -20,8 +20,8 @@ GROWN_KINDS = ("lost", "doubled", "stale", "unexplained")
 
 @dataclass(frozen=True, slots=True)
 class ToolOperation:
-    """One call, between ``began`` and ``ended`` of one clock: adds the id ``added``, or reads ``ids`` as often as each is
-    there. ``server``: whom it was asked of."""
+    """One call, between ``began`` and ``ended`` of one clock: adds the id ``added``, or reads ``ids``, as often as each
+    is there. ``server``: whom it was asked of."""
 
     place: str
     began: float
@@ -51,26 +51,30 @@ def check_grown(operations: list[ToolOperation], last: dict[str, tuple[int, ...]
 
 
 def _check_place(place: str, operations: list[ToolOperation], last: tuple[int, ...]) -> Iterator[GrownViolation]:
-    asked_at = {each.added: each.began for each in operations if each.added is not None}
-    reads = [each for each in operations if each.added is None and each.outcome == "ok"]
     for each in operations:
         if each.outcome == "bug":
             yield GrownViolation("unexplained", place, each.said)
     for id_, times in Counter(last).items():
         if times > 1:
             yield GrownViolation("doubled", place, f"id {id_} is there {times} times")
+    reads = [each for each in operations if each.added is None and each.outcome == "ok"]
+    asked_at = {each.added: each.began for each in operations if each.added is not None}
+    yield from _check_foresight(place, reads, asked_at)
+    for id_, (since, how) in _known_from(operations).items():
+        if id_ not in last:
+            yield GrownViolation("lost", place, f"id {id_} was {how} and is not there in the end")
+        for read in (each for each in reads if each.began > since and id_ not in each.ids):
+            kind = "stale" if id_ in last else "lost"
+            yield GrownViolation(kind, place, f"id {id_} was {how}, and {read.server} did not show it later")
+
+
+def _check_foresight(
+    place: str, reads: list[ToolOperation], asked_at: dict[int | None, float]
+) -> Iterator[GrownViolation]:
     for read in reads:
         for id_ in read.ids:
             if asked_at.get(id_, float("inf")) > read.ended:
                 yield GrownViolation("unexplained", place, f"id {id_} was seen before anybody asked for it")
-    known = _known_from(operations)
-    for id_, (since, how) in known.items():
-        if id_ not in last:
-            yield GrownViolation("lost", place, f"id {id_} was {how} and is not there in the end")
-        for read in reads:
-            if read.began > since and id_ not in read.ids:
-                kind = "stale" if id_ in last else "lost"
-                yield GrownViolation(kind, place, f"id {id_} was {how}, and {read.server} did not show it later")
 
 
 def _known_from(operations: list[ToolOperation]) -> dict[int, tuple[float, str]]:
@@ -88,8 +92,9 @@ def summary(operations: list[ToolOperation], violations: list[GrownViolation]) -
     """What was looked at, and the verdict."""
     found = Counter(each.kind for each in violations)
     counts = Counter(f"{'writes' if each.added is not None else 'reads'} {each.outcome}" for each in operations)
+    places = {each.place for each in operations}
     lines = [
-        f"{len({each.place for each in operations})} places, {', '.join(f'{n:,} {what}' for what, n in counts.items())}",
+        ", ".join([f"{len(places)} places", *(f"{number:,} {what}" for what, number in counts.items())]),
         ", ".join(f"{found[kind]} {kind}" for kind in GROWN_KINDS),
         *(f"{each.kind}: {each.place}: {each.what}" for each in violations[:20]),
     ]

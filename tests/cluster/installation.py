@@ -1,5 +1,5 @@
-"""An installation as an operator sets it up: PostgreSQL, servers as programs with folders and ports of their own, vaults
-and tokens by the command, and callers who take any server there is. Without a database, one server by itself."""
+"""An installation as an operator sets it up: PostgreSQL, servers as programs with folders and ports of their own,
+vaults and tokens by the command, and callers who take any server there is. Without a database, one server alone."""
 
 from __future__ import annotations
 

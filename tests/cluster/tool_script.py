@@ -1,4 +1,4 @@
-"""Every tool and action, asked of an installation in one order, and the answers made comparable: times and ids apart."""
+"""Every tool and action, asked of an installation in one order, and what it answers made comparable."""
 
 from __future__ import annotations
 
