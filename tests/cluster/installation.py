@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +48,8 @@ class ServerProcess:
         self.log = folder / "log"
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
+        self.is_offered = True
+        """Whether callers who take any server take this one."""
         self.http = browser()
 
     def start(self) -> None:
@@ -57,6 +60,14 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 command, env=self._environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
+
+    def set(self, name: str, value: object) -> None:
+        """From its next start on."""
+        self._environment |= _named({name: value})
+
+    def forget(self) -> None:
+        """Lose its disk."""
+        shutil.rmtree(self.folder)
 
     async def ready(self) -> None:
         """Until it says that it takes requests."""
@@ -134,7 +145,7 @@ class Installation:
         return str(json.loads(said)["token"])
 
     def any_server(self) -> ServerProcess:
-        return self.chance.choice([each for each in self.servers if each.is_running])
+        return self.chance.choice([each for each in self.servers if each.is_running and each.is_offered])
 
     async def call(
         self, server: ServerProcess, vault: str, tool: str, arguments: dict[str, Any], token: str = ""
@@ -204,5 +215,8 @@ async def installed(
 
 
 def _environment(data: Path, settings: dict[str, Any]) -> dict[str, str]:
-    named = {f"STRONGROOM_{name.upper().replace('.', '__', 1)}": str(value) for name, value in settings.items()}
-    return {**ENVIRONMENT, **named, "STRONGROOM_DATA": str(data)}
+    return {**ENVIRONMENT, **_named(settings), "STRONGROOM_DATA": str(data)}
+
+
+def _named(settings: dict[str, Any]) -> dict[str, str]:
+    return {f"STRONGROOM_{name.upper().replace('.', '__', 1)}": str(value) for name, value in settings.items()}
