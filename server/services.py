@@ -48,6 +48,7 @@ from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
+    from server.cluster.installation import SharedInstallation
     from server.cluster.parts import Cluster
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
@@ -157,7 +158,9 @@ async def open_services(
     heap.limit_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control = await open_control(stack, data, settings, observer, background.followers)
+        installation = await _open_installation(stack, settings, data)
+        shared = None if installation is None else installation.of_control
+        control = await open_control(stack, data, settings, observer, background.followers, shared)
         if background.rounds:
             await _sweep_leftovers(control.db, data)
         access_cache, licence = control.access_cache, control.licence
@@ -206,6 +209,16 @@ async def open_services(
             requested_backups=requested,
             moltbook=_make_moltbook(stack, settings, data),
         )
+
+
+async def _open_installation(stack: AsyncExitStack, settings: Settings, data: Path) -> SharedInstallation | None:
+    """What all servers of an installation share; ``stack`` closes it. None on one machine. Raises ``InvalidArgument``,
+    ``LogUnavailable``."""
+    if not settings.cluster.is_on:
+        return None
+    from server.cluster.installation import open_installation
+
+    return await stack.enter_async_context(open_installation(settings.cluster, data))
 
 
 async def _sweep_leftovers(control: Transactions, data: Path) -> None:
