@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +65,14 @@ class ClusterSettings(SettingsSection):
     def is_on(self) -> bool:
         """Whether this server is one of several."""
         return self.url is not None or self.url_file is not None
+
+    @property
+    def server_name(self) -> str:
+        """What this server is called: as its operator says, or as its machine is."""
+        if self.name is not None:
+            return self.name
+        machine = re.sub(r"[^a-z0-9._-]+", "-", socket.gethostname().lower())[:63].strip("._-")
+        return machine or "server"
 
     def read_url(self) -> str:
         """The address of the database. Blocking. Raises ``InvalidArgument`` for a file that cannot be read, and never

@@ -17,7 +17,7 @@ from server.audited_jobs import audit_jobs
 from server.background_jobs import jobs_of
 from server.background_plan import BackgroundPlan
 from server.settings import Settings
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.domain.collections import follow_loop
 from vaults.domain.maintenance import eviction
 from vaults.domain.notes.commit import git_commits
@@ -44,7 +44,7 @@ SEARCH_THREADS = 4
 class VaultSurroundings:
     """What vaults are told of the process they are open in."""
 
-    control: Database
+    control: Transactions
     data: Path
     plans: Plans
     observer: Observer

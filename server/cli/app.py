@@ -43,6 +43,7 @@ MODULES = {
     "evict": "evictions",
     "backup": "backups",
     "audit": "audit",
+    "cluster": "cluster",
     "doctor": "doctor",
     "salvage": "salvage",
     "model": "models",

@@ -10,7 +10,7 @@ FLAG_OPTIONS = frozenset({
     "--help", "--json", "--read-only", "--no-agents", "--watch", "--no-watch", "--markdown", "--repair", "--verbose",
     "--admin", "--no-first-token", "--no-backup", "--version", "--dry-run", "--once", "--wait", "--harvest",
     "--private", "--undo", "--log", "--compact", "--empty-copies", "--control", "--grants", "--replace",
-    "--installation", "--print", "--hooks",
+    "--installation", "--print", "--hooks", "--print-sql", "--vaults",
 })  # fmt: skip
 """Options of any command that take no value. The word after any other option is its value and is left alone, whatever
 it looks like. A test compares this with the commands."""

@@ -24,6 +24,7 @@ GOLDEN = ROOT / "tests" / "snapshots" / "helm"
 VALUES: dict[str, tuple[str, ...]] = {
     "defaults": (),
     "everything": ("--values", str(CHART / "ci" / "everything.yaml")),
+    "cluster": ("--values", str(CHART / "ci" / "cluster.yaml")),
 }
 PLACE = str(ALERTS.relative_to(ROOT))
 RELEASE = ("memory", "--namespace", "agents")

@@ -10,10 +10,12 @@ import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from ops.cluster_metrics import CLUSTER_DECLARED, ForwardOutcome
 from ops.metrics import DECLARED, HistogramSpec, outcome_labels
 from tests.server.cli.command import Strongroom
 
@@ -240,6 +242,7 @@ def test_environment_names_settings_that_exist():
 BOARD = json.loads((ROOT / "deploy/grafana/dashboards/strongroom.json").read_text())
 PANELS = [pytest.param(panel, id=panel["title"]) for panel in BOARD["panels"]]
 VARIABLES = {each["name"]: each for each in BOARD["templating"]["list"]}
+EXPOSED = (*DECLARED, *CLUSTER_DECLARED)
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
 
 
@@ -250,7 +253,7 @@ def expressions():
 
 
 def exposed_names():
-    for metric in DECLARED:
+    for metric in EXPOSED:
         if isinstance(metric, HistogramSpec):
             yield from (f"{metric.name}_{part}" for part in ("bucket", "sum", "count"))
         else:
@@ -259,12 +262,14 @@ def exposed_names():
 
 def test_dashboard_and_alerts_use_metrics_and_labels_that_exist():
     shown, alerts = expressions()
-    labels = {label for metric in DECLARED for label in metric.labels} | {"le", "job", "instance"}
+    labels = {label for metric in EXPOSED for label in metric.labels} | {"le", "job", "instance"}
     for expression in shown + alerts:
         assert set(re.findall(r"strongroom_\w+", expression)) <= set(exposed_names()), expression
         grouped = [label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")]
         assert {*grouped, *re.findall(r'(\w+)(?:!=|=~|=)"', expression)} <= labels, expression
-        assert set(re.findall(r'outcome!?="(\w+)"', expression)) <= outcome_labels(), expression
+        assert set(re.findall(r'outcome!?="(\w+)"', expression)) <= outcome_labels() | set(get_args(ForwardOutcome)), (
+            expression
+        )
     processes = set(re.findall(r"process_\w+", " ".join(shown)))
     assert processes == {
         "process_resident_memory_bytes",
@@ -276,7 +281,7 @@ def test_dashboard_and_alerts_use_metrics_and_labels_that_exist():
 
 def test_every_metric_is_on_the_dashboard():
     shown = " ".join(expressions()[0])
-    assert [metric.name for metric in DECLARED if metric.name not in shown] == []
+    assert [metric.name for metric in EXPOSED if metric.name not in shown] == []
 
 
 def unit_of(expression):

@@ -37,6 +37,7 @@ from tests.contracts.charts import (
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
 EVERYTHING = yaml.safe_load((CHART / "ci" / "everything.yaml").read_text())
+CLUSTER = yaml.safe_load((CHART / "ci" / "cluster.yaml").read_text())
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["server"]
 CASES = pytest.mark.parametrize("case", VALUES)
 needs_helm = pytest.mark.skipif(HELM is None, reason="needs helm")
@@ -69,7 +70,7 @@ def test_the_golden_file_is_of_this_chart(case: str) -> None:
     assert head == f"# Of the chart {digest()}", "run: python -m tests.contracts.charts (needs helm)"
 
 
-@pytest.mark.parametrize("values", [DEFAULTS, EVERYTHING], ids=list(VALUES))
+@pytest.mark.parametrize("values", [DEFAULTS, EVERYTHING, CLUSTER], ids=list(VALUES))
 def test_the_schema_takes_the_values(values: dict[str, Any]) -> None:
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     jsonschema.Draft7Validator(SCHEMA).validate(values)
@@ -88,6 +89,8 @@ def test_the_schema_takes_the_values(values: dict[str, Any]) -> None:
         {"storage": {"accessModes": ["ReadWriteMany"]}},
         {"disruption": {"maxUnavailable": 2}},
         {"user": 0},
+        {"cluster": {"replicas": 0}},
+        {"cluster": {"url": "postgresql://a:b@c/d"}},
     ],
     ids=str,
 )
@@ -154,7 +157,7 @@ def test_the_pod_is_as_hardened_as_compose(case: str) -> None:
         "capabilities": {"drop": COMPOSE["cap_drop"]},
     }
     assert server(case)["resources"]["limits"] == {"memory": COMPOSE["mem_limit"].replace("g", "Gi")}
-    (scratch,) = (each["emptyDir"] for each in pod(case)["volumes"] if "emptyDir" in each)
+    (scratch,) = (each["emptyDir"] for each in pod(case)["volumes"] if each["name"] == "tmp")
     assert COMPOSE["tmpfs"] == [f"/tmp:size={scratch['sizeLimit'].removesuffix('i').lower()},mode=1777"]
     assert scratch["medium"] == "Memory"
     for way in ("hostNetwork", "hostPID", "hostIPC"):
@@ -168,7 +171,7 @@ def test_nothing_of_the_cluster_comes_into_the_pod_by_itself(case: str) -> None:
     assert pod(case)["enableServiceLinks"] is False
 
 
-@CASES
+@pytest.mark.parametrize("case", ["defaults", "everything"])
 def test_one_server_has_the_volume_and_the_time_to_end(case: str, tmp_path: Path) -> None:
     wanted = one(case, "StatefulSet")["spec"]
     assert wanted["replicas"] == 1
@@ -195,6 +198,7 @@ def test_probes_ask_what_the_server_answers(case: str) -> None:
     assert ports == {
         "mcp": int(words[words.index("--port") + 1]),
         "metrics": int(words[words.index("--metrics-port") + 1]),
+        **({"peers": 8701} if case == "cluster" else {}),
     }
     assert set(re.findall(r"/health/\w+", (ROOT / "Dockerfile").read_text())) == {"/health/ready"}
 
@@ -263,6 +267,57 @@ def test_whatever_chooses_pods_chooses_this_one() -> None:
         assert one("everything", kind)["spec"][where]["matchLabels"].items() <= labels
 
 
+# -- several servers
+
+
+def test_servers_of_a_cluster_are_caches_that_find_each_other_by_address(tmp_path: Path) -> None:
+    wanted = one("cluster", "StatefulSet")["spec"]
+    assert (wanted["replicas"], wanted["podManagementPolicy"]) == (3, "Parallel")
+    assert "volumeClaimTemplates" not in wanted
+    (data,) = (each for each in pod("cluster")["volumes"] if each["name"] == "data")
+    assert data == {"name": "data", "emptyDir": {"sizeLimit": "50Gi"}}
+    given = {each["name"]: each.get("valueFrom", each.get("value")) for each in server("cluster")["env"]}
+    read = settings("cluster", tmp_path).settings.cluster
+    assert read.is_on
+    assert (read.url, read.lease_s) == (None, 5)
+    assert given["STRONGROOM_CLUSTER__HOST"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    assert given["STRONGROOM_CLUSTER__NAME"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    assert {"name": "peers", "containerPort": read.port} in server("cluster")["ports"]
+
+
+def test_a_pod_of_a_cluster_has_the_time_to_hand_its_vaults_over(tmp_path: Path) -> None:
+    grace = settings("cluster", tmp_path).settings.ops.shutdown_grace_s
+    assert grace == CLUSTER["cluster"]["drainSeconds"]
+    (waits,) = re.findall(r"sleep\((\d+)\)", server("cluster")["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert pod("cluster")["terminationGracePeriodSeconds"] >= grace + int(waits) + 5
+    assert "lifecycle" not in server("defaults"), "one server has nobody to hand anything to"
+
+
+def test_servers_of_a_cluster_speak_to_each_other_and_nobody_else_comes_in_there() -> None:
+    policy = one("cluster", "NetworkPolicy")["spec"]
+    ours = {"podSelector": {"matchLabels": policy["podSelector"]["matchLabels"]}}
+    assert {"ports": [{"protocol": "TCP", "port": "peers"}], "from": [ours]} in policy["ingress"]
+    assert {"ports": [{"protocol": "TCP", "port": 8701}], "to": [ours]} in policy["egress"]
+    assert policy["egress"][2:] == CLUSTER["networkPolicy"]["egress"]
+    (out,) = (port["port"] for port in one("cluster", "Service")["spec"]["ports"])
+    assert out == 8700, "what servers ask each other is in no Service"
+
+
+def test_the_authority_of_the_database_is_mounted_alone() -> None:
+    (volume,) = (each["secret"] for each in pod("cluster")["volumes"] if each["name"] == "database")
+    assert volume["secretName"] == "postgres-ca"
+    assert volume["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    (place,) = (each for each in server("cluster")["volumeMounts"] if each["name"] == "database")
+    assert (place["mountPath"], place["readOnly"]) == ("/etc/strongroom/database", True)
+
+
+def test_servers_of_a_cluster_lie_on_nodes_and_in_zones_of_their_own_where_there_are_enough() -> None:
+    spread = pod("cluster")["topologySpreadConstraints"]
+    assert [each["topologyKey"] for each in spread] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    labels = one("cluster", "StatefulSet")["spec"]["template"]["metadata"]["labels"].items()
+    assert all(each["labelSelector"]["matchLabels"].items() <= labels for each in spread)
+
+
 # -- Helm itself
 
 
@@ -283,6 +338,13 @@ def test_helm_renders_what_the_golden_file_says(case: str) -> None:
         ("settings.embedding.endpoint=http://ollama:11434", "networkPolicy.egress lets nothing out"),
         ("settings.backup.to=s3://bucket", "networkPolicy.egress lets nothing out"),
         ("settings.srever.port=1", "srever"),
+        ("settings.cluster.url=postgresql://a:b@c/d", "put it into a Secret"),
+        ("settings.cluster.address=a:1", "for each pod"),
+        ("cluster.enabled=true", "belong together"),
+        (
+            "cluster.enabled=true,secretFiles.cluster\\.url_file.name=a,secretFiles.cluster\\.url_file.key=b",
+            "add a rule",
+        ),
     ],
 )
 def test_helm_refuses_values_that_would_not_do(given: str, said: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from ops.cluster_metrics import CLUSTER_DECLARED
 from ops.metrics import BUILD, DECLARED, RESTARTS, Metrics, outcome_labels
 from tests.work import PATIENCE_S
 
@@ -190,4 +191,6 @@ def test_seats_add_up_and_a_replaced_worker_goes_on_counting(tmp_path):
 
 def test_the_runbook_names_exactly_the_metrics_there_are():
     text = (ROOT / "ops" / "README.md").read_text()
-    assert set(re.findall(r"^\| `(strongroom_\w+)`", text, re.MULTILINE)) == {metric.name for metric in DECLARED}
+    assert set(re.findall(r"^\| `(strongroom_\w+)`", text, re.MULTILINE)) == {
+        metric.name for metric in (*DECLARED, *CLUSTER_DECLARED)
+    }

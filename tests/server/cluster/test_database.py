@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import psycopg
@@ -10,21 +9,13 @@ import pytest
 
 from server.cluster.database import open_connections
 from server.cluster_settings import ClusterSettings
-from tests.cluster.postgres_server import PostgresServer, running_postgres
-from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out
+from tests.cluster.postgres_server import PostgresServer
 from vaults.errors import InvalidArgument
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
-
-
-async def test_connections_of_this_installation_open_and_are_closed_with_the_server(postgres: PostgresServer) -> None:
-    url = postgres.create_database()
-    lay_out(DatabaseLogin(url), "installation-1")
+async def test_connections_of_this_installation_open_and_are_closed_with_the_server(
+    postgres: PostgresServer, url: str
+) -> None:
     async with AsyncExitStack() as stack:
         opened = await open_connections(stack, ClusterSettings(url=url, connections=2), "installation-1")
         with opened.use() as connection:
@@ -34,9 +25,7 @@ async def test_connections_of_this_installation_open_and_are_closed_with_the_ser
         connection.execute(f"DROP DATABASE {url.rsplit('/', 1)[1]}".encode())
 
 
-async def test_another_installation_is_refused_by_name(postgres: PostgresServer) -> None:
-    url = postgres.create_database()
-    lay_out(DatabaseLogin(url), "installation-1")
+async def test_another_installation_is_refused_by_name(url: str) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(InvalidArgument, match="belongs to another installation"):
             await open_connections(stack, ClusterSettings(url=url), "installation-2")

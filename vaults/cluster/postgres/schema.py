@@ -6,6 +6,8 @@ Everything here is refused with one line that says what to do, and holds no secr
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 
 import psycopg
@@ -61,6 +63,26 @@ def open_database(login: DatabaseLogin, installation: str) -> Connections:
         check_database(connection, installation)
     connections.open()
     return connections
+
+
+@contextmanager
+def single_connection(login: DatabaseLogin) -> Iterator[Connection]:
+    """One connection for who looks after the database, whoever's it is. Raises ``InvalidArgument`` with what is wrong,
+    ``LogUnavailable``."""
+    connections = _connections(login)
+    with _first_connection(connections, login) as connection, translate_driver_errors():
+        _check_server(connection)
+        yield connection
+
+
+def installation_of(connection: Connection) -> str | None:
+    """The id of the installation whose tables these are; None where there are none. Raises ``InvalidArgument`` for
+    tables that are not as they were laid out."""
+    if not _has_schema(connection):
+        return None
+    _check_shape(connection)
+    row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
+    return None if row is None else str(row[0])
 
 
 def lay_out(login: DatabaseLogin, installation: str) -> None:

@@ -34,6 +34,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if hasKey .Values.secretFiles "server.tls_cert" -}}yes{{- end -}}
 {{- end -}}
 
+{{/* Seconds from SIGTERM until the server is gone. */}}
+{{- define "strongroom.grace" -}}
+{{- dig "ops" "shutdown_grace_s" (ternary .Values.cluster.drainSeconds 10 .Values.cluster.enabled) .Values.settings | ceil -}}
+{{- end -}}
+
 {{/* Where clients find it, unless the settings say. */}}
 {{- define "strongroom.url" -}}
 {{- if .Values.ingress.enabled -}}

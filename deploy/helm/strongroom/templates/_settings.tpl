@@ -10,6 +10,11 @@
 {{- $server = set $server "allowed_hosts" (concat (dig "allowed_hosts" list $server) $hosts) -}}
 {{- $auth := merge (dig "auth" dict $settings) (dict "public_url" (include "strongroom.url" .)) -}}
 {{- $settings = merge (dict "server" $server "auth" $auth) $settings -}}
+{{- if .Values.cluster.enabled -}}
+{{- $cluster := merge (dict "port" .Values.cluster.port) (dig "cluster" dict $settings) -}}
+{{- $ops := merge (dict "shutdown_grace_s" (include "strongroom.grace" . | int)) (dig "ops" dict $settings) -}}
+{{- $settings = merge (dict "cluster" $cluster "ops" $ops) $settings -}}
+{{- end -}}
 {{- range $setting, $file := .Values.secretFiles -}}
 {{- $words := splitList "." $setting -}}
 {{- $section := dig (first $words) dict $settings -}}
@@ -65,7 +70,24 @@
 {{- if ne (hasKey .Values.secretFiles "server.tls_cert") (hasKey .Values.secretFiles "server.tls_key") -}}
 {{- fail "secretFiles: server.tls_cert and server.tls_key belong together" -}}
 {{- end -}}
+{{- range tuple "cluster.host" "cluster.port" "cluster.name" "cluster.address" -}}
+{{- if ne (include "strongroom.setting" (dict "settings" $.Values.settings "name" .)) "null" -}}
+{{- fail (printf "settings.%s is set by the chart, for each pod: see cluster" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne .Values.cluster.enabled (hasKey .Values.secretFiles "cluster.url_file") -}}
+{{- fail "cluster.enabled and secretFiles, \"cluster.url_file\" belong together" -}}
+{{- end -}}
+{{- if and .Values.cluster.enabled .Values.storage.existingClaim -}}
+{{- fail "storage.existingClaim is one disk, and a cluster has one for each server: see cluster.claims" -}}
+{{- end -}}
+{{- if and .Values.cluster.enabled (gt (dig "server" "workers" 1 .Values.settings | int) 1) -}}
+{{- fail "settings.server.workers: a server of a cluster is one process; add replicas" -}}
+{{- end -}}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
+{{- if .Values.cluster.enabled -}}
+{{- fail "cluster.enabled: PostgreSQL is outside of the pod, and networkPolicy.egress lets nothing out: add a rule for it there" -}}
+{{- end -}}
 {{- range tuple "auth.issuers" "auth.providers" "auth.client_hosts" "embedding.endpoint" "expansion.endpoint" "extraction.url" "social.moltbook.url" "ops.otlp_endpoint" "audit.syslog" "audit.webhook" "ingest.hosts" -}}
 {{- if not (has (include "strongroom.setting" (dict "settings" $.Values.settings "name" .)) (list "null" "[]")) -}}
 {{- fail (printf "settings.%s reaches out of the pod, and networkPolicy.egress lets nothing out: add a rule for it there" .) -}}

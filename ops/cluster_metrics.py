@@ -1,0 +1,119 @@
+"""Metrics of a server that is one of several. Registered there alone: on one machine nobody is shown rows of nothing.
+
+Each says what this server did or sees; Prometheus adds them up. ``vaults/cluster`` reports through
+``ClusterObserver`` and knows nothing of this.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry
+
+from ops.metrics import CounterSpec, GaugeSpec, HistogramSpec
+
+ForwardOutcome = Literal["answered", "retried", "refused", "broken"]
+"""Answered by the holder; sent again since it surely was not taken up; not sent anywhere; ended in the middle."""
+
+APPEND_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+TAKE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+LEASE_LEFT = GaugeSpec(
+    "strongroom_cluster_lease_left_seconds", "What the last heartbeat left of the lease; 0 = none", mode="livemin"
+)
+BEATS_FAILED = CounterSpec("strongroom_cluster_beats_failed_total", "Heartbeats that PostgreSQL did not answer")
+SERVING = GaugeSpec("strongroom_cluster_servers", "Servers that serve, as this one sees them", mode="livemin")
+REMOVED = CounterSpec("strongroom_cluster_removals_total", "Times others took this server for dead")
+HELD = GaugeSpec("strongroom_cluster_held_vaults", "Vaults that this server holds")
+TAKE_TIME = HistogramSpec(
+    "strongroom_cluster_take_seconds", "Time to take a vault; restored from PostgreSQL or not", TAKE_SECONDS, ("files",)
+)
+HANDED_OVER = CounterSpec("strongroom_cluster_handed_over_total", "Vaults given to other servers, in order")
+VAULTS_LOST = CounterSpec("strongroom_cluster_vaults_lost_total", "Vaults lost while they were held")
+APPEND_TIME = HistogramSpec("strongroom_cluster_append_seconds", "Time of one append to a log", APPEND_SECONDS)
+APPENDED = CounterSpec("strongroom_cluster_append_bytes_total", "Bytes appended to logs")
+REBASE_TIME = HistogramSpec("strongroom_cluster_rebase_seconds", "Time to make and upload a new base", TAKE_SECONDS)
+REBASED = CounterSpec("strongroom_cluster_rebase_bytes_total", "Bytes of new bases")
+FORWARDED = CounterSpec("strongroom_cluster_forwarded_total", "Requests passed on to other servers", ("outcome",))
+FORWARD_TIME = HistogramSpec(
+    "strongroom_cluster_forward_seconds", "Time until the holder began to answer", APPEND_SECONDS
+)
+NAME = GaugeSpec("strongroom_cluster_server_info", "Always 1; the label says what this server is called", ("server",))
+
+CLUSTER_DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
+    LEASE_LEFT,
+    BEATS_FAILED,
+    SERVING,
+    REMOVED,
+    HELD,
+    TAKE_TIME,
+    HANDED_OVER,
+    VAULTS_LOST,
+    APPEND_TIME,
+    APPENDED,
+    REBASE_TIME,
+    REBASED,
+    FORWARDED,
+    FORWARD_TIME,
+    NAME,
+)
+
+
+class ClusterMetrics:
+    """Implements ``vaults.cluster.cluster_observer.ClusterObserver``. Any thread; nothing here blocks or raises."""
+
+    def __init__(self, registry: CollectorRegistry, server: str) -> None:
+        self._lease_left, self._beats_failed = LEASE_LEFT.register(registry), BEATS_FAILED.register(registry)
+        self._serving, self._removed, self._held = (
+            SERVING.register(registry),
+            REMOVED.register(registry),
+            HELD.register(registry),
+        )
+        taken = TAKE_TIME.register(registry)
+        self._taken = {True: taken.labels("restored"), False: taken.labels("kept")}
+        self._handed_over, self._lost = HANDED_OVER.register(registry), VAULTS_LOST.register(registry)
+        self._append_time, self._appended = APPEND_TIME.register(registry), APPENDED.register(registry)
+        self._rebase_time, self._rebased = REBASE_TIME.register(registry), REBASED.register(registry)
+        forwarded, self._forward_time = FORWARDED.register(registry), FORWARD_TIME.register(registry)
+        # All of them from the start: of a series that begins with its first failure no increase is seen.
+        self._forwarded = {outcome: forwarded.labels(outcome) for outcome in get_args(ForwardOutcome)}
+        NAME.register(registry).labels(server).set(1)
+
+    def on_beat(self, left_s: float) -> None:
+        self._lease_left.set(max(0.0, left_s))
+
+    def on_beat_failed(self) -> None:
+        self._beats_failed.inc()
+
+    def on_servers(self, serving: int) -> None:
+        self._serving.set(serving)
+
+    def on_removed(self) -> None:
+        self._removed.inc()
+        self._lease_left.set(0)
+
+    def on_held(self, vaults: int) -> None:
+        self._held.set(vaults)
+
+    def on_taken(self, seconds: float, *, restored: bool) -> None:
+        self._taken[restored].observe(seconds)
+
+    def on_handed_over(self) -> None:
+        self._handed_over.inc()
+
+    def on_vault_lost(self) -> None:
+        self._lost.inc()
+
+    def on_append(self, size: int, seconds: float) -> None:
+        self._append_time.observe(seconds)
+        self._appended.inc(size)
+
+    def on_rebased(self, size: int, seconds: float) -> None:
+        self._rebase_time.observe(seconds)
+        self._rebased.inc(size)
+
+    def on_forwarded(self, outcome: ForwardOutcome, seconds: float) -> None:
+        """A request was passed on. ``seconds``: until the holder began to answer; counted where it did."""
+        self._forwarded[outcome].inc()
+        if outcome == "answered":
+            self._forward_time.observe(seconds)

@@ -1,0 +1,165 @@
+"""``strongroom cluster …``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from server.cluster.administration import ClusterReport
+    from server.cluster_settings import ClusterSettings
+    from vaults.cluster.postgres.cluster_status import LoggedVault, SeenServer
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", metavar="URL", help="postgresql:// address of the database; default: cluster.url; others see it in ps"
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
+
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(
+        name="cluster", help="Several servers over one PostgreSQL, as one installation.", no_args_is_help=True
+    )
+    group.command("init")(init)
+    group.command("status")(status)
+    group.command("leave")(leave)
+    app.add_typer(group)
+
+
+def init(
+    ctx: typer.Context,
+    url: Url = None,
+    role: Annotated[
+        str | None, typer.Option(help="a role of PostgreSQL that servers use: it may read and write rows, no more")
+    ] = None,
+    print_sql: Annotated[
+        bool, typer.Option("--print-sql", help="print what a database administrator runs, and do nothing")
+    ] = False,
+) -> None:
+    """Make the tables of a new installation in a PostgreSQL database. Where they are there they are checked."""
+    from server.cli.output import say
+    from server.cluster import administration
+
+    if print_sql:
+        from vaults.cluster.postgres import ddl
+
+        say(ddl.to_script(administration.new_installation(), role))
+        return
+    made = administration.lay_out(_settings(ctx, url), role)
+    if made.is_new:
+        say(f"the tables of installation {made.installation} are ready: give every server the same cluster.url")
+    else:
+        say(f"the tables of installation {made.installation} were there, and are as they should be")
+    if role is not None:
+        say(f"role {role} may serve")
+
+
+def status(
+    ctx: typer.Context,
+    url: Url = None,
+    vaults: Annotated[bool, typer.Option("--vaults", help="list each vault, with holder and log")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show servers, and who holds how many vaults."""
+    from server.cli.output import say, say_json, say_table
+    from server.cluster.administration import read_report
+
+    report = read_report(_settings(ctx, url), with_vaults=vaults)
+    if as_json:
+        say_json(_to_json(report))
+        return
+    totals = report.totals
+    head = ("SERVER", "STATE", "ADDRESS", "VERSION", "LAST BEAT", "VAULTS")
+    say_table(head, [_server_row(each) for each in report.servers])
+    say()
+    free = totals.vaults - totals.held
+    say(f"{totals.vaults:,} vaults, {free:,} with no server; logs and bases take {_size(totals.stored_bytes)}")
+    if report.vaults:
+        say()
+        say_table(("VAULT", "SERVER", "EPOCH", "ENTRIES", "LOG", "BASE"), [_vault_row(each) for each in report.vaults])
+
+
+def leave(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[SERVER]", help="name or id of a server; default: this one")
+    ] = None,
+    url: Url = None,
+    within: Annotated[float, typer.Option(min=0, max=86400, help="seconds to wait until it holds no vault")] = 300.0,
+) -> int:
+    """Have a server hand its vaults over to the others, so that it can be stopped without a failed call."""
+    from server.cli.output import progress, say
+    from server.cluster.administration import drain
+
+    settings = _settings(ctx, url)
+    chosen = name or settings.server_name
+    with progress(f"server {chosen}") as advance:
+        done = drain(settings, chosen, within, advance)
+    if done.left:
+        say(f"server {chosen} drains, and still holds {done.left:,} vaults: call this again, or look at its log")
+        return 1
+    say(f"server {chosen} holds no vault and takes none: stop it")
+    return 0
+
+
+def _settings(ctx: typer.Context, url: str | None) -> ClusterSettings:
+    """Those in effect, or of ``url`` alone. Raises ``InvalidArgument`` where neither names a database."""
+    from server.cli.runtime import load_settings
+    from vaults.errors import InvalidArgument
+
+    settings = load_settings(ctx).settings.cluster
+    if url is not None:
+        return settings.model_copy(update={"url": url, "url_file": None})
+    if not settings.is_on:
+        raise InvalidArgument("--url", "or cluster.url, cluster.url_file in the settings is needed")
+    return settings
+
+
+def _to_json(report: ClusterReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "installation": report.installation,
+        "servers": [{**asdict(each), "silent": each.is_silent} for each in report.servers],
+        **asdict(report.totals),
+        "free": report.totals.vaults - report.totals.held,
+        **({} if report.vaults is None else {"placements": [asdict(each) for each in report.vaults]}),
+    }
+
+
+def _server_row(server: SeenServer) -> tuple[object, ...]:
+    state = "silent" if server.is_silent else server.state
+    return (
+        server.name or server.id,
+        state,
+        server.address,
+        server.version,
+        f"{server.beat_age_s:.1f} s ago",
+        f"{server.vaults:,}",
+    )
+
+
+def _vault_row(vault: LoggedVault) -> tuple[object, ...]:
+    from server.cli.output import format_duration
+
+    holder = vault.server_name or vault.server or "none"
+    if vault.server is not None and vault.server_name is None:
+        holder = "none, was held by one that is gone"
+    if vault.wanted is not None:
+        holder = f"{holder}, wanted by {vault.wanted}"
+    base = (
+        "none" if vault.base_age_s is None else f"of entry {vault.base_seq:,}, {format_duration(vault.base_age_s)} old"
+    )
+    log = f"{vault.log_entries:,} since, {_size(vault.log_bytes)}"
+    return vault.name, holder, vault.epoch, f"{vault.head:,}", log, base
+
+
+def _size(size: int) -> str:
+    for unit, bytes_in in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size >= bytes_in:
+            return f"{size / bytes_in:,.1f} {unit}"
+    return f"{size} bytes"
