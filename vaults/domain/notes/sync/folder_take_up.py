@@ -7,17 +7,29 @@ and deleted by tools.
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from vaults.context import run_in, run_to_completion
+from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.commit import journal, note_files, version_store
 from vaults.domain.notes.commit.note_files import NoteFile, PackedFile
 from vaults.domain.notes.index.reconciliation import is_within
-from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
+from vaults.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidArgument,
+    NotFound,
+    ReadOnly,
+    TooLarge,
+    VaultUnavailable,
+)
+from vaults.files.note_walk import SkippedPath
 from vaults.files.tree import FileStamp, Tree
 from vaults.files.whole_walk import FoundFile
 from vaults.vault import Vault
@@ -64,6 +76,31 @@ async def take_up_folder(vault: Vault, paths: Sequence[str] | None = None) -> No
         await run_to_completion(_keep(vault, batch))
     if differing.missing:
         await run_to_completion(_bring_back(vault, differing.missing))
+
+
+async def keep_folder(db: Database, root: Path) -> list[SkippedPath]:
+    """Have the rows of a vault that nobody serves say what its folder of notes holds, and nothing else; returns what
+    cannot be kept: links, and names that are no text. Raises ``InvalidArgument`` for a file that is too large,
+    ``VaultUnavailable`` for a folder that cannot be read."""
+    await db.write(note_files.clear)
+    if not root.exists():
+        return []
+    tree = Tree(root)
+    walk = await asyncio.to_thread(tree.walk_whole)
+    if walk.unread:
+        raise VaultUnavailable(f"the folder {walk.unread[0]} of the notes cannot be read")
+    for batch in _split(_refuse_large(sorted(walk.found, key=lambda each: each.path))):
+        packed = await asyncio.to_thread(pack_saved, tree, batch, {})
+        await db.write(partial(store_all, packed=packed))
+    return walk.skipped
+
+
+def _refuse_large(found: Sequence[FoundFile]) -> Sequence[FoundFile]:
+    for each in found:
+        if each.stamp.size > note_files.MAX_BYTES:
+            limit = note_files.MAX_BYTES // 1024**2
+            raise InvalidArgument(each.path, f"is larger than the {limit} MB of a file beside notes in a cluster")
+    return found
 
 
 async def _look(vault: Vault, paths: Sequence[str] | None) -> FolderDifferences:
