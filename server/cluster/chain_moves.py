@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ops.audit.chain_store import ChainStore, ChainStores
-from server.cluster.table_rows import RowDigest, TableShape, describe_tables, digest_rows, empty, insert, read_after
+from server.cluster.table_rows import MovedTable, RowDigest, describe_tables, digest_rows, empty, insert, read_after
 from vaults.db.sql import Reader, Row, Writer
 from vaults.errors import VaultUnavailable
 
@@ -30,7 +30,7 @@ async def move_chains(source: ChainStores, target: ChainStores) -> int:
     return entries
 
 
-async def _move_chain(name: str, here: ChainStore, there: ChainStore, tables: Sequence[TableShape]) -> int:
+async def _move_chain(name: str, here: ChainStore, there: ChainStore, tables: Sequence[MovedTable]) -> int:
     wanted = await here.read(partial(_digest, tables=tables))
     if await there.read(partial(_digest, tables=tables)) != wanted:
         await _copy(here, there, tables)
@@ -39,12 +39,12 @@ async def _move_chain(name: str, here: ChainStore, there: ChainStore, tables: Se
     return wanted["entries"].rows
 
 
-def _describe(tx: Reader) -> list[TableShape]:
+def _describe(tx: Reader) -> list[MovedTable]:
     """The tables of a chain that is a file."""
     return describe_tables(tx, (_INDEXED,))
 
 
-async def _copy(here: ChainStore, there: ChainStore, tables: Sequence[TableShape]) -> None:
+async def _copy(here: ChainStore, there: ChainStore, tables: Sequence[MovedTable]) -> None:
     await there.write(partial(empty, tables=tables))
     for table in tables:
         last: Row | None = None
@@ -54,7 +54,7 @@ async def _copy(here: ChainStore, there: ChainStore, tables: Sequence[TableShape
     await there.write(partial(_set_indexed, seq=await here.read(_read_indexed)))
 
 
-def _digest(tx: Reader, tables: Sequence[TableShape]) -> dict[str, RowDigest]:
+def _digest(tx: Reader, tables: Sequence[MovedTable]) -> dict[str, RowDigest]:
     return {**digest_rows(tx, tables), _INDEXED: RowDigest(_read_indexed(tx), "")}
 
 

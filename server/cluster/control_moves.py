@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from server.cluster.table_rows import RowDigest, TableShape, describe_tables, digest_rows, empty, insert, read_all
+from server.cluster.table_rows import MovedTable, RowDigest, describe_tables, digest_rows, empty, insert, read_all
 from vaults import registry
 from vaults.db.sql import Reader, Row, Writer
 from vaults.db.transactions import Transactions
@@ -21,12 +21,12 @@ _INSTALLATION = "installation"
 _VAULTS = "vaults"
 
 
-async def describe_control(control: Transactions) -> list[TableShape]:
+async def describe_control(control: Transactions) -> list[MovedTable]:
     """The tables of control.db that move. ``control`` is SQLite."""
     return await control.read(partial(describe_tables, leave_out=(FOLDERS,)))
 
 
-async def move_control(source: Transactions, target: Transactions, tables: Sequence[TableShape]) -> int:
+async def move_control(source: Transactions, target: Transactions, tables: Sequence[MovedTable]) -> int:
     """Have the cluster's database hold the rows of ``source``, which nobody changes, unless it has vaults of its own;
     returns how many there are. Vaults served in place do not move. Raises ``Conflict``, ``VaultUnavailable``."""
     rows = await source.read(partial(_read_moving, tables=tables))
@@ -37,7 +37,7 @@ async def move_control(source: Transactions, target: Transactions, tables: Seque
     return sum(map(len, rows.values()))
 
 
-async def copy_control(source: Transactions, target: Transactions, tables: Sequence[TableShape]) -> int:
+async def copy_control(source: Transactions, target: Transactions, tables: Sequence[MovedTable]) -> int:
     """Have a new control.db hold the rows of the cluster's; returns how many there are. Raises ``VaultUnavailable``."""
     rows = await source.read(partial(_read_rows, tables=tables))
     rows[_INSTALLATION] = [row for row in rows[_INSTALLATION] if row[0] != registry.JOINED]
@@ -54,7 +54,7 @@ async def copy_control(source: Transactions, target: Transactions, tables: Seque
     return sum(map(len, rows.values()))
 
 
-def _replace(tx: Writer, tables: Sequence[TableShape], rows: dict[str, list[Row]]) -> None:
+def _replace(tx: Writer, tables: Sequence[MovedTable], rows: dict[str, list[Row]]) -> None:
     if registry.joined_at(tx) is not None or tx.one("SELECT 1 FROM vaults LIMIT 1") is not None:
         raise Conflict("the cluster has vaults of its own", hint="join a database of which nothing was served yet")
     empty(tx, tables)
@@ -63,16 +63,16 @@ def _replace(tx: Writer, tables: Sequence[TableShape], rows: dict[str, list[Row]
     registry.note_joined(tx)
 
 
-def _read_moving(tx: Reader, tables: Sequence[TableShape]) -> dict[str, list[Row]]:
+def _read_moving(tx: Reader, tables: Sequence[MovedTable]) -> dict[str, list[Row]]:
     rows = _read_rows(tx, tables)
     staying = {each.name for each in registry.list_vaults(tx) if each.path is not None}
     rows[_VAULTS] = [row for row in rows[_VAULTS] if row[0] not in staying]
     return rows
 
 
-def _read_rows(tx: Reader, tables: Sequence[TableShape]) -> dict[str, list[Row]]:
+def _read_rows(tx: Reader, tables: Sequence[MovedTable]) -> dict[str, list[Row]]:
     return {table.name: list(read_all(tx, table)) for table in tables}
 
 
-def _but_installation(tables: Sequence[TableShape]) -> list[TableShape]:
+def _but_installation(tables: Sequence[MovedTable]) -> list[MovedTable]:
     return [table for table in tables if table.name != _INSTALLATION]

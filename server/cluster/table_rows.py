@@ -19,7 +19,7 @@ _RECORD = "schema_steps"
 
 
 @dataclass(frozen=True, slots=True)
-class TableShape:
+class MovedTable:
     """A table, its columns, and those of its primary key."""
 
     name: str
@@ -44,19 +44,19 @@ class RowDigest:
         return cls(count, found.hexdigest())
 
 
-def describe_tables(tx: Reader, leave_out: Collection[str] = ()) -> list[TableShape]:
+def describe_tables(tx: Reader, leave_out: Collection[str] = ()) -> list[MovedTable]:
     """The tables of a SQLite database."""
     names = tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
     return [_describe(tx, name) for (name,) in names if name not in (*leave_out, _RECORD)]
 
 
-def _describe(tx: Reader, table: str) -> TableShape:
+def _describe(tx: Reader, table: str) -> MovedTable:
     columns = tx.all("SELECT name, pk FROM pragma_table_info(:table) ORDER BY cid", {"table": table})
     key = sorted((place, name) for name, place in columns if place)
-    return TableShape(table, tuple(name for name, _ in columns), tuple(name for _, name in key))
+    return MovedTable(table, tuple(name for name, _ in columns), tuple(name for _, name in key))
 
 
-def read_after(tx: Reader, table: TableShape, last: Row | None) -> list[Row]:
+def read_after(tx: Reader, table: MovedTable, last: Row | None) -> list[Row]:
     """The next ``AT_ONCE`` rows after the one given, in the order of their keys."""
     key, where, params = ", ".join(table.key), "", {}
     if last is not None:
@@ -67,7 +67,7 @@ def read_after(tx: Reader, table: TableShape, last: Row | None) -> list[Row]:
     return [tuple(bytes(each) if isinstance(each, memoryview) else each for each in row) for row in rows]
 
 
-def read_all(tx: Reader, table: TableShape) -> Iterator[Row]:
+def read_all(tx: Reader, table: MovedTable) -> Iterator[Row]:
     """Every row, in the order of their keys."""
     last: Row | None = None
     while rows := read_after(tx, table, last):
@@ -75,7 +75,7 @@ def read_all(tx: Reader, table: TableShape) -> Iterator[Row]:
         last = rows[-1]
 
 
-def insert(tx: Writer, table: TableShape, rows: Sequence[Row]) -> None:
+def insert(tx: Writer, table: MovedTable, rows: Sequence[Row]) -> None:
     """Add rows."""
     values = ", ".join(f":{name}" for name in table.columns)
     tx.many(
@@ -84,12 +84,12 @@ def insert(tx: Writer, table: TableShape, rows: Sequence[Row]) -> None:
     )
 
 
-def empty(tx: Writer, tables: Sequence[TableShape]) -> None:
+def empty(tx: Writer, tables: Sequence[MovedTable]) -> None:
     """Delete every row of all of them."""
     for table in reversed(tables):
         tx.run(f"DELETE FROM {table.name}")
 
 
-def digest_rows(tx: Reader, tables: Sequence[TableShape]) -> dict[str, RowDigest]:
+def digest_rows(tx: Reader, tables: Sequence[MovedTable]) -> dict[str, RowDigest]:
     """What tells whether two databases hold the same rows, by table."""
     return {table.name: RowDigest.of(read_all(tx, table)) for table in tables}

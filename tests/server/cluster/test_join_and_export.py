@@ -94,7 +94,8 @@ async def test_what_joined_and_was_exported_is_the_same_and_verifies(
             async with services.pool.lease(services.registry_cache.entry(name)) as vault:
                 found = await verify(vault)
             assert found.agrees, found.findings
-        assert all(each.ok for each in await audit_verification.verify(services.audit))
+        checked = await audit_verification.verify(services.audit)
+        assert [(each.chain, each.faults) for each in checked if not each.ok] == []
 
 
 async def test_while_a_server_runs_copies_are_made_and_the_second_call_moves_what_changed(
