@@ -21,12 +21,15 @@ from typing import Any
 
 import httpx2
 
+from server.cluster.join import join_cluster
+from server.settings import load
 from tests.kept_ports import kept_port
 from tests.server.cli.command import ENVIRONMENT
-from tests.server.http.serving import BOTH, MODERN, browser, enveloped
+from tests.server.http.serving import BOTH, MODERN, browser, enveloped, ground
 from tests.work import PROGRAM_PATIENCE_S
 
 UNLIMITED = {"limits.calls_per_minute": 10**9, "limits.vault_calls_per_minute": 10**9}
+PLAIN = {"storage.reserve_mb": 0, "embedding.engine": "off"}
 LOOK_S = 0.02
 
 
@@ -204,14 +207,20 @@ async def installed(
             server = ServerProcess(name, data, port, _environment(data, own))
             stack.push_async_callback(server.close)
             installation.servers.append(server)
-            data.mkdir()
-        if database is not None:
-            await installation.command("cluster", "init")
-        for vault in vaults:
-            await installation.command("vault", "create", vault)
+        await _lay_out(folder / "server-0" if database is None else folder / "before", vaults, made)
         installation.token = await installation.issue_token("operator")
         await installation.start_all()
         yield installation
+
+
+async def _lay_out(data: Path, vaults: list[str], settings: dict[str, Any]) -> None:
+    """With these vaults; and have it join the cluster, where there is one."""
+    loaded = load(data, flags={**PLAIN, **settings}, environment={})
+    async with ground(load(data, flags=PLAIN, environment={}), vaults):
+        pass
+    if loaded.settings.cluster.is_on:
+        joined = await join_cluster(loaded.settings, data, lambda done, count, what: None)
+        assert joined.is_joined
 
 
 def _environment(data: Path, settings: dict[str, Any]) -> dict[str, str]:
