@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -42,7 +42,8 @@ from vaults.embed.served_models import ServedModels
 from vaults.embed.service import EmbeddingService, loader_of
 from vaults.files.scratch_folders import sweep_scratch
 from vaults.observer import NullObserver, Observer
-from vaults.pool import VaultPool
+from vaults.pool import KnownVaults, VaultPool
+from vaults.registry import VaultEntry
 from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, an
     from ops.metrics import Metrics
     from server.cluster.installation import SharedInstallation
     from server.cluster.parts import Cluster
+    from vaults.cluster.cluster_observer import ClusterObserver
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -63,6 +65,7 @@ class Recorders:
 
     metrics: Metrics | None = None
     calls: CallLog | None = None
+    cluster: ClusterObserver | None = None
 
 
 NO_RECORDERS = Recorders()
@@ -161,6 +164,7 @@ async def open_services(
         installation = await _open_installation(stack, settings, data)
         shared = None if installation is None else installation.of_control
         control = await open_control(stack, data, settings, observer, background.followers, shared)
+        cluster = await _join_cluster(stack, settings, data, installation, recorders, background)
         if background.rounds:
             await _sweep_leftovers(control.db, data)
         access_cache, licence = control.access_cache, control.licence
@@ -178,13 +182,16 @@ async def open_services(
             around = VaultSurroundings(
                 control.db, data, plans, observer, listeners.tell, audit=audit, metrics=recorders.metrics
             )
-            return share_resources(of_vaults, settings, around, background, models)
+            shared = share_resources(of_vaults, settings, around, background, models)
+            return shared if cluster is None else cluster.share(shared)
 
         if background.logs and settings.backup.log:
             share()  # settings with which no log can be kept stop the start
         known = control.registry_cache
-        pool = VaultPool(data, settings.storage, observer, share, known.entries, lambda: known.announced_work)
+        pool = VaultPool(data, settings.storage, observer, share, _known_vaults(known, cluster))
         _start_pool(stack, pool, background)
+        if cluster is not None:
+            cluster.serve(stack, pool)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
         yield Services(
@@ -208,6 +215,7 @@ async def open_services(
             defects=pool.defects,
             requested_backups=requested,
             moltbook=_make_moltbook(stack, settings, data),
+            cluster=cluster,
         )
 
 
@@ -219,6 +227,39 @@ async def _open_installation(stack: AsyncExitStack, settings: Settings, data: Pa
     from server.cluster.installation import open_installation
 
     return await stack.enter_async_context(open_installation(settings.cluster, data))
+
+
+async def _join_cluster(
+    stack: AsyncExitStack,
+    settings: Settings,
+    data: Path,
+    installation: SharedInstallation | None,
+    recorders: Recorders,
+    background: BackgroundPlan,
+) -> Cluster | None:
+    if installation is None:
+        return None
+    from server.cluster.parts import open_cluster
+    from vaults.cluster.cluster_observer import NullClusterObserver
+
+    observer = recorders.cluster or NullClusterObserver()
+    return await open_cluster(stack, settings, data, installation.connections, observer, background)
+
+
+def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:
+    """What the pool visits by itself: in a cluster what is held here."""
+
+    def announced() -> Mapping[str, str]:
+        return known.announced_work
+
+    if cluster is None:
+        return KnownVaults(known.entries, announced)
+    held = cluster.held
+
+    def entries() -> list[VaultEntry]:
+        return [entry for entry in known.entries() if held.is_here(entry.vault_id)]
+
+    return KnownVaults(entries, announced, held.folder_of)
 
 
 async def _sweep_leftovers(control: Transactions, data: Path) -> None:
