@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -143,6 +144,27 @@ def test_the_printed_script_does_in_psql_what_init_does(postgres: PostgresServer
     everything_a_server_does(serving, installation(strongroom, serving))
     again = subprocess.run(command, input=script.out, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert again.returncode != 0, "an administrator is told that the tables are there"
+
+
+def test_the_roles_for_containers_and_the_tables_of_init_let_a_server_serve(
+    postgres: PostgresServer, strongroom: Strongroom
+) -> None:
+    url, folder = postgres.create_database(), programs()
+    assert folder is not None
+    roles = Path(__file__).parents[3] / "deploy" / "cluster" / "roles.sql"
+    command = [
+        str(folder / "psql"),
+        "--no-psqlrc",
+        "--quiet",
+        f"--set=server_password={PASSWORD}",
+        f"--file={roles}",
+        url,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert strongroom("cluster", "init", "--url", url, "--role", "strongroom_server").code == 0
+    serving = url.replace("owner:", "strongroom_server:")
+    everything_a_server_does(serving, installation(strongroom, serving))
 
 
 @pytest.mark.parametrize("role", ["server; DROP TABLE x", 'a"b', "Server", ""])
