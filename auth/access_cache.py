@@ -1,7 +1,7 @@
 """Caches grants and tokens in memory; refuses everybody when it cannot keep them current.
 
 A change made here is seen at once, one made by another process (the CLI, a second worker) within a poll. Changes show
-in ``Database.version``, which needs no writing: a read-only data folder is served too.
+in ``Transactions.version``, which needs no writing: a read-only data folder is served too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from auth.access import NO_ACCESS, AccessSnapshot, load_access
 from auth.awake_clock import AwakeClock
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import StrongroomError, VaultUnavailable
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class AccessCache:
 
     def __init__(
         self,
-        db: Database,
+        db: Transactions,
         *,
         followers: Sequence[Callable[[], object]] = (),
         poll_s: float = POLL_S,

@@ -1,12 +1,15 @@
 """Counters per UTC day, kept in control.db: how much was stored today.
 
-Counts are kept in memory and written in batches, so a store costs no second transaction. Several processes add up in
-the table; each sees the others' share at its next flush, so a limit may be passed by what they all do in between.
+Counts are kept in memory and written in batches, so a store costs no second transaction. Several processes, and all
+servers of a cluster, add up in the table; each sees what the others wrote at its next flush, and looks where that is
+``KNOWN_S`` ago. So a limit may be passed by what each of the others stores within ``FLUSH_S`` and ``KNOWN_S``. A server
+that is killed takes with it what it counted since its last flush.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,11 +18,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from auth.plans import PlanBound
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import StrongroomError
 
 FLUSH_S = 5.0
+
+KNOWN_S = 7.5
+"""Seconds for which the total of a counter is believed: longer than between two flushes, which tell it anew."""
+
 KEEP_DAYS = 30
 
 
@@ -47,12 +54,20 @@ def _today() -> str:
 class DailyUsage:
     """``start`` it, ``take`` before storing, ``close`` it: closing writes what is left. One per process."""
 
-    def __init__(self, db: Database, *, today: Callable[[], str] = _today, flush_s: float = FLUSH_S) -> None:
+    def __init__(
+        self,
+        db: Transactions,
+        *,
+        today: Callable[[], str] = _today,
+        flush_s: float = FLUSH_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._db = db
         self._today = today
         self._flush_s = flush_s
+        self._clock = clock
         self._day = ""
-        self._known: dict[str, int] = {}  # counter → total in the table when last looked at
+        self._known: dict[str, tuple[int, float]] = {}  # counter → total in the table, and when that was looked at
         self._unwritten: Counter[tuple[str, str]] = Counter()  # (counter, day) → not yet in the table
         self._seen: set[str] = set()  # today
         self._sighted: Counter[tuple[str, str]] = Counter()  # as ``_unwritten``, of what was only seen
@@ -114,7 +129,8 @@ class DailyUsage:
         totals = await self._db.write(lambda writer: _add(writer, taken, day))
         self._unwritten.subtract(taken)
         self._unwritten = Counter({key: count for key, count in self._unwritten.items() if count})
-        self._known.update({counter: used for (counter, of), used in totals.items() if of == self._day})
+        now = self._clock()
+        self._known.update({counter: (used, now) for (counter, of), used in totals.items() if of == self._day})
 
     async def _write_sighted(self) -> None:
         if not self._sighted:
@@ -135,19 +151,25 @@ class DailyUsage:
         await self.flush()
 
     async def _learn(self, counters: Sequence[str]) -> str:
-        """Load today's totals from the table where unknown; returns the day."""
+        """Load today's totals from the table where unknown, or known for long; returns the day."""
         while True:
-            day = self._current_day()
-            unknown = [counter for counter in counters if counter not in self._known]
+            day, asked_at = self._current_day(), self._clock()
+            unknown = [counter for counter in counters if not self._is_known(counter, asked_at)]
             if not unknown:
                 return day
             found = await self._db.read(partial(_read_totals, counters=unknown, day=day))
-            if day == self._current_day():  # else the day changed while we waited
-                for counter, used in found.items():
-                    self._known.setdefault(counter, used)
+            if day != self._current_day():  # it changed while we waited
+                continue
+            for counter, used in found.items():
+                if not self._is_known(counter, asked_at):  # else a flush knows better
+                    self._known[counter] = used, self._clock()
+
+    def _is_known(self, counter: str, now: float) -> bool:
+        known = self._known.get(counter)
+        return known is not None and now - known[1] < KNOWN_S
 
     def _count(self, counter: str, day: str) -> int:
-        return self._known[counter] + self._unwritten[counter, day]
+        return self._known[counter][0] + self._unwritten[counter, day]
 
     def _current_day(self) -> str:
         # A wall clock set back must not give a caller the day again.

@@ -10,7 +10,7 @@ from auth.encrypted_keys import is_encrypted
 from auth.kept_secrets import list_secrets
 from auth.key_rotation import KeyUse, uses_of
 from auth.keys import KeyRing
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class KeptKeys:
     encrypted: frozenset[str]
 
 
-async def read_kept_keys(control: Database, ring: KeyRing) -> KeptKeys:
+async def read_kept_keys(control: Transactions, ring: KeyRing) -> KeptKeys:
     """Those there are. Nothing is made, and no secret is read."""
     uses = await control.read(lambda tx: uses_of(tx, ring.keys))
     return await asyncio.to_thread(_look_at, ring, uses)

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Literal
 
 from auth.keys import KeyRing, SigningKey, add_key, remove_key
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import ReadOnly
 from vaults.files.failures import disk_failure
 
@@ -48,7 +48,7 @@ class KeyUse:
         return "signs" if self.signs else "spent" if self.is_spent else "verifies"
 
 
-async def rotate(control: Database, ring: KeyRing) -> SigningKey:
+async def rotate(control: Transactions, ring: KeyRing) -> SigningKey:
     """Make a new key that signs from now on, and remove those that are spent. Raises ``Conflict``, ``ReadOnly``."""
     with _translated():
         made = await asyncio.to_thread(add_key, ring)
@@ -56,7 +56,7 @@ async def rotate(control: Database, ring: KeyRing) -> SigningKey:
     return made
 
 
-async def remove_spent(control: Database, ring: KeyRing) -> list[SigningKey]:
+async def remove_spent(control: Transactions, ring: KeyRing) -> list[SigningKey]:
     """Remove every key no living token needs; returns these. Raises ``ReadOnly``."""
     if len(ring.keys) < 2:
         return []

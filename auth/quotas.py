@@ -1,4 +1,7 @@
-"""How often a caller may call: calls per minute, its own and the vault's, and concurrent calls."""
+"""How often a caller may call: calls per minute, its own and the vault's, and concurrent calls.
+
+Counted here, on one server; where there are several, what the others counted is added as far as it is known.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,13 @@ from auth.plans import PlanBound, Plans
 from auth.principal import Principal
 from auth.rate_windows import MonotonicWindows
 from auth.settings import LimitSettings
+from auth.shared_counts import UNSHARED, SharedCounts
 from vaults.errors import Overloaded
 
 MINUTE_S = 60.0
+
+RUNNING_S = 10.0
+"""Seconds for which other servers believe what is running here: no longer where this one dies."""
 
 
 class CallSlot:
@@ -41,21 +48,30 @@ class CallSlot:
 class Quotas:
     """One per process, used on its event loop. ``clock`` gives monotonic seconds."""
 
-    def __init__(self, limits: LimitSettings, plans: Plans, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: LimitSettings,
+        plans: Plans,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        shared: SharedCounts = UNSHARED,
+    ) -> None:
         self._limits = limits
         self._plans = plans
         self._clock = clock
         self._running: Counter[str] = Counter()
         self._windows = MonotonicWindows(clock)
+        self._hits_elsewhere = shared.join("rates", self._windows.look)
+        self._running_elsewhere = shared.join("running", lambda key: (self._running.get(str(key), 0), RUNNING_S))
 
     def admit(self, principal: Principal, vault: str) -> CallSlot:
         """Admit one call: ``with quotas.admit(principal, vault): …``.
 
         Raises ``RateLimited`` above a rate, ``Overloaded`` with too many concurrent calls; both say when to retry.
         """
-        key = principal.key
-        if self._running[key] >= self._limits.in_flight:
-            raise Overloaded(f"{self._limits.in_flight} calls of yours are still running", hint="wait for one to end")
+        key, most = principal.key, self._limits.in_flight
+        if self._running[key] + self._running_elsewhere.count(key, most) >= most:
+            raise Overloaded(f"{most} calls of yours are still running", hint="wait for one to end")
         for bound, counted in self._bounds(principal, vault):
             self._hit(bound, counted)
         return CallSlot(self._running, key)
@@ -67,7 +83,8 @@ class Quotas:
 
     def calls_in_window(self, bound: PlanBound, principal: Principal, vault: str) -> int:
         """Calls counted towards a plan's bound in the current minute."""
-        return self._windows.count((bound.limit, (principal.key,) if bound.scope == "principal" else ("vault", vault)))
+        key = (bound.limit, (principal.key,) if bound.scope == "principal" else ("vault", vault))
+        return self._windows.count(key) + self._hits_elsewhere.count(key, bound.limit)
 
     def _bounds(self, principal: Principal, vault: str) -> Iterator[tuple[PlanBound, tuple[str, ...]]]:
         """The rates of a call, each with the key it is counted under. Those of the settings bound every plan."""
@@ -83,5 +100,5 @@ class Quotas:
 
     def _hit(self, bound: PlanBound, counted: tuple[str, ...]) -> None:
         key: Hashable = (bound.limit, counted)
-        if self._windows.hit(key, MINUTE_S) > bound.limit:
+        if not self._windows.hit_within(key, MINUTE_S, bound.limit, self._hits_elsewhere):
             raise bound.rate_exceeded(max(0.1, self._windows.end(key) - self._clock()))

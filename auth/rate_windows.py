@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable
 
+from auth.shared_counts import CountsElsewhere
+
 SWEEP_AT = 8192
 """Number of counters at which expired ones are swept out."""
 
@@ -33,6 +35,15 @@ class MonotonicWindows:
         window[0] += 1
         return int(window[0])
 
+    def hit_within(self, key: Hashable, life_s: float, limit: int, elsewhere: CountsElsewhere) -> bool:
+        """Count one hit; whether it is within the limit together with those of other servers. One that is refused for
+        theirs is not kept: else whoever goes on trying at all of them in turn would be refused for ever."""
+        hits = self.hit(key, life_s)
+        if hits > limit or hits + elsewhere.count(key, limit) <= limit:
+            return hits <= limit
+        self._windows[key][0] -= 1
+        return False
+
     def count(self, key: Hashable) -> int:
         """Hits in the current window."""
         window = self._windows.get(key)
@@ -42,6 +53,10 @@ class MonotonicWindows:
         """When the current window ends, by the clock."""
         window = self._windows.get(key)
         return window[1] if window is not None else self._clock()
+
+    def look(self, key: Hashable) -> tuple[int, float]:
+        """Hits in the current window, and the seconds that are left of it."""
+        return self.count(key), max(0.0, self.end(key) - self._clock())
 
     def clear(self, key: Hashable) -> None:
         """Forget one counter."""

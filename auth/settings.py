@@ -304,7 +304,8 @@ class PlanSettings(SettingsSection):
 
 
 class LimitSettings(SettingsSection):
-    """Each server process counts for itself: a caller spread over N workers may reach N times as much."""
+    """Each process of one machine counts for itself: a caller spread over N workers may reach N times as much. Servers
+    of a cluster tell each other what they counted."""
 
     plan: Annotated[
         PlanName, Field(description="plan of vaults and callers that are on none: unlimited, free or one of yours")

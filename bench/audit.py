@@ -18,6 +18,7 @@ from bench.run import Run
 from ops.audit import chain_rows
 from ops.audit.audit_log import AuditLog
 from ops.audit.chain import AuditChain
+from ops.audit.chain_files import file_of
 from ops.audit.entries import AuditActor, AuditEntry
 from ops.audit.searching import AuditQuery, search
 from ops.audit.verification import verify
@@ -133,7 +134,7 @@ async def _searches(folder: Path, run: Run) -> list[Figure]:
     began = time.perf_counter()
     (report,) = await verify(log, [CHAIN])
     seconds = time.perf_counter() - began
-    size = chain.path.stat().st_size
+    size = file_of(folder, CHAIN).stat().st_size
     await log.close()
     if not report.ok or not found:
         raise RuntimeError("the chain is not what was written")

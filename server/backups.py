@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ops.backup.back_up import ArchiveOrder, Installation
     from ops.settings import BackupSettings
     from server.settings import Settings
-    from vaults.db.connection import Database
+    from vaults.db.transactions import Transactions
 
 MAX_PASSPHRASE = 4096
 
 
 def describe_installation(
-    control: Database, data: Path, config: Path, settings: Settings, niceness: int = 0
+    control: Transactions, data: Path, config: Path, settings: Settings, niceness: int = 0
 ) -> Installation:
     """The installation, as backups need to know it."""
     from ops.backup.back_up import Installation

@@ -39,7 +39,7 @@ async def migrate_control(control: Database, storage: StorageSettings) -> None:
 
 def _refuse_newer_audit(data: Path, storage: StorageSettings) -> None:
     """What is done must be recorded: with an audit that this version cannot write, nothing could be changed."""
-    from ops.audit.chain import MIGRATIONS, file_of
+    from ops.audit.chain_files import MIGRATIONS, file_of
     from ops.audit.links import INSTALLATION
 
     refuse_newer(file_of(data, INSTALLATION), MIGRATIONS, storage)

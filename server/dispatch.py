@@ -23,6 +23,7 @@ from server.audited_calls import AuditedCall
 from server.call import AnswerForm, Call, Caller, CallRecord
 from server.call_listeners import HeardCall
 from server.caller_views import view_of
+from server.local_attempt import tell_began, tell_elsewhere
 from server.rendering import answers as rendering
 from server.tool_spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
@@ -37,6 +38,7 @@ from vaults.errors import (
     StrongroomError,
     Timeout,
 )
+from vaults.vault_hosting import VaultElsewhere
 
 if TYPE_CHECKING:
     from server.services import Services
@@ -83,6 +85,8 @@ async def dispatch(services: Services, caller: Caller, name: str, arguments: Map
     try:
         outcome = await _serve(services, caller, name, arguments or {}, reference)
     except StrongroomError as failure:
+        if isinstance(failure, VaultElsewhere):
+            tell_elsewhere()
         outcome = _to_outcome(failure, audience_of(services.registry, view_of(caller)))
     except asyncio.CancelledError:
         record.outcome = "cancelled"
@@ -132,6 +136,7 @@ class _Serving:
         until = time.monotonic() + limit
         try:
             async with asyncio.timeout(limit), services.pool.lease(self.entry) as vault:
+                tell_began()
                 return await self._run_in(vault, until)
         except TimeoutError as failure:
             raise Timeout(f"{self.spec.name} took longer than {limit:g} s", hint="ask for less at once") from failure

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from server import backups
 from server.settings import FILE, Settings
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.registry import VaultEntry
 
 
-async def back_up_last(control: Database, data: Path, settings: Settings, entry: VaultEntry) -> Path:
+async def back_up_last(control: Transactions, data: Path, settings: Settings, entry: VaultEntry) -> Path:
     """Back a vault up whose folder the caller has alone, as ``strongroom backup`` does, and say where. Raises what
     keeps it from being backed up: then it is not deleted."""
     from ops.backup.back_up import back_up_held_vault

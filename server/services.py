@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from auth.access_cache import AccessCache
 from auth.daily_usage import DailyUsage
@@ -19,7 +19,7 @@ from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
-from ops.audit.audit_log import AuditLog
+from ops.audit.audit_log import UNWATCHED, AuditLog, AuditWatch
 from ops.backup import restore_leftovers
 from ops.backup.requested_runs import RequestedRuns
 from ops.backup.turns import SCRATCH_FOLDER
@@ -34,7 +34,7 @@ from server.tool_registry import ToolRegistry
 from vaults import heap
 from vaults import registry as vault_registry
 from vaults.background_defects import BackgroundDefects
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.embed.backend import Embedder
 from vaults.embed.endpoint_stamps import stamps_folder
 from vaults.embed.resident_models import ResidentModels
@@ -48,6 +48,7 @@ from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.metrics import Metrics
+    from server.cluster.parts import Cluster
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -89,7 +90,7 @@ class Services:
     settings: Settings
     data: Path
     instance_id: str
-    control: Database
+    control: Transactions
     access_cache: AccessCache
     registry_cache: RegistryCache
     licence: LicenceFile
@@ -112,6 +113,8 @@ class Services:
     """The home folder of the one person this process serves; None where it serves several."""
     moltbook: Moltbook | None = None
     """A social network; None where no operator asked for it."""
+    cluster: Cluster | None = None
+    """This server as one of several; None on one machine."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""
@@ -205,7 +208,7 @@ async def open_services(
         )
 
 
-async def _sweep_leftovers(control: Database, data: Path) -> None:
+async def _sweep_leftovers(control: Transactions, data: Path) -> None:
     """Clear away what killed restores and backups left."""
     names = {each.name for each in await control.read(vault_registry.list_vaults)}
     await asyncio.to_thread(restore_leftovers.sweep, data / "vaults", names)
@@ -239,18 +242,18 @@ def _open_models(
 def _open_audit(
     stack: AsyncExitStack, settings: Settings, data: Path, recorders: Recorders, background: BackgroundPlan
 ) -> AuditLog:
-    told: dict[str, Any] = {}
+    watch = UNWATCHED
     if (metrics := recorders.metrics) is not None:
-        told = {"on_failing": metrics.on_audit_failing, "on_defect": partial(metrics.on_background_defect, "audit")}
+        watch = AuditWatch(metrics.on_audit_failing, partial(metrics.on_background_defect, "audit"))
     passphrase = settings.auth.key_passphrase_file
-    audit = AuditLog(data, settings.audit, settings.storage, key_passphrase_file=passphrase, **told)
+    audit = AuditLog(data, settings.audit, settings.storage, watch, key_passphrase_file=passphrase)
     stack.push_async_callback(audit.close)
     if background.rounds:
         audit.start()
     return audit
 
 
-async def _start_daily_usage(stack: AsyncExitStack, control: Database) -> DailyUsage:
+async def _start_daily_usage(stack: AsyncExitStack, control: Transactions) -> DailyUsage:
     usage = DailyUsage(control)
     await usage.start()
     stack.push_async_callback(usage.close)

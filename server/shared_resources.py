@@ -17,7 +17,7 @@ from server.audited_jobs import audit_jobs
 from server.background_jobs import jobs_of
 from server.background_plan import BackgroundPlan
 from server.settings import Settings
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.domain.collections import follow_loop
 from vaults.domain.maintenance import eviction
 from vaults.domain.notes.commit import git_commits
@@ -44,7 +44,7 @@ SEARCH_THREADS = 4
 class VaultSurroundings:
     """What vaults are told of the process they are open in."""
 
-    control: Database
+    control: Transactions
     data: Path
     plans: Plans
     observer: Observer
@@ -82,6 +82,7 @@ def share_resources(
         plan_size=partial(_plan_size, around.plans),
         before_migration=partial(before_upgrade.keep_copy, storage=settings.storage),
         recover_on_open=interrupted_restores.RECOVER,
+        keeps_note_files=settings.cluster.is_on,
         find_folder=partial(folder_moves.find_folder, around.control, around.data),
         before_close=git_commits.commit_all_pending,
         on_notes_changed=around.on_notes_changed,

@@ -13,8 +13,8 @@ from auth.roles import Role
 from ops.vault_life import folder_moves
 from server.version import version
 from vaults import registry
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.files.atomic import write_atomic
 from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
@@ -38,7 +38,7 @@ async def create(services: Services, name: str, path: Path | None = None) -> Vau
 
 
 async def register(
-    control: Database,
+    control: Transactions,
     data: Path,
     storage: StorageSettings,
     name: str,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from uuid_utils import uuid7
 
 from auth.roles import Role
-from ops.audit.chain import file_of
+from ops.audit.chain_files import file_of
 from server import vault_admin
 from server.audience import audience_of
 from server.services import open_services

@@ -10,8 +10,8 @@ from typing import Literal
 from uuid_utils import uuid7
 
 from vaults import clock
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Row, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument, NotFound
 
 DATABASE_FILE = "vault.db"
@@ -193,7 +193,7 @@ def list_announced_work(tx: Reader) -> dict[str, str]:
     return {key.removeprefix(_WORK): value for key, value in rows}
 
 
-async def instance_id(control: Database) -> str:
+async def instance_id(control: Transactions) -> str:
     """The installation's own id, made at its first start."""
 
     def read_or_make(tx: Writer) -> str:

@@ -6,19 +6,20 @@ import asyncio
 from collections.abc import Collection
 
 from vaults import registry
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import NotFound, StrongroomError
 from vaults.registry import VaultEntry
 
 POLL_S = 1.0
-"""Seconds between two reads of the registry."""
+"""Seconds between two looks at the registry."""
 
 
 class RegistryCache:
     """Active vaults by name, between ``start`` and ``close``. A look-up costs a dictionary access."""
 
-    def __init__(self, control: Database) -> None:
+    def __init__(self, control: Transactions) -> None:
         self._control = control
+        self._marker: tuple[int, int] | None = None
         self._entries: dict[str, VaultEntry] = {}
         self.archived: frozenset[str] = frozenset()
         """Names of vaults that are kept, but served to nobody."""
@@ -29,7 +30,7 @@ class RegistryCache:
         self._reading = asyncio.Lock()
 
     async def start(self) -> None:
-        """Read the registry, then again every ``POLL_S``."""
+        """Read the registry, then look for changes every ``POLL_S``."""
         await self.refresh()
         self._task = asyncio.create_task(self._poll(), name="registry-cache")
 
@@ -49,13 +50,17 @@ class RegistryCache:
                 continue  # the access cache reads the same file, and refuses everybody while it stays unreadable
 
     async def refresh(self) -> None:
-        """Read the registry again."""
+        """Read the registry again, if anything was written since."""
         async with self._reading:
+            marker = await self._control.version()  # before the read: what changes in between is seen next time
+            if marker == self._marker:
+                return
             entries, self.announced_work = await self._control.read(
                 lambda tx: (registry.list_vaults(tx), registry.list_announced_work(tx))
             )
             self._entries = {entry.name: entry for entry in entries if entry.state == "active"}
             self.archived = frozenset(entry.name for entry in entries if entry.state == "archived")
+            self._marker = marker
 
     def names(self) -> Collection[str]:
         """The names of active vaults, quick to search."""

@@ -161,6 +161,8 @@ class SharedResources:
     """Awaited before a vault closes."""
     commit_log: Callable[[VaultEntry, Path], CommitLog] = keep_no_log
     """Who is told what a vault commits; made for each vault that is opened, with the path of its database."""
+    keeps_note_files: bool = False
+    """Whether the files of notes are rows of the vault's database, and their folder a view of these."""
     hosting: VaultHosting = LOCAL_HOSTING
     """Where the files of vaults come from, and whether another server has them."""
     on_notes_changed: NotesChangedListener = ignore_changes
@@ -238,6 +240,11 @@ class Vault:
         """The model that serves the vault now: its own or the server's. Hold on to it where a vector and the identity
         of its model must belong together."""
         return self.engines.embedder
+
+    @property
+    def keeps_note_files(self) -> bool:
+        """Whether its notes folder is a view of what its database holds."""
+        return self.shared.keeps_note_files and self.entry.path is None
 
     async def open(self) -> None:
         """Check and migrate the database, then start background work. Raises ``VaultQuarantined`` (reason missing,

@@ -1,4 +1,5 @@
-"""How often something may be tried: by account, by address, and in all. Counts per process, in memory."""
+"""How often something may be tried: by account, by address, and in all. Counted in memory; where there are several
+servers, each is told what the others counted."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 from auth.one_time import digest_of
 from auth.rate_windows import MonotonicWindows
+from auth.shared_counts import UNSHARED, SharedCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +38,21 @@ REGISTRATIONS = AttemptLimit("registrations", 100, 3600)
 class Attempts:
     """Used on the event loop's thread only."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedCounts = UNSHARED) -> None:
         self._clock = clock
         self._windows = MonotonicWindows(clock)
+        self._elsewhere = shared.join("attempts", self._windows.look)
 
     def wait(self, limit: AttemptLimit, who: str) -> float:
         """Count one attempt of ``who``; returns the seconds to wait until the next, 0 where this one may go on. It
         counts before it is known to be wrong, so that many at once are no way round."""
         key = f"{limit.name}:{digest_of(who)}"
-        if self._windows.hit(key, limit.seconds) <= limit.count:
+        if self._windows.hit_within(key, limit.seconds, limit.count, self._elsewhere):
             return 0
         return max(self._windows.end(key) - self._clock(), 1)
 
     def forgive(self, limit: AttemptLimit, who: str) -> None:
         """Forget what ``who`` tried: it was right."""
-        self._windows.clear(f"{limit.name}:{digest_of(who)}")
+        key = f"{limit.name}:{digest_of(who)}"
+        self._windows.clear(key)
+        self._elsewhere.forget(key)

@@ -9,13 +9,15 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from auth.keys import KEYS_FOLDER, KeyRing, open_key_ring
 from ops.audit import chain_rows, retention, signing
-from ops.audit.chain import AuditChain, list_chains
+from ops.audit.chain import AuditChain
+from ops.audit.chain_files import ChainFiles
+from ops.audit.chain_store import ChainStores
 from ops.audit.entries import AuditEntry
 from ops.audit.forwarding import Forwarder, make_forwarders
 from ops.audit.links import INSTALLATION
@@ -57,6 +59,17 @@ PRUNE_ROUNDS = 60
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class AuditWatch:
+    """Who is told how many chains cannot be written, and that the upkeep met what nobody foresaw."""
+
+    on_failing: Callable[[int], None] = lambda _: None
+    on_defect: Callable[[], None] = lambda: None
+
+
+UNWATCHED = AuditWatch()
+
+
 class AuditLog:
     """Where every change is recorded. Opens files when there is something to record, and signs in the background."""
 
@@ -65,15 +78,16 @@ class AuditLog:
         data: Path,
         settings: AuditSettings,
         storage: StorageSettings,
-        on_failing: Callable[[int], None] = lambda _: None,
-        on_defect: Callable[[], None] = lambda: None,
+        watch: AuditWatch = UNWATCHED,
         *,
         key_passphrase_file: str | None = None,
+        stores: ChainStores | None = None,
     ) -> None:
         self.data = data
+        self.stores = stores or ChainFiles(data, storage)
         self.settings = settings
         self._key_passphrase_file = key_passphrase_file
-        self._chains = OpenChains(data, storage, DiskReserve(data, storage).give_up, key_passphrase_file)
+        self._chains = OpenChains(data, self.stores, storage, DiskReserve(data, storage).give_up, key_passphrase_file)
         self._keys: KeyRing | None = None
         self._upkeep: asyncio.Task[None] | None = None
         self._grown = asyncio.Event()
@@ -83,8 +97,8 @@ class AuditLog:
         """Where chains of vaults stand that were signed, and the installation's does not tell yet."""
         self._searched: set[str] = set()
         self._closed = False
-        self._on_failing = on_failing
-        self._on_defect = on_defect
+        self._on_failing = watch.on_failing
+        self._on_defect = watch.on_defect
         self._forwarders: tuple[Forwarder, ...] = ()
 
     def chain(self, name: str) -> AuditChain:
@@ -223,7 +237,7 @@ class AuditLog:
 
     async def _adopt(self) -> None:
         """Have signed what a process left unsigned that was killed."""
-        for name in await asyncio.to_thread(list_chains, self.data):
+        for name in await asyncio.to_thread(self.stores.unsigned):
             chain = self.chain(name)
             with contextlib.suppress(StrongroomError):  # the check and doctor tell of a chain that cannot be read
                 chain.unsigned += await chain.write(chain_rows.count_unsigned)
@@ -274,7 +288,7 @@ class AuditLog:
         if self.settings.keep == "forever":
             return 0
         gone = 0
-        for name in await asyncio.to_thread(list_chains, self.data):
+        for name in await asyncio.to_thread(self.stores.names):
             with contextlib.suppress(StrongroomError, OSError):  # doctor tells of a chain that cannot be written
                 gone += await retention.prune(self.chain(name), await self.keys(), self.settings.keep)
         return gone

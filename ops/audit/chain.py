@@ -1,59 +1,37 @@
-"""One chain of the audit as a file of its own, opened when something is first written to it.
+"""One chain of the audit: proved writable before a change, and what it is owed where it was not.
 
-Not in the vault's database: who restores yesterday's vault still knows what was done today. Several processes may add
-to a chain; each entry finds the one before it in the transaction that writes it. Entries that come while others are
-written share the next transaction, and so one fsync.
+Entries that come while others are written share the next transaction, and so one fsync.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from ops.audit import chain_rows
+from ops.audit.chain_files import to_typed
+from ops.audit.chain_store import ChainStore
 from ops.audit.content_hashes import HashKey
 from ops.audit.entries import AuditEntry, EntryText, to_text
 from ops.audit.statements import ChainHead
 from vaults.context import begin_apart
-from vaults.db import database_files
-from vaults.db.connection import Database
-from vaults.db.migration import migrate, migrate_to_write
 from vaults.db.sql import Reader, Writer
-from vaults.disk_reserve import free_bytes
-from vaults.errors import AuditUnavailable, ReadOnly, StorageFull, StrongroomError, VaultQuarantined, VaultUnavailable
-from vaults.files.permissions import make_private_folder
-from vaults.settings import StorageSettings
+from vaults.errors import AuditUnavailable, ReadOnly, StorageFull, StrongroomError, VaultQuarantined
 
 T = TypeVar("T")
 
-FOLDER = "audit"
-"""Folder of the chains, in the data folder."""
-
 MAX_OWED = 10_000
-"""Entries kept in memory that the file could not take. Nothing is changed meanwhile, so there are few."""
+"""Entries kept in memory that could not be written. Nothing is changed meanwhile, so there are few."""
 
 MAX_TOGETHER = 256
 """Entries of one transaction at most: the first of them waits for the last."""
 
 READY_S = 0.005
 """Seconds for which a look at file and disk holds."""
-
-LEAST_FREE = 64 * 1024
-"""Bytes that are free before a change: an entry and the pages it touches fit in."""
-
-MIGRATIONS = "audit"
-
-
-def file_of(data: Path, chain: str) -> Path:
-    """Where a chain lies."""
-    return data / FOLDER / f"{chain}.db"
 
 
 @dataclass(slots=True)
@@ -74,24 +52,19 @@ class AuditChain:
     def __init__(
         self,
         chain: str,
-        path: Path,
-        settings: StorageSettings,
+        store: ChainStore,
         make_room: Callable[[], None],
         note_use: Callable[[AuditChain], Awaitable[None]],
         open_key: Callable[[], HashKey],
     ) -> None:
         self.chain = chain
-        self.path = path
-        self._folder = path.parent
-        self._settings = settings
+        self._store = store
         self._make_room = make_room
         self._note_use = note_use
         self._open_key = open_key
         self._key: HashKey | None = None
-        self._db: Database | None = None
-        self._identity: tuple[int, int] | None = None
         self._ready_until = 0.0
-        self._opening, self._proving = asyncio.Lock(), asyncio.Lock()
+        self._proving = asyncio.Lock()
         self._waiting: list[_WaitingEntry] = []
         self._writing: asyncio.Task[None] | None = None
         self._owed: list[AuditEntry] = []
@@ -101,8 +74,8 @@ class AuditChain:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever written to it."""
-        return self.path.exists()
+        """Whether anything may have been written to it."""
+        return self._store.exists
 
     @property
     def is_ready(self) -> bool:
@@ -111,7 +84,7 @@ class AuditChain:
         if self._key is None or self.failing:
             return False
         now = time.monotonic()
-        if now >= self._ready_until and self._is_in_place() and self._has_room():
+        if now >= self._ready_until and self._store.is_in_place() and self._store.has_room():
             self._ready_until = now + READY_S
         return now < self._ready_until
 
@@ -124,7 +97,7 @@ class AuditChain:
                 key = await self._load_key()
                 texts = [to_text(each, key) for each in owed]
                 self._require_room()
-                await self._write_with_room(partial(self._write_owed, owed=texts))
+                await self._write_with_room(partial(self._store.append, texts) if texts else self._store.prove_writable)
             except ReadOnly:
                 self.failing = True
                 raise
@@ -139,26 +112,16 @@ class AuditChain:
             self.unsigned += len(owed)
             self.failing = bool(self._owed)  # of calls that ended meanwhile
 
-    def _has_room(self) -> bool:
-        free = free_bytes(self._folder)
-        return free is None or free >= LEAST_FREE
-
     def _require_room(self) -> None:
         """Raise ``StorageFull`` where the entry of a change that is about to be made might find no room."""
-        if self._db is not None and not self._has_room():
+        if self._store.is_open and not self._store.has_room():
             self._make_room()
-            if not self._has_room():
+            if not self._store.has_room():
                 raise StorageFull("the disk is full", hint="free space; reading still works")
-
-    def _write_owed(self, tx: Writer, owed: Sequence[EntryText]) -> None:
-        if owed:
-            chain_rows.append(tx, self.chain, owed)
-        else:
-            tx.run("UPDATE indexed SET seq = seq")
 
     async def append(self, entry: AuditEntry) -> None:
         """Add the entry of a change and return once it is durable. It takes also the room that is kept for a full disk.
-        Raises what the file system answers, and then owes the entry, whether its caller still waits or not."""
+        Raises what the store raises, and then owes the entry, whether its caller still waits or not."""
         try:
             key = await self._load_key()
         except StrongroomError:
@@ -167,7 +130,7 @@ class AuditChain:
         await self._put(entry, key, of_change=True)
 
     async def try_append(self, entry: AuditEntry) -> None:
-        """Add the entry of what changed nothing. Raises what the file system answers."""
+        """Add the entry of what changed nothing. Raises what the store raises."""
         try:
             key = await self._load_key()
         except StrongroomError:
@@ -200,41 +163,38 @@ class AuditChain:
                     each.done.set_result(None)
 
     async def _write_batch(self, batch: Sequence[_WaitingEntry]) -> None:
-        work = partial(chain_rows.append, chain=self.chain, entries=[each.text for each in batch])
-        await (self._write_with_room(work) if any(each.of_change for each in batch) else self._write(work))
+        work = partial(self._store.append, [each.text for each in batch])
+        await (self._write_with_room(work) if any(each.of_change for each in batch) else self._use(work))
 
     def _owe(self, entries: Sequence[AuditEntry]) -> None:
         self.failing = True
         self._owed += entries[: max(0, MAX_OWED - len(self._owed))]
 
-    async def _write_with_room(self, work: Callable[[Writer], T]) -> T:
+    async def _write_with_room(self, work: Callable[[], Awaitable[T]]) -> T:
         try:
-            return await self._write(work)
+            return await self._use(work)
         except StorageFull:
             self._make_room()
-            return await self._write(work)
+            return await self._use(work)
 
-    async def _write(self, work: Callable[[Writer], T]) -> T:
+    async def _use(self, work: Callable[[], Awaitable[T]]) -> T:
         try:
-            return await (await self._open()).write_uncounted(work)
+            return await work()
         finally:
             await self._note_use(self)
 
     async def write(self, work: Callable[[Writer], T]) -> T:
         """Write beside the entries: what was signed, indexed, forwarded or pruned."""
-        return await self._write(work)
+        return await self._use(partial(self._store.write, work))
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Read in one snapshot."""
-        try:
-            return await (await self._open()).read(work)
-        finally:
-            await self._note_use(self)
+        return await self._use(partial(self._store.read, work))
 
     async def head(self) -> ChainHead:
         """The last entry."""
         # By the writer, which is open: a reader would be one more connection for a single look.
-        return await self._write(lambda tx: chain_rows.read_head(tx, self.chain))
+        return await self.write(lambda tx: chain_rows.read_head(tx, self.chain))
 
     async def to_texts(self, entries: Sequence[AuditEntry]) -> list[EntryText]:
         """Entries as this chain would store them."""
@@ -246,81 +206,21 @@ class AuditChain:
             try:
                 self._key = await asyncio.to_thread(self._open_key)
             except OSError as failure:
-                raise _to_typed(failure) from failure
+                raise to_typed(failure) from failure
         return self._key
 
-    async def _open(self) -> Database:
-        if self._db is not None and self._is_in_place():
-            return self._db
-        async with self._opening:
-            if self._db is not None and self._is_in_place():
-                return self._db
-            await self._close()
-            db = Database(self.path, self._settings)
-            try:
-                await self._prepare(db)
-                found = self.path.stat()
-            except OSError as failure:
-                await db.close()
-                raise _to_typed(failure) from failure
-            except BaseException:
-                await db.close()
-                raise
-            self._db, self._identity = db, (found.st_dev, found.st_ino)
-            return db
-
-    async def _prepare(self, db: Database) -> None:
-        if self.exists and not database_files.is_writable(self.path.parent):
-            await migrate(db, MIGRATIONS)  # by reading: what lies on a read-only disk can still be searched and checked
-        else:
-            make_private_folder(self.path.parent)
-            await migrate_to_write(db, MIGRATIONS)
-
-    def _is_in_place(self) -> bool:
-        # A file that lost its name would take entries and lose them. A new one begins then, and the check of the
-        # chains tells that the old one is missing.
-        try:
-            found = os.stat(self.path)  # noqa: PTH116  asked before every change: half of what Path.stat takes
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._identity
-
     async def rest(self) -> None:
-        """Let go of the descriptors nothing is using; the next use opens what it needs, in under a millisecond."""
-        async with self._opening:
-            if self._db is not None:
-                await self._db.rest()
+        """Let go of the descriptors nothing is using; the next use opens what it needs."""
+        await self._store.rest()
 
     async def close(self) -> None:
-        """Write what waits, and close the file; the next use opens it again."""
+        """Write what waits, and close; the next use opens it again."""
         if self._writing is not None:
             await self._writing
-        async with self._opening:
-            await self._close()
-
-    async def _close(self) -> None:
-        db, self._db = self._db, None
-        if db is not None:
-            await db.close()
+        await self._store.close()
 
 
 def _place_to_look(failure: StrongroomError) -> str:
     if isinstance(failure, VaultQuarantined):
         return f"the file of this audit, which was refused: {failure.message}"
     return "the disk of the data folder"
-
-
-def _to_typed(failure: OSError) -> StrongroomError:
-    if failure.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return ReadOnly("the data folder cannot be written", hint="the operator must check mount and owner")
-    if failure.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFull("the disk is full; nothing was written", hint="free space; reading still works")
-    return VaultUnavailable("the audit's files cannot be read or written", reason="io")
-
-
-def list_chains(data: Path) -> Sequence[str]:
-    """The chains there are on disk, by name."""
-    try:
-        return sorted(each.stem for each in (data / FOLDER).iterdir() if each.suffix == ".db")
-    except OSError:
-        return ()

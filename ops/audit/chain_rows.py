@@ -1,4 +1,4 @@
-"""The rows of one chain."""
+"""The rows of one chain, in SQL that SQLite and PostgreSQL share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def store_statement(tx: Writer, table: str, signed: SignedStatement) -> None:
     processes at once, the first stays."""
     tx.run(
         f"INSERT INTO {table} (seq, statement, kid, signature) VALUES (:seq, :statement, :kid, :signature)"
-        " ON CONFLICT (seq) DO NOTHING",
+        " ON CONFLICT DO NOTHING",
         {"seq": signed.seq, "statement": signed.statement, "kid": signed.kid, "signature": signed.signature},
     )
 
@@ -95,8 +95,8 @@ def list_checkpoints(tx: Reader, after: int, last: int | None, limit: int = FAR)
 
 def count_unsigned(tx: Reader) -> int:
     """How many entries stand after the last one that was signed."""
-    signed = "MAX(COALESCE((SELECT MAX(seq) FROM checkpoints), 0), COALESCE((SELECT MAX(seq) FROM anchors), 0))"
-    return int(tx.value(f"SELECT COUNT(*) FROM entries WHERE seq > {signed}"))
+    signed = ("COALESCE((SELECT MAX(seq) FROM checkpoints), 0)", "COALESCE((SELECT MAX(seq) FROM anchors), 0)")
+    return int(tx.value(f"SELECT COUNT(*) FROM entries WHERE seq > {signed[0]} AND seq > {signed[1]}"))
 
 
 def last_statement(tx: Reader, table: str) -> SignedStatement | None:
@@ -111,8 +111,8 @@ def find_checkpoint_before(tx: Reader, at: int) -> tuple[int, bytes] | None:
     young = tx.value("SELECT seq FROM entries WHERE at >= :at ORDER BY seq LIMIT 1", {"at": at})
     row = tx.one(
         "SELECT e.seq, e.hash FROM checkpoints c JOIN entries e ON e.seq = c.seq"
-        " WHERE :young IS NULL OR e.seq < :young ORDER BY e.seq DESC LIMIT 1",
-        {"young": young},
+        " WHERE e.seq < :young ORDER BY e.seq DESC LIMIT 1",
+        {"young": FAR if young is None else young},
     )
     return None if row is None else (int(row[0]), row[1])
 
@@ -160,11 +160,12 @@ def index_more(tx: Writer, limit: int = INDEX_STEP) -> int:
     names = _numbers_of(tx, {each[name] for each in said for name in ("subject", "tool") if name in each})
     both = list(zip(entries, said, strict=True))
     tx.many(
-        "INSERT OR IGNORE INTO entry_times VALUES (:at, :seq)", [{"at": each.at, "seq": each.seq} for each in entries]
+        "INSERT INTO entry_times VALUES (:at, :seq) ON CONFLICT DO NOTHING",
+        [{"at": each.at, "seq": each.seq} for each in entries],
     )
     for table, column in _NAMED:
         tx.many(
-            f"INSERT OR IGNORE INTO {table} VALUES (:name, :at, :seq)",
+            f"INSERT INTO {table} VALUES (:name, :at, :seq) ON CONFLICT DO NOTHING",
             [
                 {"name": names[fields[column]], "at": each.at, "seq": each.seq}
                 for each, fields in both
@@ -172,7 +173,7 @@ def index_more(tx: Writer, limit: int = INDEX_STEP) -> int:
             ],
         )
     tx.many(
-        "INSERT OR IGNORE INTO entry_targets VALUES (:target, :seq)",
+        "INSERT INTO entry_targets VALUES (:target, :seq) ON CONFLICT DO NOTHING",
         [{"target": target_number(id_), "seq": each.seq} for each, fields in both for id_ in ids_in(fields)],
     )
     tx.run("UPDATE indexed SET seq = :seq", {"seq": entries[-1].seq})
@@ -194,7 +195,7 @@ _NAMED = (("entry_subjects", "subject"), ("entry_tools", "tool"))
 def _numbers_of(tx: Writer, names: Iterable[str]) -> dict[str, int]:
     numbers = {}
     for name in names:
-        tx.run("INSERT INTO names (name) VALUES (:name) ON CONFLICT (name) DO NOTHING", {"name": name})
+        tx.run("INSERT INTO names (name) VALUES (:name) ON CONFLICT DO NOTHING", {"name": name})
         numbers[name] = int(tx.value("SELECT number FROM names WHERE name = :name", {"name": name}))
     return numbers
 
@@ -211,11 +212,9 @@ def read_forwarded(tx: Reader, receiver: str) -> int:
 
 def mark_forwarded(tx: Writer, receiver: str, seq: int) -> None:
     """Record that a receiver took everything up to this entry."""
-    tx.run(
-        "INSERT INTO forwarded VALUES (:receiver, :seq)"
-        " ON CONFLICT (receiver) DO UPDATE SET seq = MAX(seq, excluded.seq)",
-        {"receiver": receiver, "seq": seq},
-    )
+    taken = {"receiver": receiver, "seq": seq}
+    tx.run("INSERT INTO forwarded VALUES (:receiver, :seq) ON CONFLICT DO NOTHING", taken)
+    tx.run("UPDATE forwarded SET seq = :seq WHERE receiver = :receiver AND seq < :seq", taken)
 
 
 def list_entries(tx: Reader, numbers: Sequence[int]) -> list[StoredEntry]:
@@ -233,12 +232,12 @@ def list_heads(tx: Reader, after: int) -> tuple[int | None, list[tuple[str, int,
     the last entry that was looked at, None where nothing follows. Read off the entries: who tampers with a chain also
     reaches its indexes."""
     last = tx.value(
-        "SELECT MAX(seq) FROM (SELECT seq FROM entries WHERE seq > :after ORDER BY seq LIMIT :page)",
+        "SELECT MAX(seq) FROM (SELECT seq FROM entries WHERE seq > :after ORDER BY seq LIMIT :page) AS page",
         {"after": after, "page": HEADS_PAGE},
     )
     rows = tx.all(
-        "SELECT body FROM entries WHERE seq > :after AND seq <= :last AND instr(body, :kind) > 0 ORDER BY seq",
-        {"after": after, "last": last or after, "kind": '"kind":"heads"'},
+        "SELECT body FROM entries WHERE seq > :after AND seq <= :last AND body LIKE :kind ORDER BY seq",
+        {"after": after, "last": last or after, "kind": '%"kind":"heads"%'},
     )
     return last, [each for (body,) in rows for each in _heads_of(body)]
 

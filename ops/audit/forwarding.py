@@ -2,7 +2,7 @@
 
 The chain is the backlog: how far a receiver got stands in the chain's own file and moves on once it took a batch. So
 nothing is lost when the receiver is away, or this process ends; what it took just before may be sent again. One process
-of an installation forwards: the one that holds the lease, a file lock that dies with it.
+of an installation forwards: the one that holds the lease, which dies with it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ops.audit import chain_rows
-from ops.audit.chain import FOLDER, list_chains
 from ops.audit.entries import StoredEntry
 from ops.audit.syslog import SyslogReceiver
 from ops.audit.webhook import WebhookReceiver
 from vaults.context import begin_apart
-from vaults.db.lease import Lease
 
 if TYPE_CHECKING:
     from ops.audit.audit_log import AuditLog
@@ -62,7 +60,7 @@ class Forwarder:
         self._receiver = receiver
         self._first_pause_s = pause_s
         self._gather_s = gather_s
-        self._lease = Lease(log.data / FOLDER / f".{receiver.name}")
+        self._lease = log.stores.sender_lease(receiver.name)
         self._grown: set[str] = set()
         self._told = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -81,7 +79,7 @@ class Forwarder:
         pause = self._first_pause_s
         while True:
             try:
-                self._grown.update(await asyncio.to_thread(list_chains, self._log.data))
+                self._grown.update(await asyncio.to_thread(self._log.stores.unsent, self._receiver.name))
                 await self._send_what_comes()
                 pause = self._first_pause_s
             except Exception as failure:  # noqa: BLE001  whatever it was, the entries are still to be sent

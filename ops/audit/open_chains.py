@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ops.audit.chain import AuditChain, file_of
+from ops.audit.chain import AuditChain
+from ops.audit.chain_store import ChainStores
 from ops.audit.content_hashes import open_hash_key
 from ops.audit.links import INSTALLATION
 from vaults.settings import StorageSettings
@@ -21,11 +22,13 @@ class OpenChains:
     def __init__(
         self,
         data: Path,
+        stores: ChainStores,
         settings: StorageSettings,
         make_room: Callable[[], None],
         key_passphrase_file: str | None = None,
     ) -> None:
         self._data = data
+        self._stores = stores
         self._key_passphrase_file = key_passphrase_file
         self._settings = settings
         self._make_room = make_room
@@ -43,9 +46,8 @@ class OpenChains:
         """The chain of that name; its file is opened when it is used."""
         found = self._known.get(name)
         if found is None:
-            path = file_of(self._data, name)
             open_key = partial(open_hash_key, self._data, self._key_passphrase_file, name)
-            found = AuditChain(name, path, self._settings, self._make_room, self._note_use, open_key)
+            found = AuditChain(name, self._stores.store(name), self._make_room, self._note_use, open_key)
             self._known[name] = found
         return found
 

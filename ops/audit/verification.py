@@ -15,7 +15,6 @@ from typing import Literal
 
 from ops.audit import chain_rows
 from ops.audit.audit_log import AuditLog
-from ops.audit.chain import list_chains
 from ops.audit.entries import StoredEntry, body_start, to_milliseconds
 from ops.audit.links import INSTALLATION, genesis, link
 from ops.audit.statements import ChainHead, FindKey, SignedStatement, StatementKind, holds, trust
@@ -178,7 +177,7 @@ def _agrees_with_time(entry: StoredEntry) -> bool:
 
 async def verify(log: AuditLog, names: Sequence[str] | None = None) -> list[ChainReport]:
     """Check chains, by default every one there is or was, each against what the others tell of it."""
-    found = await asyncio.to_thread(list_chains, log.data)
+    found = await asyncio.to_thread(log.stores.names)
     find_key = await _trusted_keys(log, found)
     known = await read_told(log, found, names, find_key)
     wanted = sorted({*found, *known}) if names is None else names

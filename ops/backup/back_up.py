@@ -26,7 +26,7 @@ from ops.backup.target_errors import translate_scratch_errors, translate_target_
 from ops.backup.turns import CONTROL_TURN, SCRATCH_FOLDER, turn
 from vaults import clock
 from vaults.context import run_in
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import Conflict, StrongroomError, VaultUnavailable
 from vaults.files.permissions import make_private_folder
 from vaults.files.scratch_folders import scratch_folder
@@ -48,7 +48,7 @@ class Installation:
     one that serves that must be 0: a thread that is set back would hold the interpreter's lock all the same."""
 
     data: Path
-    control: Database
+    control: Transactions
     config: Path
     version: str
     storage: StorageSettings
@@ -171,7 +171,7 @@ def _make_archive(
         return write_archive(staged, order.to, order.seal, Pace(order.bytes_per_s, stopped.is_set, rest_s)), staged
 
 
-async def _record(control: Database, run: BackupRun) -> None:
+async def _record(control: Transactions, run: BackupRun) -> None:
     await control.write_uncounted(lambda tx: backup_runs.record(tx, run))
 
 

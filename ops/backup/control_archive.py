@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from auth.keys import KEYS_FOLDER
-from ops.audit import chain
+from ops.audit import chain_files
 from ops.backup import contents
 from ops.backup.archive_writer import Seal
 from ops.backup.file_copy import NotAFile, copy_file, hash_file
@@ -57,7 +57,7 @@ def stage_control(subject: ControlSubject, scratch: Path, pace: Pace | None = No
 
 def _size_of(subject: ControlSubject) -> int:
     """Bytes of the databases; the rest is little."""
-    chains = (chain.file_of(subject.data, name) for name in chain.list_chains(subject.data))
+    chains = (chain_files.file_of(subject.data, name) for name in chain_files.list_chains(subject.data))
     return size_of(subject.data / CONTROL_DATABASE) + sum(size_of(each) for each in chains)
 
 
@@ -91,10 +91,10 @@ def _stage(subject: ControlSubject, scratch: Path, pace: Pace) -> StagedBackup:
 def _copy_audit(subject: ControlSubject, into: Path, pace: Pace) -> list[ManifestMember]:
     """Every chain: who did what must outlast the disk it was done on, and no vault's backup has it."""
     members = []
-    for name in chain.list_chains(subject.data):
+    for name in chain_files.list_chains(subject.data):
         into.mkdir(mode=0o700, exist_ok=True)
         copy = into / f"{name}.db"
-        with open_snapshot(chain.file_of(subject.data, name), subject.storage) as snapshot:
+        with open_snapshot(chain_files.file_of(subject.data, name), subject.storage) as snapshot:
             snapshot.take()
             snapshot.copy_to(copy, pace)
         refuse_damaged(copy, pace)

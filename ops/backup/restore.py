@@ -25,8 +25,8 @@ from ops.backup.restore_places import RestorePlace
 from ops.backup.restored_registration import RestoreTarget
 from ops.backup.source import BackupSource
 from vaults.context import run_to_completion
-from vaults.db.connection import Database
 from vaults.db.migration import load_migrations
+from vaults.db.transactions import Transactions
 from vaults.domain.maintenance.verification import VerificationReport
 from vaults.errors import StrongroomError
 from vaults.files.disk_sync import sync_tree
@@ -44,7 +44,7 @@ class LivingInstallation:
     """What is restored into. The pool must not hold the vault open for anybody."""
 
     data: Path
-    control: Database
+    control: Transactions
     pool: VaultPool
     storage: StorageSettings
 

@@ -16,8 +16,8 @@ from ops.backup.manifest import BackupManifest
 from ops.backup.subject import VaultRecord
 from ops.vault_life import folder_moves
 from vaults import clock, registry
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument
 from vaults.registry import NAME_RULE, VaultEntry, VaultRules, folder_of, is_valid_name
 
@@ -33,7 +33,7 @@ class RestoreTarget:
 
 
 async def choose_target(
-    control: Database, data: Path, manifest: BackupManifest, vault: str | None, as_new: str | None
+    control: Transactions, data: Path, manifest: BackupManifest, vault: str | None, as_new: str | None
 ) -> RestoreTarget:
     """The vault that is named; else the one the backup is of, whatever it is called now; else a new one of that name.
     Raises ``AlreadyExists`` rather than replace a vault that nobody named, ``InvalidArgument``, ``VaultUnavailable``
@@ -88,7 +88,7 @@ def _new_entry(name: str, vault_id: str) -> VaultEntry:
     return VaultEntry(name, vault_id, None, "active", "agent", "auto", clock.now())
 
 
-async def require_unchanged(control: Database, target: RestoreTarget) -> None:
+async def require_unchanged(control: Transactions, target: RestoreTarget) -> None:
     """Call right before anything is replaced: extracting took its time. Raises ``Conflict`` for a vault that was
     renamed, moved or deleted meanwhile, ``AlreadyExists``, ``VaultUnavailable``."""
     await control.read(lambda tx: _require_unchanged(tx, target))
@@ -107,7 +107,7 @@ def _require_unchanged(tx: Reader, target: RestoreTarget) -> None:
         )
 
 
-async def register(control: Database, target: RestoreTarget, *, with_grants: bool) -> Sequence[str]:
+async def register(control: Transactions, target: RestoreTarget, *, with_grants: bool) -> Sequence[str]:
     """Make the entry of a new vault, with rules, plan and grants of the backup; of a known one only the grants, and
     these only if asked for. Nobody's role gets lower. Returns who was given what. Raises as ``require_unchanged``."""
     record = target.record

@@ -11,7 +11,7 @@ import structlog
 from ops.backup import backup_runs
 from ops.backup.backup_runs import BackupRun
 from ops.backup.due import wait_after
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import StrongroomError
 
 log = structlog.get_logger("ops.backup")
@@ -44,7 +44,7 @@ class _Failures:
 class RunReports:
     """Failures are remembered by this process alone: the next one tries again at once."""
 
-    control: Database
+    control: Transactions
     observer: BackupObserver
     every_s: float
     _failures: dict[str, _Failures] = field(default_factory=dict)

@@ -35,8 +35,8 @@ from ops.backup.turns import CONTROL_TURN, turn
 from ops.backup.vault_measure import measure
 from vaults import clock
 from vaults.context import run_in
-from vaults.db.connection import Database
 from vaults.db.sql import Reader
+from vaults.db.transactions import Transactions
 from vaults.errors import Cancelled, Conflict, Overloaded, StrongroomError, VaultUnavailable
 from vaults.registry import VaultEntry, list_vaults
 from vaults.vault import Vault
@@ -57,7 +57,7 @@ class ScheduledWork:
     """What is backed up, and how one gets at it. ``describe``: what there is of a vault; ``installation``: control.db
     and keys; None where nothing is encrypted, because then they are not backed up. ``place``: the name of the store."""
 
-    control: Database
+    control: Transactions
     entries: Callable[[], Sequence[VaultEntry]]
     lease: Callable[[VaultEntry], AbstractAsyncContextManager[Vault]]
     describe: Callable[[VaultEntry], Awaitable[BackupSubject]]

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from auth.grants import list_grants
 from auth.plan_holders import load_holders
-from vaults.db.connection import Database
 from vaults.db.sql import Reader
+from vaults.db.transactions import Transactions
 from vaults.registry import VaultEntry, folder_of, instance_id
 from vaults.settings import NotesSettings, StorageSettings
 
@@ -57,7 +57,13 @@ class BackupSubject:
 
 
 async def read_subject(
-    control: Database, data: Path, entry: VaultEntry, *, version: str, storage: StorageSettings, notes: NotesSettings
+    control: Transactions,
+    data: Path,
+    entry: VaultEntry,
+    *,
+    version: str,
+    storage: StorageSettings,
+    notes: NotesSettings,
 ) -> BackupSubject:
     """What there is to back up of a registered vault."""
     return BackupSubject(

@@ -6,7 +6,7 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-from ops.audit.chain import FOLDER, file_of, list_chains
+from ops.audit.chain_files import FOLDER, file_of, list_chains
 from ops.doctor.check import DoctorCheck
 from vaults import clock
 from vaults.db.connection import open_raw

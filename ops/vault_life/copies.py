@@ -24,9 +24,10 @@ from ops.vault_life.erasure import erase_folder
 from ops.vault_life.folder_moves import FolderMove
 from vaults import clock, registry
 from vaults.context import run_to_completion
-from vaults.db.connection import Database, open_raw
+from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument
 from vaults.files.atomic import sync_folder
 from vaults.files.scratch_folders import scratch_folder
@@ -49,7 +50,7 @@ class CopySettings:
     notes: NotesSettings
 
 
-async def copy(control: Database, data: Path, name: str, new: str, settings: CopySettings) -> VaultEntry:
+async def copy(control: Transactions, data: Path, name: str, new: str, settings: CopySettings) -> VaultEntry:
     """Make vault ``new`` with the memories, notes and history of ``name``, its rules and nobody's grants. A folder
     served in place is copied into the data folder. Raises ``NotFound``, ``InvalidArgument``, ``AlreadyExists``,
     ``Conflict`` while another is copied, and what ``stage`` raises; nothing is left of the copy then."""
@@ -65,7 +66,7 @@ async def copy(control: Database, data: Path, name: str, new: str, settings: Cop
     return await run_to_completion(_copy(control, data, subject, new))
 
 
-async def _copy(control: Database, data: Path, subject: BackupSubject, new: str) -> VaultEntry:
+async def _copy(control: Transactions, data: Path, subject: BackupSubject, new: str) -> VaultEntry:
     vault_id, scratch = str(uuid7()), folder_of(data, SCRATCH, None)
     made = folder_of(data, f"{SCRATCH}-{vault_id}", None)
     move = FolderMove(vault_id, "rename", made.name, new)
@@ -109,7 +110,7 @@ def _register(tx: Writer, source: VaultEntry, new: str, move: FolderMove) -> Vau
     return registry.copy_rules(tx, source, new)
 
 
-async def _sweep(control: Database, data: Path) -> None:
+async def _sweep(control: Transactions, data: Path) -> None:
     """Erase what a copy that was killed before its commit left."""
     due = {move.from_name for move in await control.read(folder_moves.list_moves)}
     for folder in folder_of(data, SCRATCH, None).parent.glob(f"{SCRATCH}-*"):

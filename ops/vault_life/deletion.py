@@ -15,8 +15,8 @@ from ops.vault_life.folder_moves import FolderMove
 from ops.vault_life.renames import GATE_WAIT_S
 from vaults import registry
 from vaults.context import run_to_completion
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import ConfirmationRequired, Conflict, InvalidArgument, VaultQuarantined, VaultUnavailable
 from vaults.registry import VaultEntry, folder_of
 from vaults.vault_gate import hold_exclusively
@@ -38,7 +38,7 @@ class DeletedVault:
 
 
 async def delete(
-    control: Database, data: Path, name: str, *, confirm: str | None, last_backup: LastBackup | None
+    control: Transactions, data: Path, name: str, *, confirm: str | None, last_backup: LastBackup | None
 ) -> DeletedVault:
     """Back a vault up a last time, unregister it with its grants, then overwrite and remove its files; of a folder
     served in place only what is ours. ``confirm``: the name again. Raises ``ConfirmationRequired``, ``NotFound``, what
@@ -61,7 +61,7 @@ async def delete(
     return DeletedVault(entry, backup)
 
 
-async def delete_lost(control: Database, data: Path, name: str, *, confirm: str | None) -> DeletedVault:
+async def delete_lost(control: Transactions, data: Path, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``delete``, of a vault whose folder is gone: there is nothing to back up. Raises ``Conflict`` where the folder
     is there, as that of a disk that came back."""
     entry = await _find_confirmed(control, data, name, confirm)
@@ -71,7 +71,7 @@ async def delete_lost(control: Database, data: Path, name: str, *, confirm: str 
     return DeletedVault(entry, None)
 
 
-async def _find_confirmed(control: Database, data: Path, name: str, confirm: str | None) -> VaultEntry:
+async def _find_confirmed(control: Transactions, data: Path, name: str, confirm: str | None) -> VaultEntry:
     await folder_moves.finish_all(control, data)
     entry = await control.read(lambda tx: registry.get(tx, name))
     if confirm != name:
@@ -88,7 +88,7 @@ def _refuse_installation(folder: Path, data: Path) -> None:
         raise InvalidArgument("name", f"lies in {folder}, which is another installation's data folder: remove that")
 
 
-async def _commit(control: Database, data: Path, entry: VaultEntry) -> None:
+async def _commit(control: Transactions, data: Path, entry: VaultEntry) -> None:
     move = FolderMove(entry.vault_id, "erase", entry.name, path=entry.path)
 
     def write(tx: Writer) -> None:

@@ -22,9 +22,10 @@ from uuid_utils import uuid7
 
 from ops.vault_life.erasure import erase_folder
 from vaults import clock
-from vaults.db.connection import Database, open_raw
+from vaults.db.connection import open_raw
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import NotFound, ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.atomic import sync_folder
 from vaults.files.failures import disk_failure
@@ -86,18 +87,18 @@ def refuse_if_moving(tx: Reader, name: str, path: Path | None = None) -> None:
         )
 
 
-async def finish_all(control: Database, data: Path) -> None:
+async def finish_all(control: Transactions, data: Path) -> None:
     """Do what was left. What cannot be done now, since others keep the vault open or its disk cannot be written, stays
     noted for the next process: it keeps nobody from serving the other vaults."""
     await asyncio.gather(*(_try_to_finish(control, data, move) for move in await control.read(list_moves)))
 
 
-async def _try_to_finish(control: Database, data: Path, move: FolderMove) -> None:
+async def _try_to_finish(control: Transactions, data: Path, move: FolderMove) -> None:
     with suppress(VaultUnavailable, ReadOnly, StorageFull):
         await _finish(control, data, move)
 
 
-async def find_folder(control: Database, data: Path, entry: VaultEntry) -> None:
+async def find_folder(control: Transactions, data: Path, entry: VaultEntry) -> None:
     """Called for a vault whose folder is missing: do what was left for it. Raises ``NotFound`` if it has another name
     by now, or is gone: whoever asks looked it up a moment ago."""
     for move in await control.read(list_moves):
@@ -107,14 +108,14 @@ async def find_folder(control: Database, data: Path, entry: VaultEntry) -> None:
         raise NotFound("no such vault, or no grant for it")
 
 
-async def forget_absent(control: Database, data: Path) -> None:
+async def forget_absent(control: Transactions, data: Path) -> None:
     """Strike out what was to be done to folders that are not in this data folder: control.db came from elsewhere."""
     for move in await control.read(list_moves):
         if not folder_of(data, move.from_name, move.path).is_dir() and not aside_of(data, move).is_dir():
             await _strike_out(control, move)
 
 
-async def forget_lost(control: Database, data: Path, vault_id: str) -> None:
+async def forget_lost(control: Transactions, data: Path, vault_id: str) -> None:
     """Strike out a renaming whose folder is not there, of a vault that is about to be restored in its new place."""
     for move in await control.read(list_moves):
         if (move.vault_id, move.kind) == (vault_id, "rename") and not folder_of(
@@ -134,7 +135,7 @@ def _ids_of(tx: Reader, name: str) -> set[str]:
     return {vault_id for (vault_id,) in tx.all("SELECT vault_id FROM vaults WHERE name = :name", {"name": name})}
 
 
-async def _finish(control: Database, data: Path, move: FolderMove) -> None:
+async def _finish(control: Transactions, data: Path, move: FolderMove) -> None:
     source = folder_of(data, move.from_name, move.path)
     if source.is_dir() and _is_moved(move):
         try:
@@ -153,7 +154,7 @@ def _is_moved(move: FolderMove) -> bool:
     return move.kind == "erase" or move.path is None
 
 
-async def carry_out(control: Database, data: Path, move: FolderMove) -> None:
+async def carry_out(control: Transactions, data: Path, move: FolderMove) -> None:
     """Move or erase the folder, which the caller has alone, and strike out the row. What is done already is not done
     again."""
     if move not in await control.read(list_moves):
@@ -172,7 +173,7 @@ async def _run(work: Callable[[Path, FolderMove], None], data: Path, move: Folde
         ) from failure
 
 
-async def _strike_out(control: Database, move: FolderMove) -> None:
+async def _strike_out(control: Transactions, move: FolderMove) -> None:
     await control.write(lambda tx: forget(tx, move.vault_id))
 
 

@@ -11,8 +11,8 @@ from ops.vault_life import folder_moves
 from ops.vault_life.folder_moves import FolderMove
 from vaults import registry
 from vaults.context import run_to_completion
-from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.registry import NAME_RULE, VaultEntry, folder_of, is_valid_name
 from vaults.vault_gate import hold_exclusively
@@ -21,7 +21,7 @@ GATE_WAIT_S = 15.0
 """Seconds those who have the vault open are given to close it."""
 
 
-async def rename(control: Database, data: Path, old: str, new: str) -> VaultEntry:
+async def rename(control: Transactions, data: Path, old: str, new: str) -> VaultEntry:
     """Rename a vault: its URL, grants, plan and the vaults of tokens go along; the old name is nobody's. Calls in
     flight get ``vault_unavailable``. Raises ``NotFound``, ``InvalidArgument``, ``AlreadyExists``, or
     ``VaultUnavailable`` while others keep it open; nothing is changed then."""
@@ -45,7 +45,9 @@ async def rename(control: Database, data: Path, old: str, new: str) -> VaultEntr
         return await run_to_completion(_commit(control, data, write, move))
 
 
-async def _commit(control: Database, data: Path, write: Callable[[Writer], VaultEntry], move: FolderMove) -> VaultEntry:
+async def _commit(
+    control: Transactions, data: Path, write: Callable[[Writer], VaultEntry], move: FolderMove
+) -> VaultEntry:
     renamed = await control.write(write)
     await folder_moves.carry_out(control, data, move)
     return renamed

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from auth.key_rotation import KeyUse
     from auth.keys import KeyRing, SigningKey
     from server.settings import LoadedSettings
-    from vaults.db.connection import Database
+    from vaults.db.transactions import Transactions
 
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
@@ -135,7 +135,7 @@ async def _change_passphrase(loaded: LoadedSettings, old: Path | None) -> list[s
 
 
 @asynccontextmanager
-async def _open_keys(loaded: LoadedSettings) -> AsyncIterator[tuple[Database, KeyRing]]:
+async def _open_keys(loaded: LoadedSettings) -> AsyncIterator[tuple[Transactions, KeyRing]]:
     import asyncio
 
     from auth.kept_secrets import open_secrets

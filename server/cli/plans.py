@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from auth.plan_holders import PlanAssignment, PlanHolder
     from server.settings import LoadedSettings
-    from vaults.db.connection import Database
+    from vaults.db.transactions import Transactions
 
 VaultName = Annotated[str | None, typer.Option("--vault", help="a vault")]
 Subject = Annotated[
@@ -153,7 +153,7 @@ async def _unset(loaded: LoadedSettings, vault: str | None, subject: str | None,
 
 
 async def _holder(
-    control: Database, loaded: LoadedSettings, vault: str | None, subject: str | None, issuer: str | None
+    control: Transactions, loaded: LoadedSettings, vault: str | None, subject: str | None, issuer: str | None
 ) -> PlanHolder:
     from auth.grants import check_subject
     from auth.plan_holders import PlanHolder

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from server.background_plan import BackgroundPlan
     from server.services import Services
     from server.settings import LoadedSettings
-    from vaults.db.connection import Database
+    from vaults.db.transactions import Transactions
     from vaults.registry import VaultEntry
     from vaults.vault import Vault
 
@@ -69,7 +69,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def open_control(loaded: LoadedSettings) -> AsyncIterator[Database]:
+async def open_control(loaded: LoadedSettings) -> AsyncIterator[Transactions]:
     """Open control.db alone, for commands that touch no vault. Raises ``ReadOnly`` where it cannot be made."""
     from server.control_database import migrate_control
     from vaults.db.connection import Database

@@ -202,7 +202,16 @@ class _Site:
             on_refusal=self._refusals.write,
         )
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
-        self._gate = Gate(serve_by_door(route, plain), policy)
+        behind, forwarding = serve_by_door(route, plain), None
+        if (cluster := services.cluster) is not None and cluster.door is not None:
+            from server.http.peering import Peering
+            from server.http.vault_forwarding import VaultForwarding
+
+            peering = Peering(cluster, self._settings.server.call_timeout_s, None)
+            await stack.enter_async_context(peering.serving(self.serve, {}))
+            forwarding = peering.forwarding
+            behind = VaultForwarding(behind, forwarding, services, protocol)
+        self._gate = Gate(behind, policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
         has_people = ring is None  # without keys everybody is the owner
         if ring is not None and has_local_login(self._settings.auth, self._url):

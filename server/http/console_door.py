@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.gate import GatePolicy
 from server.http.late_application import LateApplication
+from server.http.peer_marks import was_forwarded
 from server.http.request_head import Refusal, RequestHead, line_of, respond
 from server.protocol import Protocol
 from server.services import Services
@@ -57,7 +58,8 @@ class ConsoleDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = RequestHead.of(scope)
         try:
-            head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+            if not was_forwarded(scope):  # else the server that it came to has looked
+                head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
             head.check_length(BODY_LIMIT)
             try:
                 await self._policy.access_cache.catch_up()

@@ -32,6 +32,7 @@ from auth.principal import Principal, owner
 from auth.roles import Role
 from ops.refusals import RefusalLine, RefusalReason
 from server.http import cors
+from server.http.peer_marks import was_forwarded
 from server.http.request_body import RequestBody, read_called_tools
 from server.http.request_head import Refusal, RequestHead, line_of, respond
 from server.http.vault_paths import METHODS, VaultPath, parse_vault_path
@@ -85,8 +86,10 @@ class Gate:
         head = RequestHead.of(scope)
         place = parse_vault_path(head.path)
         try:
-            head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
-            if head.origins and place is not None:
+            is_checked = was_forwarded(scope)  # by the server that the request came to, which also tells the browser
+            if not is_checked:
+                head.check_origin(self._policy.allowed_hosts, self._policy.allowed_origins)
+            if head.origins and place is not None and not is_checked:
                 send = cors.make_readable(send, head.origins[0])
                 if cors.is_preflight(scope):
                     await cors.answer_preflight(scope, METHODS[place.door], send)

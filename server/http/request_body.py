@@ -55,6 +55,10 @@ class RequestBody:
         self._given = True
         return {"type": "http.request", "body": self._body.data, "more_body": False}
 
+    def rewind(self) -> None:
+        """Have ``receive`` begin with the body again, if it was read."""
+        self._given = False
+
     async def _read_whole(self) -> JsonBody | None:
         data, more = bytearray(), True
         while more:

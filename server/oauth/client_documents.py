@@ -19,7 +19,7 @@ import structlog
 from auth.oauth import clients
 from auth.oauth.clients import Client
 from auth.people.attempts import DOCUMENT, DOCUMENTS, Attempts
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.listed_hosts import ListedHosts, WebAddress, WebRefused, parse_address
 from vaults.web.pinned_connections import Resolver, open_connections, resolve
 
@@ -51,7 +51,7 @@ class ClientDocuments:
         self._next_look: dict[str, float] = {}
         self._one_at_a_time = asyncio.Lock()
 
-    async def bring(self, client_id: str, control: Database, address: str, now: float) -> None:
+    async def bring(self, client_id: str, control: Transactions, address: str, now: float) -> None:
         """Have the client of this address be known as its document describes it, if it does. One that was known stays
         as it was when the document cannot be read now."""
         if not is_document_address(client_id) or self._is_early(client_id, now):

@@ -20,7 +20,7 @@ from auth.roles import Role
 from ops.audit.audit_log import AuditLog
 from ops.audit.entries import AuditActor, AuditEntry
 from server.oauth.client_documents import ClientDocuments
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import Forbidden
 
 
@@ -30,7 +30,7 @@ class SignInParts:
     forms and clients' secrets are derived from. ``console``: whether the console is served, to lead people there.
     ``now``: seconds since 1970."""
 
-    control: Database
+    control: Transactions
     access_cache: AccessCache
     vaults: Callable[[], Collection[str]]
     ring: KeyRing

@@ -22,8 +22,8 @@ from auth.people import browser_sessions, people
 from auth.people.browser_sessions import BrowserSession
 from auth.people.people import Person
 from server.languages import choose_language
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 
 FORM_FIELD = "form"
 
@@ -35,7 +35,7 @@ class VisitParts(Protocol):
     """What visits are kept with: the part of ``SignInParts`` that the console has as well."""
 
     @property
-    def control(self) -> Database: ...
+    def control(self) -> Transactions: ...
     @property
     def url(self) -> str: ...
     @property

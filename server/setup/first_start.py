@@ -12,8 +12,8 @@ from auth.roles import Role
 from server import vault_admin
 from server.settings import LoadedSettings
 from vaults import registry
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 from vaults.durations import parse_duration
 from vaults.errors import AlreadyExists
 
@@ -31,7 +31,7 @@ class FirstStart:
     token: IssuedToken | None
 
 
-async def first_start(control: Database, loaded: LoadedSettings) -> FirstStart | None:
+async def first_start(control: Transactions, loaded: LoadedSettings) -> FirstStart | None:
     """Make vault and token if no vault was ever registered; only this call returns the token. Both exist afterwards or
     neither, even if two servers start at once. None: not the first start."""
     if await control.read(registry.list_vaults):
@@ -63,7 +63,7 @@ def _first_token(tx: Writer, ring: KeyRing, instance: str, ttl_s: int) -> Issued
     return create_token(tx, ring, instance, TokenRequest(OWNER_SUBJECT, (FIRST_VAULT,), Role.ADMIN, ttl_s))
 
 
-async def ensure_vault(control: Database, loaded: LoadedSettings, name: str, path: Path | None = None) -> None:
+async def ensure_vault(control: Transactions, loaded: LoadedSettings, name: str, path: Path | None = None) -> None:
     """Make a vault unless it exists. Raises ``InvalidArgument``."""
     if any(entry.name == name and entry.state == "active" for entry in await control.read(registry.list_vaults)):
         return

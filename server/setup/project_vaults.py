@@ -12,7 +12,7 @@ from pathlib import Path
 from server import vault_admin
 from server.settings import LoadedSettings
 from vaults import registry
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
 from vaults.files.permissions import make_private_folder
 from vaults.registry import STATE_FOLDER, VaultEntry, is_valid_name
@@ -39,7 +39,7 @@ def make_state_folder(folder: Path) -> Path:
     return state
 
 
-async def open_project_vault(control: Database, loaded: LoadedSettings, folder: Path) -> VaultEntry:
+async def open_project_vault(control: Transactions, loaded: LoadedSettings, folder: Path) -> VaultEntry:
     """The vault of a project: made on first use, relocated if the folder was moved."""
     folder = folder.resolve()
     entry = _find_own(await control.read(registry.list_vaults))

@@ -15,7 +15,7 @@ from server.dispatch import CallOutcome
 from server.services import Services
 from server.ui.live_streams import LiveStreams
 from server.vault_admin import is_admin_everywhere
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 
 ToolCall = Callable[[Caller, str, Mapping[str, Any]], Awaitable[CallOutcome]]
 """A tool call through dispatch, as ``Protocol.call`` makes it."""
@@ -37,7 +37,7 @@ class ConsoleParts:
     streams: LiveStreams = field(default_factory=LiveStreams)
 
     @property
-    def control(self) -> Database:
+    def control(self) -> Transactions:
         """Where sessions of browsers are kept."""
         return self.services.control
 

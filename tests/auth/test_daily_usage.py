@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from auth.daily_usage import CounterShare, DailyUsage
+from auth.daily_usage import KNOWN_S, CounterShare, DailyUsage
 from auth.plans import PlanBound
 from vaults.db.connection import Database
 from vaults.errors import QuotaExceeded
@@ -66,6 +66,29 @@ async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
     await one.flush()
     await two.flush()
     assert (await two.take([share("alice", 10)], 5)).stores == 1
+
+
+async def test_what_others_counted_is_looked_at_again_where_nothing_was_stored_here_for_long(control: Database) -> None:
+    now = [100.0]
+    one, two = DailyUsage(control, today=lambda: DAY, clock=lambda: now[0]), counting(control)
+    await one.take([share("alice", 10)])
+    await one.flush()
+    await two.take([share("alice", 10)], 9)
+    await two.flush()
+    await one.take([share("alice", 10)])  # within what may be passed
+    now[0] += KNOWN_S
+    with pytest.raises(QuotaExceeded):
+        await one.take([share("alice", 10)])
+
+
+async def test_a_total_that_is_read_while_counts_are_written_is_not_the_one_of_before(control: Database) -> None:
+    now = [100.0]
+    days = DailyUsage(control, today=lambda: DAY, clock=lambda: now[0])
+    await days.take([share("alice", 10)], 4)
+    now[0] += KNOWN_S
+    reading = asyncio.create_task(days.used(["alice"]))
+    await days.flush()
+    assert dict(await reading) == {"alice": 4} == dict(await days.used(["alice"]))
 
 
 async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Database) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from tests.cluster.cut_proxy import CutProxy, proxied
 from tests.cluster.held_vault import entries_of
 from tests.cluster.history import History, Operation, TakeOver
+from tests.cluster.postgres_pair import PostgresPair
 from tests.cluster.postgres_server import PostgresServer
 from tests.cluster.serving_child import INSTALLATION
 from tests.work import PROGRAM_PATIENCE_S
@@ -41,10 +42,10 @@ with it."""
 
 
 class Child:
-    """A server: its process, which is another one after each death, and its way to PostgreSQL."""
+    """A server: its process, which is another one after each death, and its ways to PostgreSQL."""
 
-    def __init__(self, conninfo: str, folder: Path, proxy: CutProxy) -> None:
-        self.proxy, self.id = proxy, ""
+    def __init__(self, conninfo: str, folder: Path, proxies: list[CutProxy]) -> None:
+        self.proxies, self.id = proxies, ""
         self._conninfo, self._folder, self._lives = conninfo, folder, 0
         self.process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -122,11 +123,13 @@ class Child:
 class ClusterRun:
     """One run; ``go`` gives its history. The same ``seed`` chooses the same faults, not the same moments."""
 
-    postgres: PostgresServer
+    postgres: PostgresServer | PostgresPair
     folder: Path
     vaults: int
     faults: int
     seed: int
+    weights: dict[str, int] = field(default_factory=lambda: WEIGHTS)
+    """How often each fault is had, of all of them."""
     injected: Counter[str] = field(default_factory=Counter)
     rebased: int = 0
     """Vaults with a base that took the place of entries."""
@@ -142,14 +145,15 @@ class ClusterRun:
         database = self.postgres.create_database()
         self._log = self._lay_out(database)
         with contextlib.ExitStack() as stack:
-            proxies = [stack.enter_context(proxied(self.postgres.port)) for _ in range(SERVERS)]
             name = database.rpartition("/")[2]
-            self._children = [
-                Child(self.postgres.conninfo(name, proxy.port), self.folder / f"child-{number}", proxy)
-                for number, proxy in enumerate(proxies)
-            ]
+            self._children = [self._child(stack, name, number) for number in range(SERVERS)]
             await self._work()
         return self._history()
+
+    def _child(self, stack: contextlib.ExitStack, database: str, number: int) -> Child:
+        proxies = [stack.enter_context(proxied(port)) for port in self.postgres.ports]
+        conninfo = self.postgres.conninfo(database, *(proxy.port for proxy in proxies))
+        return Child(conninfo, self.folder / f"child-{number}", proxies)
 
     def _lay_out(self, database: str) -> PostgresVaultLog:
         login = DatabaseLogin(database)
@@ -258,9 +262,9 @@ class ClusterRun:
 
     async def _inject(self) -> None:
         child = await self._next_victim()
-        fault = self._random.choices(list(FAULTS), [weight for weight, _ in FAULTS.values()])[0]
+        fault = self._random.choices(list(self.weights), list(self.weights.values()))[0]
         self.injected[fault] += 1
-        await FAULTS[fault][1](self, child)
+        await FAULTS[fault](self, child)
 
     async def _next_victim(self) -> Child:
         """Any that is well, where enough others are."""
@@ -291,23 +295,29 @@ class ClusterRun:
         self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, lambda: child.signal(signal.SIGCONT))
 
     async def _cut(self, child: Child) -> None:
-        child.proxy.cut()
+        for proxy in child.proxies:
+            proxy.cut()
 
     async def _lose_answers(self, child: Child) -> None:
-        child.proxy.lose_answers()
-        self._after(self._random.uniform(0.05, 0.5) * LEASE_S, child, child.proxy.flow)
+        self._disturb(child, CutProxy.lose_answers, (0.05, 0.5))
 
     async def _stall(self, child: Child) -> None:
-        child.proxy.stall()
-        self._after(self._random.uniform(0.2, 4.0) * LEASE_S, child, child.proxy.flow)
+        self._disturb(child, CutProxy.stall, (0.2, 4.0))
 
     async def _delay(self, child: Child) -> None:
-        child.proxy.delay(0.25)  # there and back: half a second
-        self._after(self._random.uniform(1.0, 2.0) * LEASE_S, child, child.proxy.flow)
+        self._disturb(child, lambda proxy: proxy.delay(0.25), (1.0, 2.0))  # there and back: half a second
 
     async def _refuse(self, child: Child) -> None:
-        child.proxy.refuse()
-        self._after(self._random.uniform(0.2, 2.0) * LEASE_S, child, child.proxy.flow)
+        self._disturb(child, CutProxy.refuse, (0.2, 2.0))
+
+    def _disturb(self, child: Child, how: Callable[[CutProxy], object], leases: tuple[float, float]) -> None:
+        def end() -> None:
+            for proxy in child.proxies:
+                proxy.flow()
+
+        for proxy in child.proxies:
+            how(proxy)
+        self._after(self._random.uniform(*leases) * LEASE_S, child, end)
 
     async def _restart_postgres(self, child: Child) -> None:
         await asyncio.to_thread(self._random.choice([self.postgres.stop, self.postgres.kill]))
@@ -328,14 +338,24 @@ class ClusterRun:
 
 Fault = Callable[[ClusterRun, Child], Awaitable[None]]
 
-FAULTS: dict[str, tuple[int, Fault]] = {
-    "SIGKILL": (20, ClusterRun._kill),
-    "SIGSTOP": (30, ClusterRun._stop),
-    "cut": (8, ClusterRun._cut),
-    "lost answers": (12, ClusterRun._lose_answers),
-    "stall": (14, ClusterRun._stall),
-    "refuse": (5, ClusterRun._refuse),
-    "slow": (5, ClusterRun._delay),
-    "PostgreSQL restart": (6, ClusterRun._restart_postgres),
+FAULTS: dict[str, Fault] = {
+    "SIGKILL": ClusterRun._kill,
+    "SIGSTOP": ClusterRun._stop,
+    "cut": ClusterRun._cut,
+    "lost answers": ClusterRun._lose_answers,
+    "stall": ClusterRun._stall,
+    "refuse": ClusterRun._refuse,
+    "slow": ClusterRun._delay,
+    "PostgreSQL restart": ClusterRun._restart_postgres,
 }
-"""With how often of a hundred."""
+
+WEIGHTS = {
+    "SIGKILL": 20,
+    "SIGSTOP": 30,
+    "cut": 8,
+    "lost answers": 12,
+    "stall": 14,
+    "refuse": 5,
+    "slow": 5,
+    "PostgreSQL restart": 6,
+}

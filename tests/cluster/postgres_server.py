@@ -38,7 +38,7 @@ class PostgresServer:
     """One that runs. ``kill`` leaves no time for anything; ``start`` recovers."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        self.folder, self.port = folder, port
+        self.folder, self.port, self.ports = folder, port, (port,)
         self._user = _user_of_its_own()
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
@@ -46,10 +46,17 @@ class PostgresServer:
     def lay_out(self) -> None:
         password = self.folder / "password"
         password.write_text(PASSWORD)
-        for path in (self.folder, password):
-            os.chown(path, self._user.pw_uid, self._user.pw_gid)
+        self._own(self.folder)
+        self._own(password)
         initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", "scram-sha-256"]
         self._run([*initdb, "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"])
+
+    def follow(self, primary: PostgresServer) -> None:
+        """Lay it out as a standby of one that runs, in the place of whatever is there."""
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        self._own(self.folder)
+        copy = [_program("pg_basebackup"), "-D", self.folder / "data", "-d", primary.conninfo("postgres")]
+        self._run([*copy, "-R", "-X", "stream", "-c", "fast", "--no-sync"])
 
     def start(self) -> None:
         """Returns once it takes connections. What a killed one left in shared memory may be there for a moment."""
@@ -75,8 +82,10 @@ class PostgresServer:
                 connection.execute(f"ALTER DATABASE {name} SET {setting}")
         return self.conninfo(name)
 
-    def conninfo(self, database: str, port: int | None = None) -> str:
-        return f"postgresql://owner:{PASSWORD}@127.0.0.1:{port or self.port}/{database}"
+    def conninfo(self, database: str, *ports: int) -> str:
+        """Through proxies, where ``ports`` are theirs."""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports or self.ports)
+        return f"postgresql://owner:{PASSWORD}@{hosts}/{database}"
 
     def _started(self, until: float) -> bool:
         options = [each for setting in SETTINGS for each in ("-c", setting)]
@@ -100,6 +109,10 @@ class PostgresServer:
         done = subprocess.run([str(each) for each in command], capture_output=True, check=False, **self._as_user())
         assert done.returncode == 0, done.stderr
 
+    def _own(self, path: Path) -> None:
+        if os.geteuid() == 0:
+            os.chown(path, self._user.pw_uid, self._user.pw_gid)
+
     def _as_user(self) -> dict[str, object]:
         as_other = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
         return {"cwd": "/", **(as_other if os.geteuid() == 0 else {})}
@@ -108,19 +121,30 @@ class PostgresServer:
 @contextlib.contextmanager
 def running_postgres() -> Iterator[PostgresServer]:
     """One for as long as the block lasts. Skips where the machine has none."""
+    skip_without_postgres()
+    with folder_of_its_own() as folder, kept_port() as port:
+        server = PostgresServer(folder, port)
+        server.lay_out()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+def skip_without_postgres() -> None:
     if programs() is None:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
+
+
+@contextlib.contextmanager
+def folder_of_its_own() -> Iterator[Path]:
+    """In memory where there is some, and open to the user that PostgreSQL runs as."""
     memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="strongroom-postgres-", dir=memory))
+    folder.chmod(0o711)
     try:
-        with kept_port() as port:
-            server = PostgresServer(folder, port)
-            server.lay_out()
-            server.start()
-            try:
-                yield server
-            finally:
-                server.stop()
+        yield folder
     finally:
         shutil.rmtree(folder)
 

@@ -41,7 +41,7 @@ WORDS = ("harbour", "quay", "crane", "pilot", "tide", "barge", "anchor", "beacon
 WRITERS, WARM = 2, 12
 """Writers of each vault, and writes of each vault that are answered before its backup begins."""
 
-REMOVED_STEP = ("_spare_vectors.sql", ("DROP TABLE spare_embeddings",))
+REMOVED_STEP = ("_note_files.sql", ("DROP TABLE note_files",))
 """The last migration, and what takes it back."""
 
 

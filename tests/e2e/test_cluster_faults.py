@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.cluster.cluster_run import ClusterRun
 from tests.cluster.history_checker import check
+from tests.cluster.postgres_pair import running_pair
 from tests.cluster.postgres_server import running_postgres
 
 FAULTS, VAULTS, SEED = 15, 8, 5
@@ -17,3 +18,12 @@ async def test_a_few_faults_lose_nothing_and_show_nothing_old(tmp_path: Path) ->
     assert verdict.violations == [], str(verdict)
     assert verdict.counts.get("writes ok", 0) > 0
     assert verdict.counts.get("reads ok", 0) > 0
+
+
+async def test_a_few_fail_overs_of_postgresql_lose_nothing_and_show_nothing_old(tmp_path: Path) -> None:
+    weights = {"PostgreSQL restart": 2, "SIGKILL": 1, "SIGSTOP": 1}
+    with running_pair() as pair:
+        verdict = check(await ClusterRun(pair, tmp_path, VAULTS, FAULTS // 2, SEED, weights).go())
+    assert pair.fail_overs
+    assert verdict.violations == [], str(verdict)
+    assert verdict.counts.get("writes ok", 0) > 0

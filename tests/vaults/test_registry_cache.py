@@ -30,6 +30,7 @@ async def test_a_reading_that_ends_late_hides_nothing_that_a_later_one_found(
             await let_go.wait()
         return found
 
+    await control.write(lambda tx: registry.create(tx, "another"))  # else there is nothing to read
     monkeypatch.setattr(control, "read", read_and_linger)
     late = asyncio.create_task(cache.refresh())
     await has_read.wait()
@@ -41,3 +42,24 @@ async def test_a_reading_that_ends_late_hides_nothing_that_a_later_one_found(
     let_go.set()
     await asyncio.gather(late, newer)
     assert cache.entry("main").write_mode == "ask"
+
+
+async def test_the_registry_is_read_again_only_after_something_was_written(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control, cache = services.control, services.registry_cache
+    await cache.refresh()
+    read, readings = control.read, 0
+
+    async def count_and_read(work: Callable[[Reader], Any]) -> Any:
+        nonlocal readings
+        readings += 1
+        return await read(work)
+
+    monkeypatch.setattr(control, "read", count_and_read)
+    await cache.refresh()
+    assert readings == 0
+    await control.write(lambda tx: registry.create(tx, "another"))
+    await cache.refresh()
+    assert readings == 1
+    assert cache.known("another")

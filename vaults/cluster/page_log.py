@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vaults.cluster.base_images import FrozenBase, encode_base
@@ -101,6 +101,8 @@ class PageLog:
         self.head = start.head if start else None
         """None: the log has not begun."""
         self._sizes = _Sizes(start.base_bytes, start.log_bytes) if start else _Sizes(0, 0)
+        if placement.purged:
+            self._sizes.at_purge = self._sizes.appended
         self._tail: WalTail | None = None
         self._changes: ChangeReader | None = None
         self._packer = PagePacker()
@@ -114,6 +116,16 @@ class PageLog:
         """Whether so much was appended that restoring takes needlessly long, or what was purged is still in entries."""
         sizes = self._sizes
         return sizes.log > max(MIN_REBASE_BYTES, sizes.base // REBASE_SHARE) or sizes.at_purge > sizes.at_base
+
+    @property
+    def closed(self) -> tuple[Placement, RestoredLog] | None:
+        """From where the same server goes on with the files that are there, once this is closed; None where the log
+        was lost, or has not begun."""
+        if self.failure is not None or self.head is None:
+            return None
+        sizes = self._sizes
+        purged = self.placement.purged if sizes.at_purge > sizes.at_base else 0
+        return replace(self.placement, purged=purged), RestoredLog(self.head, sizes.base, sizes.log)
 
     @property
     def has_begun(self) -> bool:
@@ -180,6 +192,7 @@ class PageLog:
     def before_checkpoint(self, raw: sqlite.Connection) -> None:
         with self._losing():
             self._append_commits()
+            self.placement = self._store.note_purge(self.placement)
             self._sizes.at_purge = self._sizes.appended
             tail, until = self._require_tail(), time.monotonic() + RENEW_FOR_S
             self._renew(raw)

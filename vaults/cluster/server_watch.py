@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from vaults.cluster.held_lease import elapsed_s
 
@@ -17,16 +18,24 @@ SLACK = 1.01
 """How much slower another machine's clock may go: twenty times what is allowed for putting a clock right by and by."""
 
 
+ServerState = Literal["serving", "draining", "command"]
+"""``draining``: it gives its vaults away; ``command``: it holds the vault of a command, and nobody is sent to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerBeat:
-    """A server as its last heartbeat left it: ``beat`` goes up with each; ``address`` is where others reach it. Its
-    lease is its own, so that a change of that setting may go from server to server."""
+    """A server as its last heartbeat left it: ``beat`` goes up with each; ``address`` is where others reach it, who are
+    shown ``certificate`` (PEM). ``name`` is what an operator calls it; only ``id`` is its own. Its lease is its own, so
+    that a change of that setting may go from server to server."""
 
     id: str
     address: str
     version: str
     beat: int
     lease_s: float
+    name: str = ""
+    state: ServerState = "serving"
+    certificate: str = ""
 
 
 class ServerWatch:

@@ -10,12 +10,13 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A vault as one server holds it. ``epoch`` goes up with each take-over; ``head`` is the last sequence
-    number in the log."""
+    number in the log; up to ``purged`` it may hold what was erased for good since."""
 
     vault: str
     server: str
     epoch: int
     head: int
+    purged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class VaultLog(Protocol):
 
     def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
         """The newest whole base: its sequence number and its parts in order."""
+
+    def note_purge(self, placement: Placement) -> Placement:
+        """Remember that every entry up to the head may hold what was just erased for good, until a base takes their
+        place. Raises ``Fenced``, ``LogUnavailable``."""
 
     def replace_base(self, placement: Placement, seq: int, parts: Iterable[bytes]) -> None:
         """Store a base as of ``seq`` whole or not at all, then drop older bases and the entries up to it. Raises

@@ -22,6 +22,7 @@ from vaults.files.folders import OpenFolder, OpenFolders, VaultRoot, open_subfol
 from vaults.files.ignore_rules import IgnoreRules
 from vaults.files.note_walk import FoundNote, SkippedPath, SkipReason, WalkResult, walk
 from vaults.files.paths import is_note
+from vaults.files.whole_walk import WholeWalk, walk_whole
 from vaults.files.writes.late_writes import LateWrites, open_for_late_writes
 from vaults.files.writes.name_changes import FileCreation, FileMove, FileRemoval, NewName
 from vaults.files.writes.orphans import SweptOrphans, sweep_orphans
@@ -106,6 +107,10 @@ class Tree:
     def walk_folder(self, path: str) -> WalkResult:
         """As ``walk``, for a folder and what is below it, or for one note. Empty if there is nothing, or left out."""
         return walk(self._root, path_segments(path), self._rules)
+
+    def walk_whole(self, path: str = "") -> WholeWalk:
+        """Every file, note or not, of a folder and what is below it, or that one file. Raises VaultUnavailable."""
+        return walk_whole(self._root, path_segments(path))
 
     def covers(self, path: str) -> bool:
         """Whether a walk would look at ``path``, if it is a note: a note's suffix, nothing hidden, nothing excluded."""

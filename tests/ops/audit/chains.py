@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ops.audit.audit_log import AuditLog
-from ops.audit.chain import file_of
+from ops.audit.chain_files import file_of
 from ops.audit.entries import AuditActor, AuditEntry
 from ops.audit.links import genesis, link
 from ops.settings import AuditSettings

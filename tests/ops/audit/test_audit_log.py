@@ -1,7 +1,7 @@
 """Changes are recorded before they are answered; what cannot be recorded is refused before it is done.
 
-Covers ops.audit.audit_log, ops.audit.chain, ops.audit.chain_rows, ops.audit.entries, ops.audit.open_chains,
-ops.audit.retention.
+Covers ops.audit.audit_log, ops.audit.chain, ops.audit.chain_files, ops.audit.chain_rows, ops.audit.chain_store,
+ops.audit.entries, ops.audit.open_chains, ops.audit.retention.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 from ops.audit import chain_rows, retention, signing
 from ops.audit.audit_log import AuditLog
-from ops.audit.chain import file_of
+from ops.audit.chain_files import ChainFiles, file_of
 from ops.audit.content_hashes import HashKey
 from ops.audit.entries import AuditActor, AuditEntry, EntryText, to_body, to_text
 from ops.audit.links import INSTALLATION
@@ -123,7 +123,7 @@ async def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path, monkeypat
         raise PermissionError(13, "no", str(path))
 
     async with opened(tmp_path) as log:
-        monkeypatch.setattr("ops.audit.chain.make_private_folder", refuse)
+        monkeypatch.setattr("ops.audit.chain_files.make_private_folder", refuse)
         with pytest.raises(ReadOnly):
             await log.require_writable(VAULT)
 
@@ -297,7 +297,8 @@ async def test_chains_over_the_number_of_open_vaults_let_go_of_their_files_and_g
 
 
 async def test_a_chain_nobody_used_for_a_round_lets_go_of_its_file(tmp_path: Path) -> None:
-    chains = OpenChains(tmp_path, StorageSettings(reserve_mb=0), lambda: None)
+    settings = StorageSettings(reserve_mb=0)
+    chains = OpenChains(tmp_path, ChainFiles(tmp_path, settings), settings, lambda: None)
     await chains.get(VAULT).append(entry(1))
     assert chains.list_idle() == ()
     await chains.rest(())

@@ -15,7 +15,7 @@ import pytest
 
 from ops.audit import chain_rows, export_formats, searching
 from ops.audit.audit_log import AuditLog
-from ops.audit.chain import file_of
+from ops.audit.chain_files import file_of
 from ops.audit.links import genesis, link
 from ops.audit.searching import AuditQuery, export, search
 from ops.audit.verification import verify

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from auth.keys import SigningKey, open_key_ring
 from ops.audit import chain_rows, statements, verification
 from ops.audit.audit_log import AuditLog
-from ops.audit.chain import file_of
+from ops.audit.chain_files import file_of
 from ops.audit.links import INSTALLATION
 from ops.audit.statements import ChainHead, head_statement
 from ops.audit.told_heads import read_told

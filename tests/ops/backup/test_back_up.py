@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from auth.keys import open_key_ring
-from ops.audit.chain import list_chains
+from ops.audit.chain_files import list_chains
 from ops.backup import back_up, backup_runs
 from ops.backup.archive_reader import Opener, open_archive
 from ops.backup.archive_writer import Seal

@@ -18,7 +18,7 @@ import pytest
 from auth.principal import Principal, local_names
 from auth.roles import Role, parse_role
 from auth.tokens import IssuedToken
-from ops.audit.chain import file_of, list_chains
+from ops.audit.chain_files import file_of, list_chains
 from server.call import Caller
 from server.cli.serve import _acts
 from server.dispatch import dispatch

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cluster.postgres_server import PostgresServer, running_postgres
+from tests.cluster.postgres_server import PostgresServer
+from tests.vaults.cluster.conftest import connections, login, postgres
 from vaults.cluster.postgres.connections import DatabaseLogin
 from vaults.cluster.postgres.schema import lay_out
 
+__all__ = ["connections", "login", "postgres"]
+
 INSTALLATION = "installation-1"
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture

@@ -9,12 +9,16 @@ from typing import Annotated
 from pydantic import Field
 
 from auth.roles import Role
-from server.call import Call
+from server.call import Call, Caller
 from server.tool_spec import Arguments, tool
 
 SECRET = "/srv/vaults/other/vault.db"
 
 started, go_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+
+def seen(caller: Caller) -> None:
+    """For tests that look at callers."""
 
 
 def forget() -> None:
@@ -37,6 +41,7 @@ async def explode(call: Call, args: Arguments) -> Said:
 @tool(role=Role.READER, render=lambda said: said.text)
 async def noop(call: Call, args: Arguments) -> Said:
     """Do nothing."""
+    seen(call.caller)
     return Said("nothing")
 
 

@@ -48,6 +48,14 @@ class MemoryLog:
         newest = max(self.bases, default=None)
         return None if newest is None else (newest, iter(self.bases[newest]))
 
+    def note_purge(self, placement: Placement) -> Placement:
+        if self.is_away:
+            raise LogUnavailable
+        if (placement.server, placement.epoch) != (self.held.server, self.held.epoch):
+            raise Fenced
+        self.held = replace(self.held, purged=self.held.head)
+        return self.held
+
     def replace_base(self, placement: Placement, seq: int, parts: Iterable[bytes]) -> None:
         whole = list(parts)
         if self.is_away:

@@ -1,6 +1,6 @@
 """Group commit, isolation of failures, cancellation, closing.
 
-Covers vaults.db.sql.
+Covers vaults.db.sql, vaults.db.transactions.
 """
 
 from __future__ import annotations

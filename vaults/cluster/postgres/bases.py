@@ -37,8 +37,9 @@ _SHOW = "UPDATE strongroom.vault_base SET parts = %(parts)s WHERE id = %(base)s 
 _DROP = (
     "DELETE FROM strongroom.vault_base WHERE vault = %(vault)s AND parts IS NOT NULL AND id < %(base)s",
     "DELETE FROM strongroom.vault_log WHERE vault = %(vault)s AND seq <= %(seq)s",
+    "UPDATE strongroom.placement SET purged = 0 WHERE vault = %(vault)s AND purged BETWEEN 1 AND %(seq)s",
 )
-"""By whoever, however late: no base that came after this one is among them."""
+"""By whoever, however late: no base that came after this one is among them. What was erased for good is gone then."""
 
 _NEWEST = """
 SELECT id, seq, parts FROM strongroom.vault_base

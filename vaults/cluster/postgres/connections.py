@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
-from psycopg import conninfo
+from psycopg import conninfo, errors
 from psycopg.abc import PQGen
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool
@@ -39,10 +39,20 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
     """The driver's connection with an end to each wait; ``wait`` is where all of its waits go through."""
 
     answer_s = 5.0
+    _is_ahead_of_standby = False
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """The driver's, which closes nothing: after a wait that ended, whoever holds the connection must."""
-        return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+        result = super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+        if self._is_ahead_of_standby:
+            raise psycopg.OperationalError("what was committed may not be on the standby")
+        return result
+
+    def note(self, notice: errors.Diagnostic) -> None:
+        """Where somebody cancels what waits for the standby, PostgreSQL calls it committed, and only warns: promoted
+        then, the standby would not have it. The text is in the language of the database, the place is not."""
+        if notice.source_function == "SyncRepWaitForLSN":
+            self._is_ahead_of_standby = True
 
 
 Connection: TypeAlias = BoundedConnection
@@ -122,6 +132,7 @@ class Connections:
         raise LogUnavailable
 
     def _configure(self, connection: Connection) -> None:
+        connection.add_notice_handler(connection.note)
         connection.answer_s = self._login.answer_s + 1  # PostgreSQL's own word comes first
         milliseconds = str(int(1000 * self._login.answer_s))
         connection.execute(_SESSION, {"statement": milliseconds, "idle": milliseconds})

@@ -8,6 +8,7 @@ read by the new holder, or refused after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from vaults.cluster.failures import Fenced, LogDamaged, LogUnavailable
 from vaults.cluster.postgres import bases
@@ -25,6 +26,11 @@ WITH held AS (
 )
 INSERT INTO strongroom.vault_log (vault, seq, epoch, payload)
 SELECT vault, head, epoch, %(payload)b FROM held
+"""
+
+_NOTE_PURGE = """
+UPDATE strongroom.placement SET purged = head
+WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s RETURNING purged
 """
 
 _HEAD = "SELECT head FROM strongroom.placement WHERE vault = %(vault)s"
@@ -57,7 +63,7 @@ class PostgresVaultLog:
             appended = connection.execute(_APPEND, row).rowcount == 1
         if not appended:
             raise Fenced
-        return Placement(placement.vault, placement.server, placement.epoch, placement.head + 1)
+        return replace(placement, head=placement.head + 1)
 
     def entries(self, vault: str, after: int) -> Iterator[LogEntry]:
         """The contract's, up to the head as it was at the first one. Raises ``LogDamaged`` where one is missing,
@@ -73,6 +79,15 @@ class PostgresVaultLog:
     def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
         """The contract's. The parts raise ``LogDamaged`` where one is missing, ``LogUnavailable``."""
         return bases.newest(self._connections, vault)
+
+    def note_purge(self, placement: Placement) -> Placement:
+        """The contract's."""
+        held = {"vault": placement.vault, "server": placement.server, "epoch": placement.epoch}
+        with self._connections.use() as connection:
+            row = connection.execute(_NOTE_PURGE, held).fetchone()
+        if row is None:
+            raise Fenced
+        return replace(placement, purged=int(row[0]))
 
     def replace_base(self, placement: Placement, seq: int, parts: Iterable[bytes]) -> None:
         """The contract's; one at a time for each vault. Raises ``InvalidArgument`` for a ``seq`` that is ahead of the

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.failures import Fenced
+from vaults.cluster.postgres.connections import Connection, Connections, in_transaction
 from vaults.cluster.vault_log import Placement
 from vaults.errors import NotFound
 
@@ -13,16 +14,18 @@ INSERT INTO strongroom.placement (vault, server, epoch, head) VALUES (%(vault)s,
 """
 
 _TAKE = """
-WITH free AS (
-  SELECT p.vault, p.epoch FROM strongroom.placement p
-  WHERE p.vault = %(vault)s
-    AND (p.server IS NULL OR p.server = %(server)s
-         OR NOT EXISTS (SELECT FROM strongroom.servers s WHERE s.id = p.server))
+WITH found AS (
+  SELECT p.vault, p.epoch, p.server,
+         EXISTS (SELECT FROM strongroom.servers s WHERE s.id = p.server) AS held,
+         (SELECT s.id FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s) AS wanted
+  FROM strongroom.placement p WHERE p.vault = %(vault)s
+), free AS (
+  SELECT * FROM found WHERE server = %(server)s OR (NOT held AND wanted IS NULL)
 )
-UPDATE strongroom.placement p SET server = %(server)s, epoch = p.epoch + 1 FROM free
+UPDATE strongroom.placement p SET server = %(server)s, epoch = p.epoch + 1, wanted = free.wanted FROM free
 WHERE p.vault = free.vault AND p.epoch = free.epoch
   AND EXISTS (SELECT FROM strongroom.servers s WHERE s.id = %(server)s)
-RETURNING p.vault, p.server, p.epoch, p.head
+RETURNING p.vault, p.server, p.epoch, p.head, p.purged
 """
 """That a vault is free is found in one snapshot, and holds for the epoch it was found at: of all who find it, whoever
 comes first changes the epoch, and the others, who waited for that row, find another one."""
@@ -33,20 +36,44 @@ WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
 """
 
 _HOLDER = """
-SELECT p.vault, p.server, p.epoch, p.head, s.address
+SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id
 FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
+LEFT JOIN strongroom.servers w ON w.id = p.wanted
+"""
+
+_WANT = """
+UPDATE strongroom.placement p SET wanted = %(server)s
+WHERE p.vault = %(vault)s AND p.server IS DISTINCT FROM %(server)s
+  AND NOT EXISTS (SELECT FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s)
+"""
+
+_FORGO = "UPDATE strongroom.placement SET wanted = NULL WHERE vault = %(vault)s AND wanted = %(server)s"
+
+_ASKED = """
+SELECT p.vault FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.wanted
+WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server ORDER BY p.vault
+"""
+
+_REMOVE = (
+    "DELETE FROM strongroom.vault_base WHERE vault = %(vault)s",
+    "DELETE FROM strongroom.vault_log WHERE vault = %(vault)s",
+)
+_REMOVE_PLACEMENT = """
+DELETE FROM strongroom.placement WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
 """
 
 
 @dataclass(frozen=True, slots=True)
 class VaultHolder:
-    """Who holds a vault, and where it is reached: ``address`` is None where nobody alive does."""
+    """Who holds a vault, and where it is reached: ``address`` is None where nobody alive does. ``wanted``: the living
+    server it is to go to next."""
 
     vault: str
     server: str | None
     epoch: int
     head: int
     address: str | None
+    wanted: str | None = None
 
 
 class Placements:
@@ -62,7 +89,8 @@ class Placements:
 
     def take(self, vault: str, server: str) -> Placement | None:
         """The vault at a new epoch where nobody alive holds it, or this server itself does, which fences what of its
-        own may still be under way. None where another one holds it, or was quicker; ``holder`` says who."""
+        own may still be under way. None where another one holds it, waits for it, or was quicker; ``holder`` says
+        who."""
         with self._connections.use() as connection:
             row = connection.execute(_TAKE, {"vault": vault, "server": server}).fetchone()
         return Placement(*row) if row is not None else None
@@ -72,6 +100,35 @@ class Placements:
         held = {"vault": placement.vault, "server": placement.server, "epoch": placement.epoch}
         with self._connections.use() as connection:
             return connection.execute(_RELEASE, held).rowcount == 1
+
+    def want(self, vault: str, server: str) -> bool:
+        """Have the holder hand it over to ``server``, and nobody else take it meanwhile. False where another one waits
+        for it already, or it is here."""
+        with self._connections.use() as connection:
+            return connection.execute(_WANT, {"vault": vault, "server": server}).rowcount == 1
+
+    def forgo(self, vault: str, server: str) -> None:
+        """``want`` no more."""
+        with self._connections.use() as connection:
+            connection.execute(_FORGO, {"vault": vault, "server": server})
+
+    def asked_of(self, server: str) -> list[str]:
+        """The vaults of this server that living ones wait for."""
+        with self._connections.use() as connection:
+            return [str(vault) for (vault,) in connection.execute(_ASKED, {"server": server})]
+
+    def remove(self, placement: Placement) -> None:
+        """Forget a vault for ever, with its log and bases, by its holder. Raises ``Fenced``."""
+        held = {"vault": placement.vault, "server": placement.server, "epoch": placement.epoch}
+
+        def work(connection: Connection) -> None:
+            if connection.execute(_REMOVE_PLACEMENT, held).rowcount != 1:
+                raise Fenced
+            for statement in _REMOVE:
+                connection.execute(statement, held)
+
+        with self._connections.use() as connection:
+            in_transaction(connection, work)
 
     def holder(self, vault: str) -> VaultHolder:
         """Raises ``NotFound`` where no such vault was registered."""

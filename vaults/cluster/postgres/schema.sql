@@ -24,16 +24,19 @@ CREATE TABLE strongroom.servers (
     PRIMARY KEY (id)
 );
 
--- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry.
+-- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry. wanted: the server it is
+-- to be handed over to next; purged: the entry up to which it may hold what was erased for good.
 CREATE TABLE strongroom.placement (
     vault text NOT NULL,
     server text,
     epoch bigint NOT NULL,
     head bigint NOT NULL,
-    wanted text, -- by this server: who holds it hands it over
+    wanted text,
+    purged bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (vault)
 ) WITH (fillfactor = 50); -- a head goes up in place: no index names it
 CREATE INDEX placement_by_server ON strongroom.placement (server);
+CREATE INDEX placement_wanted ON strongroom.placement (server) WHERE wanted IS NOT NULL;
 
 CREATE TABLE strongroom.vault_log (
     vault text NOT NULL,
@@ -62,3 +65,13 @@ CREATE TABLE strongroom.vault_base_part (
     PRIMARY KEY (base, part)
 );
 ALTER TABLE strongroom.vault_base_part ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- What each server counted towards limits of all, by a digest of whom it counts. Nothing that a crash may not take.
+CREATE UNLOGGED TABLE strongroom.rate_counts (
+    server text NOT NULL,
+    key bytea NOT NULL,
+    hits bigint NOT NULL,
+    until timestamptz NOT NULL,
+    changed timestamptz NOT NULL,
+    PRIMARY KEY (server, key)
+);

@@ -14,23 +14,25 @@ import psycopg
 from vaults.cluster.failures import Fenced
 from vaults.cluster.postgres.connections import Connection, Connections, in_transaction, is_quiet
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
-from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.server_watch import ServerBeat, ServerState
 from vaults.errors import AlreadyExists
 
 _JOIN = """
-INSERT INTO strongroom.servers (id, address, version, beat, lease_s, expires)
-VALUES (%(id)s, %(address)s, %(version)s, 1, %(lease_s)s, clock_timestamp() + make_interval(secs => %(lease_s)s))
+INSERT INTO strongroom.servers (id, name, address, version, state, certificate, beat, lease_s, expires)
+VALUES (%(id)s, %(name)s, %(address)s, %(version)s, %(state)s, %(certificate)s, 1, %(lease_s)s,
+        clock_timestamp() + make_interval(secs => %(lease_s)s))
 ON CONFLICT DO NOTHING
 """
 
 _BEAT = """
 WITH own AS (
   UPDATE strongroom.servers
-  SET beat = beat + 1, expires = clock_timestamp() + make_interval(secs => lease_s)
-  WHERE id = %(id)s RETURNING id, address, version, beat, lease_s
+  SET beat = beat + 1, state = CASE state WHEN 'draining' THEN state ELSE %(state)s END, expires = clock_timestamp() + make_interval(secs => lease_s)
+  WHERE id = %(id)s RETURNING *
 )
-SELECT id, address, version, beat, lease_s FROM own
-UNION ALL SELECT s.id, s.address, s.version, s.beat, s.lease_s FROM strongroom.servers s WHERE s.id <> %(id)s
+SELECT id, address, version, beat, lease_s, name, state, certificate FROM (
+  SELECT * FROM own UNION ALL SELECT * FROM strongroom.servers s WHERE s.id <> %(id)s
+) AS servers
 """
 
 _REMOVE = """
@@ -54,10 +56,13 @@ class Servers:
         self._connections = connections
         self._lease_s = lease_s
         self._own: Connection | None = None
+        self.state: ServerState = "serving"
+        """Told with the next beat. Another process may have said ``draining`` of this one: that stands."""
 
-    def join(self, server: str, address: str, version: str) -> None:
+    def join(self, server: str, address: str, version: str, name: str = "", certificate: str = "") -> None:
         """Add a server under an id that was never used before. Raises ``AlreadyExists``, ``LogUnavailable``."""
-        row = {"id": server, "address": address, "version": version, "lease_s": self._lease_s}
+        said = {"name": name, "address": address, "version": version, "certificate": certificate}
+        row = {"id": server, **said, "state": self.state, "lease_s": self._lease_s}
         with self._connections.use() as connection:
             if connection.execute(_JOIN, row).rowcount != 1:
                 raise AlreadyExists(f"server {server} is there already")
@@ -65,7 +70,7 @@ class Servers:
     def beat(self, server: str) -> list[ServerBeat]:
         """Every server, this one with its new beat. Raises ``Fenced`` where it was removed, ``LogUnavailable``."""
         with self._kept() as connection:
-            rows = connection.execute(_BEAT, {"id": server}).fetchall()
+            rows = connection.execute(_BEAT, {"id": server, "state": self.state}).fetchall()
         beats = [ServerBeat(*row) for row in rows]
         if all(beat.id != server for beat in beats):
             raise Fenced("this server was taken for dead, and its vaults may be elsewhere")

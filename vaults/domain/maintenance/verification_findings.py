@@ -39,6 +39,7 @@ _MESSAGES = {
     "notes_unindexed": "files are not in the index",
     "notes_gone": "notes in the index have no file, or one that is left out",
     "notes_stale": "the index knows another text than the file holds",
+    "note_files_differ": "files of the notes folder are not what the vault's database keeps of them",
     "notes_differ": "notes differ from what is read of their file",
     "links_differ": "links, tasks, tags or fields differ from what is read of their note",
     "skipped_differ": "files are listed as left out for what is no reason now",
@@ -88,6 +89,7 @@ _TODO = {
         " what is there as right"
     ),
     "versions_damaged": "restore a backup",
+    "note_files_differ": "a running server settles it with its next look at the folder",
     "notes_unavailable": "bring the folder back",
     "changes_unfinished": "run: strongroom doctor --repair --vault {vault}",
 }

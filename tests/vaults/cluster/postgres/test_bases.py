@@ -79,8 +79,9 @@ def killing_at(step: int, execute: Callable[..., object], before: bool) -> Calla
     return counting
 
 
-STEPS = 9
-"""Statements of a replacement: the base there is, the beginning, three parts, the hold, the showing, two removals."""
+STEPS = 10
+"""Statements of a replacement: the base there is, the beginning, three parts, the hold, the showing, two removals,
+and that nothing purged is left."""
 
 
 @pytest.mark.parametrize("before", [True, False])

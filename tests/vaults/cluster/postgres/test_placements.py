@@ -7,7 +7,9 @@ import threading
 import pytest
 
 from tests.vaults.cluster.postgres.conftest import lose, wait_until_blocked
+from vaults.cluster.failures import Fenced
 from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements, VaultHolder
 from vaults.cluster.postgres.servers import Servers
 from vaults.cluster.vault_log import Placement
@@ -135,3 +137,79 @@ def test_who_found_a_vault_free_and_came_late_does_not_take_it(
     thread.join()
     assert late == [None]
     assert placements.holder("main").server == "new"
+
+
+def test_a_vault_that_is_wanted_is_kept_for_who_wants_it(
+    placements: Placements, servers: Servers, connections: Connections
+) -> None:
+    held = placements.take("main", "a")
+    assert held is not None
+    servers.join("c", "c", "1")
+    assert placements.want("main", "c")
+    assert not placements.want("main", "b")
+    assert placements.asked_of("a") == ["main"]
+    assert placements.holder("main").wanted == "c"
+    assert placements.release(held)
+    assert placements.take("main", "b") is None
+    assert placements.take("main", "c") == Placement("main", "c", 2, 0)
+    assert placements.holder("main").wanted is None
+    assert not placements.want("main", "c")
+
+
+def test_a_vault_wanted_by_a_server_that_is_gone_is_anybodys(
+    placements: Placements, servers: Servers, connections: Connections
+) -> None:
+    held = placements.take("main", "a")
+    assert held is not None
+    assert placements.want("main", "b")
+    lose(connections, "b")
+    assert placements.asked_of("a") == []
+    assert placements.release(held)
+    assert placements.take("main", "a") is not None
+
+
+def test_a_holder_that_takes_its_own_vault_anew_is_still_asked_for_it(placements: Placements, servers: Servers) -> None:
+    placements.take("main", "a")
+    assert placements.want("main", "b")
+    assert placements.take("main", "a") is not None
+    assert placements.asked_of("a") == ["main"]
+    placements.forgo("main", "b")
+    assert placements.asked_of("a") == []
+
+
+def test_a_vault_is_removed_by_its_holder_with_its_log(
+    placements: Placements, servers: Servers, connections: Connections
+) -> None:
+    log, held = PostgresVaultLog(connections), placements.take("main", "a")
+    assert held is not None
+    log.replace_base(held, 0, [b"base"])
+    held = log.append(held, b"entry")
+    again = placements.take("main", "a")
+    assert again is not None
+    with pytest.raises(Fenced):
+        placements.remove(held)
+    placements.remove(again)
+    with pytest.raises(NotFound):
+        placements.holder("main")
+    with connections.use() as connection:
+        for table in ("vault_log", "vault_base", "vault_base_part"):
+            assert connection.execute(f"SELECT count(*) FROM strongroom.{table}").fetchone() == (0,)
+
+
+def test_a_purge_is_remembered_until_a_base_takes_its_place(
+    placements: Placements, servers: Servers, connections: Connections
+) -> None:
+    log, held = PostgresVaultLog(connections), placements.take("main", "a")
+    assert held is not None
+    log.replace_base(held, 0, [b"base"])
+    held = log.note_purge(log.append(held, b"entry"))
+    assert held.purged == 1
+    again = placements.take("main", "a")
+    assert again is not None
+    assert again.purged == 1
+    with pytest.raises(Fenced):
+        log.note_purge(held)
+    log.replace_base(again, 1, [b"base"])
+    after = placements.take("main", "a")
+    assert after is not None
+    assert after.purged == 0

@@ -54,6 +54,11 @@ class PlacedFiles:
                 step.discard()
 
     @property
+    def stamps(self) -> dict[str, FileStamp]:
+        """By path, of the files that are in place; of a removed one, as it was."""
+        return {each.target: stamp for each, stamp in self.done}
+
+    @property
     def hides(self) -> bool:
         """Whether removed files still exist under hidden names."""
         return any(each.after is None for each, _ in self.done)

@@ -7,13 +7,14 @@ for its caller was never answered. So is one whose caller got an error that a fu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vaults.context import run_in, run_to_completion
 from vaults.db.sql import Reader, Writer
-from vaults.domain.notes.commit import file_placement, journal
+from vaults.domain.notes.commit import file_placement, journal, note_files
 from vaults.domain.notes.commit.file_placement import PlacedFiles
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, FileRecord
+from vaults.domain.notes.commit.note_files import PackedFile
 from vaults.domain.notes.index import note_rows, reconciliation
 from vaults.domain.notes.index.extraction import compute_digest
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
@@ -50,16 +51,29 @@ async def _finish_change(vault: Vault, record: ChangeRecord) -> None:
     done = await run_in(vault.shared.pool, _carry_through, vault, record, versions)
     if done:
         await vault.db.write(lambda tx: _move_row(tx, record))
-    await reconciliation.reconcile_paths(
-        vault, [path for each in record.files for path in (each.path, each.to) if path]
-    )
-    if done:
-        await vault.db.write(
-            lambda tx: journal.finish_change(tx, record.seq, git_owed=vault.notes.settings.history != "off")
-        )
-    else:
-        await vault.db.write(lambda tx: journal.fail_change(tx, record.seq))
+    paths = [path for each in record.files for path in (each.path, each.to) if path]
+    await reconciliation.reconcile_paths(vault, paths)
+    there = await run_in(vault.shared.pool, _pack_files, vault, paths) if vault.keeps_note_files else {}
+
+    def end(tx: Writer) -> None:
+        note_files.settle(tx, there)
+        if done:
+            journal.finish_change(tx, record.seq, git_owed=vault.notes.settings.history != "off")
+        else:
+            journal.fail_change(tx, record.seq)
+
+    await vault.db.write(end)
     vault.notes.refused.discard(record.seq)
+
+
+def _pack_files(vault: Vault, paths: Iterable[str]) -> dict[str, PackedFile | None]:
+    """The files at these paths; what cannot be read is left out, so that its row stays. Blocking."""
+    found: dict[str, PackedFile | None] = {}
+    for path in paths:
+        content = _content(vault, path, note_files.MAX_BYTES)
+        if content is not _NO_VERSION:
+            found[path] = note_files.pack_file(path, content) if content is not None else None
+    return found
 
 
 def _move_row(tx: Writer, record: ChangeRecord) -> None:

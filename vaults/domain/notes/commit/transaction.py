@@ -21,7 +21,7 @@ from vaults.change_notes import ContentHash
 from vaults.context import begin_in, run_in, run_to_completion
 from vaults.db.sql import Writer
 from vaults.domain.actors import Actor
-from vaults.domain.notes.commit import file_placement, journal, late_writes, recovery
+from vaults.domain.notes.commit import file_placement, journal, late_writes, note_files, recovery
 from vaults.domain.notes.commit.file_placement import PlacedFiles
 from vaults.domain.notes.commit.journal import BegunChange, FileChange, NoteChange, UnfinishedChange, VersionNames
 from vaults.domain.notes.commit.version_store import PackedVersion, VersionForgotten
@@ -87,6 +87,8 @@ async def _commit(vault: Vault, actor: Actor, change: NoteChange, write_beside: 
         def record(tx: Writer) -> None:
             # On the database's thread: for ten thousand notes it would block the event loop for 0.1 s.
             _record(vault, tx, begun.seq, change, _with_stamps(prepared.readings, placed))
+            if vault.keeps_note_files:
+                note_files.record_change(tx, change.files, prepared.names, placed.stamps)
             _note_changes(tx, change, prepared.names)
             write_beside(tx, begun.id)
 
@@ -181,7 +183,7 @@ MAX_RECENT_VERSIONS = 256
 def _with_stamps(extracts: Sequence[NoteExtract], placed: PlacedFiles) -> list[NoteExtract]:
     """Stamp the extracts, now that the files are in place. Each gets the time just before its file was placed: anything
     read later may be another program's text, and takes precedence."""
-    stamps = {each.target: stamp for each, stamp in placed.done}
+    stamps = placed.stamps
     return [extraction.with_stamp(each, stamps[each.path], placed.since[each.path]) for each in extracts]
 
 

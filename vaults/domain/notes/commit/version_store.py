@@ -182,16 +182,31 @@ def _is_whole(tx: Reader, row: Row) -> bool:
 
 
 def total_size(tx: Reader) -> int:
-    """Bytes of all stored versions."""
-    return int(tx.value("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions"))
+    """Bytes of all stored versions but those that stand in a file kept as a row."""
+    kept = "SELECT 1 FROM note_files k WHERE k.version = note_versions.hash"
+    return int(tx.value(f"SELECT COALESCE(SUM(LENGTH(data)), 0) FROM note_versions WHERE NOT EXISTS ({kept})"))
+
+
+UNNAMED = (
+    "NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = note_versions.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = note_versions.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM note_files k WHERE k.version = note_versions.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM note_versions v WHERE v.base = note_versions.hash)"
+)
+"""Of a row of ``note_versions``: no change, no file and no other version needs it."""
 
 
 def delete_unreferenced(tx: Writer) -> None:
-    """Delete versions that no change names and no other version is based on."""
-    unnamed = (
-        "NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = note_versions.hash)"
-        " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = note_versions.hash)"
-        " AND NOT EXISTS (SELECT 1 FROM note_versions v WHERE v.base = note_versions.hash)"
-    )
-    while tx.run(f"DELETE FROM note_versions WHERE {unnamed}"):
+    """Delete versions that no change and no file names and no other version is based on."""
+    while tx.run(f"DELETE FROM note_versions WHERE {UNNAMED}"):
         continue
+
+
+def forget_unreferenced(tx: Writer, names: Iterable[str]) -> None:
+    """``delete_unreferenced`` for these versions, and those they are based on."""
+    left = list(names)
+    while left:
+        name = left.pop()
+        base = tx.value("SELECT base FROM note_versions WHERE hash = :hash", {"hash": name})
+        if tx.run(f"DELETE FROM note_versions WHERE hash = :hash AND {UNNAMED}", {"hash": name}) and base:
+            left.append(base)

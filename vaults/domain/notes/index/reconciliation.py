@@ -116,7 +116,7 @@ async def _reconcile_all(vault: Vault, report: OnProgress, expected: int) -> Rec
     # Rows first: a note that a tool makes in between then looks new, not gone.
     known = await vault.db.read(note_rows.find_known)
     walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
-    todo = plan_reconcile(known, walk.found, walk.unread)
+    todo = plan_reconcile(known, _as_known(vault, known, walk.found), walk.unread)
     missing = len(todo.gone)
     if missing > MANY_NOTES and missing * 2 > len(known):
         if not walk.found and vault.notes.tree.device() != known[0].stamp.device:
@@ -155,7 +155,26 @@ async def _look_at(vault: Vault, asked: Sequence[str]) -> tuple[ReconcilePlan, W
         list({each.path: each for part in walks for each in part.skipped}.values()),
         [each for part in walks for each in part.unread],
     )
-    return plan_reconcile(known, walk.found, walk.unread, touched=frozenset(asked)), walk, asked
+    found = _as_known(vault, known, walk.found)
+    return plan_reconcile(known, found, walk.unread, touched=frozenset(asked)), walk, asked
+
+
+def _as_known(vault: Vault, known: Iterable[KnownNote], found: Sequence[FoundNote]) -> Sequence[FoundNote]:
+    """What was found, with the stamps of rows of the same size and time where the folder is laid out from rows: which
+    file it is and on which disk then differs from server to server."""
+    if not vault.keeps_note_files:
+        return found
+    stamps = {each.path: each.stamp for each in known}
+    return [
+        replace(each, stamp=before)
+        if (before := stamps.get(each.path)) is not None and _is_alike(before, each)
+        else each
+        for each in found
+    ]
+
+
+def _is_alike(before: FileStamp, each: FoundNote) -> bool:
+    return (before.size, before.mtime_ns) == (each.stamp.size, each.stamp.mtime_ns)
 
 
 def _find_known(tx: Reader, paths: Sequence[str]) -> list[KnownNote]:

@@ -16,6 +16,7 @@ from vaults.context import run_in
 from vaults.domain.notes.commit import overwrites, recovery
 from vaults.domain.notes.index import note_rows, reconciliation
 from vaults.domain.notes.index.reconciliation import NotesVanished, ReconcileOutcome
+from vaults.domain.notes.sync import folder_take_up
 from vaults.errors import ReadOnly, StorageFull, StrongroomError, VaultUnavailable
 from vaults.files.ignore_rules import IGNORE_FILE
 from vaults.files.notebook import IndexProgress
@@ -71,6 +72,7 @@ async def _sync_paths(vault: Vault, paths: Sequence[str] | None) -> None:
     and retried with the next sync."""
     try:
         unfinished = await _finish_interrupted(vault)
+        await folder_take_up.take_up_folder(vault, paths)
         outcome = await (_sync_all(vault) if paths is None else reconciliation.reconcile_paths(vault, paths))
         looked_at = paths if paths is not None else await vault.db.read(overwrites.list_recent_paths)
         await overwrites.detect_overwrites(vault, [*outcome.changed, *looked_at])

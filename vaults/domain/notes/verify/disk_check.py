@@ -21,7 +21,7 @@ from vaults.db.sql import Reader
 from vaults.domain.notes.index import file_reader, reader_pool, reconciliation
 from vaults.domain.notes.index.extraction import SkippedFile
 from vaults.domain.notes.sync import readiness
-from vaults.domain.notes.verify import disk_state, row_comparison
+from vaults.domain.notes.verify import disk_state, kept_file_check, row_comparison
 from vaults.domain.notes.verify.disk_state import DiskState
 from vaults.errors import VaultUnavailable
 from vaults.files.tree import FoundNote, WalkResult
@@ -68,6 +68,7 @@ async def check_notes(vault: Vault, progress: OnNotesChecked = lambda *_: None) 
     try:
         walk = await run_in(vault.shared.pool, vault.notes.tree.walk)
         await _compare(vault, walk, proof, progress)
+        proof.counts["note_files_differ"] += await kept_file_check.count_differing(vault)
     except VaultUnavailable:
         # A folder that existed once may hold notes; one that could never be created holds none.
         kept = await vault.db.read(lambda tx: tx.one("SELECT 1 FROM vault_info WHERE key = 'notes'"))

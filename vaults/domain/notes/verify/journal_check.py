@@ -7,12 +7,7 @@ from vaults.domain.notes.commit import journal, version_store
 from vaults.errors import Overloaded, ReadOnly
 from vaults.vault import Vault
 
-_UNNAMED = (
-    "SELECT COUNT(*) FROM note_versions v"
-    " WHERE NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.before = v.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM note_change_files f WHERE f.after = v.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM note_versions o WHERE o.base = v.hash)"
-)
+_UNNAMED = f"SELECT COUNT(*) FROM note_versions WHERE {version_store.UNNAMED}"
 _MISSING = (
     "SELECT COUNT(*) FROM (SELECT before AS hash FROM note_change_files UNION SELECT after FROM note_change_files) n"
     " WHERE n.hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM note_versions v WHERE v.hash = n.hash)"
