@@ -47,6 +47,7 @@ from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
+    from ops.cluster_metrics import ClusterMetrics
     from ops.metrics import Metrics
     from server.cluster.parts import Cluster
     from vaults.domain.social.moltbook import Moltbook
@@ -62,6 +63,8 @@ class Recorders:
 
     metrics: Metrics | None = None
     calls: CallLog | None = None
+    cluster: ClusterMetrics | None = None
+    """Of a server that is one of several."""
 
 
 NO_RECORDERS = Recorders()

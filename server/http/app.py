@@ -37,6 +37,7 @@ from auth.roles import Role
 from auth.settings import has_local_login, refuse_open_bind
 from auth.tokens import TOKEN_SEEN
 from ops import tracing
+from ops.cluster_metrics import ClusterMetrics
 from ops.disk_space import keep_reading, written_folders
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
@@ -113,6 +114,8 @@ class _Site:
         endpoints = configured_endpoints(self._settings)
         self._registry = discover_kept(application.loaded.data, application.extra_tools, endpoints)
         self._metrics = Metrics(instruments.registry, tools=self._registry.names, version=version())
+        cluster = self._settings.cluster
+        self._cluster_metrics = ClusterMetrics(instruments.registry, cluster.server_name) if cluster.is_on else None
         self._calls = instruments.calls
         self._calls.sink.on_drop = self._metrics.on_lines_dropped
         self._refusals = RefusalLog(self._calls, self._metrics.on_refusal)
@@ -153,7 +156,7 @@ class _Site:
                     self._settings,
                     self._application.loaded.data,
                     self._registry,
-                    recorders=Recorders(self._metrics, self._calls),
+                    recorders=Recorders(self._metrics, self._calls, self._cluster_metrics),
                     background=SERVER_WORK
                     if ring is None
                     else replace(SERVER_WORK, followers=(partial(_follow, ring),)),
@@ -164,6 +167,10 @@ class _Site:
                 log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
             await stack.enter_async_context(keep_up(services, ring))
             register_pings(services)
+            if services.cluster is not None:
+                from server.http.cluster_health import register_cluster
+
+                register_cluster(services.health, services.cluster, self._settings.cluster.server_name)
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
@@ -207,7 +214,7 @@ class _Site:
             from server.http.peering import Peering
             from server.http.vault_forwarding import VaultForwarding
 
-            peering = Peering(cluster, self._settings.server.call_timeout_s, None)
+            peering = Peering(cluster, self._settings.server.call_timeout_s, self._cluster_metrics)
             await stack.enter_async_context(peering.serving(self.serve, {}))
             forwarding = peering.forwarding
             behind = VaultForwarding(behind, forwarding, services, protocol)
