@@ -42,7 +42,7 @@ from vaults.embed.served_models import ServedModels
 from vaults.embed.service import EmbeddingService, loader_of
 from vaults.files.scratch_folders import sweep_scratch
 from vaults.observer import NullObserver, Observer
-from vaults.pool import VaultPool
+from vaults.pool import KnownVaults, VaultPool
 from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
 
@@ -183,7 +183,9 @@ async def open_services(
         if background.logs and settings.backup.log:
             share()  # settings with which no log can be kept stop the start
         known = control.registry_cache
-        pool = VaultPool(data, settings.storage, observer, share, known.entries, lambda: known.announced_work)
+        pool = VaultPool(
+            data, settings.storage, observer, share, KnownVaults(known.entries, lambda: known.announced_work)
+        )
         _start_pool(stack, pool, background)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
