@@ -211,8 +211,8 @@ class _Site:
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
         behind, forwarding = serve_by_door(route, plain), None
         if (cluster := services.cluster) is not None and cluster.door is not None:
-            from server.http.peering import Peering
-            from server.http.vault_forwarding import VaultForwarding
+            from server.http.peers.peering import Peering
+            from server.http.peers.vault_forwarding import VaultForwarding
 
             peering = Peering(cluster, self._settings.server.call_timeout_s, self._cluster_metrics)
             await stack.enter_async_context(peering.serving(self.serve, {}))

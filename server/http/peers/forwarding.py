@@ -16,7 +16,6 @@ from typing import Literal, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.cluster.peer_identity import PeerServer
-from server.http.peer_connection import PeerConnection, PeerGone, PeerRequest
 from server.http.peer_marks import (
     FORWARDED,
     NOT_SERVED,
@@ -26,7 +25,8 @@ from server.http.peer_marks import (
     was_forwarded,
     without_own,
 )
-from server.http.peer_pool import PeerPool, PeerUnreachable
+from server.http.peers.peer_connection import PeerConnection, PeerGone, PeerRequest
+from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from server.http.request_head import Headers
 from server.local_attempt import LocalAttempt, watch_attempt
 from vaults.errors import StrongroomError, VaultUnavailable

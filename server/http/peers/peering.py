@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp
 
 from server.cluster.parts import Cluster
-from server.http.forwarding import Forwarding, ForwardingObserver
-from server.http.peer_listener import PeerListener
-from server.http.peer_pool import PeerPool
+from server.http.peers.forwarding import Forwarding, ForwardingObserver
+from server.http.peers.peer_listener import PeerListener
+from server.http.peers.peer_pool import PeerPool
 
 LOOK_S = 0.25
 """Seconds between two looks at which servers there are."""

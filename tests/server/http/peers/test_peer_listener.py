@@ -1,6 +1,6 @@
 """Who may speak to the listener for other servers, and what becomes of calls when the other server goes away.
 
-Covers server.http.peer_listener, server.http.peer_pool, server.http.peer_connection, server.cluster.peer_door.
+Covers server.http.peers.peer_pool, server.http.peers.peer_connection, server.http.peer_marks.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from server.cluster.peer_identity import make_identity, trust
-from server.http.peer_connection import PeerRequest
-from server.http.peer_pool import PeerPool, PeerUnreachable
+from server.http.peers.peer_connection import PeerRequest
+from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from tests.server.http import odd_tools
 from tests.server.http.serving import raw
 from tests.server.http.two_servers import KnownServer, make_door, two_servers, until
@@ -79,7 +79,7 @@ async def test_no_certificate_and_plain_http_get_no_answer(pair):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     trust(context, pair.doors["back"].identity.certificate)
-    for options in ({"ssl": context, "server_hostname": ""}, {}):
+    for options in ({"ssl": context, "server_hostname": "strongroom"}, {}):
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await say_hello(host, int(port), options)
 
