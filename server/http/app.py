@@ -48,6 +48,7 @@ from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.command_door import open_door
 from server.http.certificate import certificate_names
+from server.http.cluster_health import register_cluster
 from server.http.console_door import ConsoleDoor, is_console_address, is_console_path
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
@@ -167,10 +168,8 @@ class _Site:
                 log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
             await stack.enter_async_context(keep_up(services, ring))
             register_pings(services)
-            if services.cluster is not None:
-                from server.http.cluster_health import register_cluster
-
-                register_cluster(services.health, services.cluster, self._settings.cluster.server_name)
+            if (cluster := services.cluster) is not None:
+                register_cluster(services.health, cluster.held, self._settings.cluster.server_name)
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from ops.health import HealthRegistry
 
 if TYPE_CHECKING:
-    from server.cluster.parts import Cluster
+    from vaults.cluster.held_vaults import HeldVaults
 
 LATE = 0.5
 """Of a lease: a server whose heartbeats are answered has more left, as it beats four times a lease."""
 
 
-def register_cluster(health: HealthRegistry, cluster: Cluster, name: str) -> None:
+def register_cluster(health: HealthRegistry, held: HeldVaults, name: str) -> None:
     """A server without its lease answers nobody, so nobody is to be sent there; nor to one that hands its vaults over.
     ``name``: what it is called."""
-    membership, held = cluster.membership, cluster.held
+    membership = held.membership
 
     def left_s() -> float:
         seat = membership.seat

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import cast
 
 from ops.health import HealthRegistry
-from server.cluster.parts import Cluster
 from server.http.cluster_health import register_cluster
 from vaults.cluster.held_lease import HeldLease
+from vaults.cluster.held_vaults import HeldVaults
 
 
 class SetClock:
@@ -37,22 +37,17 @@ class Member:
 
 @dataclass
 class Held:
-    count: int = 7
-
-
-@dataclass
-class Parts:
     membership: Member
-    held: Held = field(default_factory=Held)
+    count: int = 7
 
 
 def server() -> tuple[HealthRegistry, Member, SetClock]:
     clock = SetClock()
     lease = HeldLease(4.0, clock)
     lease.renew(clock.now)
-    parts, health = Parts(Member(Seat(lease))), HealthRegistry()
-    register_cluster(health, cast(Cluster, cast(Any, parts)), "alpha")
-    return health, parts.membership, clock
+    member, health = Member(Seat(lease)), HealthRegistry()
+    register_cluster(health, cast(HeldVaults, Held(member)), "alpha")
+    return health, member, clock
 
 
 async def test_a_server_with_its_lease_is_ready_and_tells_what_it_holds() -> None:
