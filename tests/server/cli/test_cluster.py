@@ -286,3 +286,25 @@ def test_leave_of_a_server_that_is_not_there_is_one_line(url: str, strongroom: S
     assert "no server gamma" in refused.err
     own = strongroom("cluster", "leave", "--url", url, STRONGROOM_CLUSTER__NAME="delta")
     assert "no server delta" in own.err
+
+
+# -- what is for one machine
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backup", "--control", "--passphrase-file", "word"),
+        ("restore", "latest", "--control"),
+        ("restore", "latest", "--vault", "main"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_for_one_machine_is_refused_with_the_reason_and_a_way(
+    words: tuple[str, ...], strongroom: Strongroom
+) -> None:
+    (strongroom.data.parent / "word").write_text("correct horse battery staple\n")
+    refused = strongroom(*words, STRONGROOM_CLUSTER__URL="postgresql://owner:secret-word@127.0.0.1:1/x")
+    assert refused.code == 2
+    assert "cluster.url is set" in refused.err
+    assert "secret-word" not in refused.err
