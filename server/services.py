@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -28,7 +28,7 @@ from ops.logs import CallLine, CallLog
 from server.background_plan import SERVER_WORK, BackgroundPlan
 from server.call import CallRecord
 from server.call_listeners import CallListeners
-from server.control_state import open_control
+from server.control_state import ControlState, open_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
@@ -43,13 +43,14 @@ from vaults.embed.service import EmbeddingService, loader_of
 from vaults.files.scratch_folders import sweep_scratch
 from vaults.observer import NullObserver, Observer
 from vaults.pool import KnownVaults, VaultPool
+from vaults.registry import VaultEntry
 from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
-    from ops.cluster_metrics import ClusterMetrics
     from ops.metrics import Metrics
     from server.cluster.parts import Cluster
+    from vaults.cluster.cluster_observer import ClusterObserver
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -63,7 +64,7 @@ class Recorders:
 
     metrics: Metrics | None = None
     calls: CallLog | None = None
-    cluster: ClusterMetrics | None = None
+    cluster: ClusterObserver | None = None
     """Of a server that is one of several."""
 
 
@@ -161,6 +162,7 @@ async def open_services(
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
         control = await open_control(stack, data, settings, observer, background.followers)
+        cluster = await _join_cluster(stack, settings, data, control, recorders, background)
         if background.rounds:
             await _sweep_leftovers(control.db, data)
         access_cache, licence = control.access_cache, control.licence
@@ -178,15 +180,16 @@ async def open_services(
             around = VaultSurroundings(
                 control.db, data, plans, observer, listeners.tell, audit=audit, metrics=recorders.metrics
             )
-            return share_resources(of_vaults, settings, around, background, models)
+            shared = share_resources(of_vaults, settings, around, background, models)
+            return shared if cluster is None else cluster.share(shared)
 
         if background.logs and settings.backup.log:
             share()  # settings with which no log can be kept stop the start
         known = control.registry_cache
-        pool = VaultPool(
-            data, settings.storage, observer, share, KnownVaults(known.entries, lambda: known.announced_work)
-        )
+        pool = VaultPool(data, settings.storage, observer, share, _known_vaults(known, cluster))
         _start_pool(stack, pool, background)
+        if cluster is not None:
+            cluster.serve(stack, pool)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
         yield Services(
@@ -210,7 +213,43 @@ async def open_services(
             defects=pool.defects,
             requested_backups=requested,
             moltbook=_make_moltbook(stack, settings, data),
+            cluster=cluster,
         )
+
+
+async def _join_cluster(
+    stack: AsyncExitStack,
+    settings: Settings,
+    data: Path,
+    control: ControlState,
+    recorders: Recorders,
+    background: BackgroundPlan,
+) -> Cluster | None:
+    if not settings.cluster.is_on:
+        return None
+    from server.cluster.database import open_connections
+    from server.cluster.parts import open_cluster
+    from vaults.cluster.cluster_observer import NullClusterObserver
+
+    connections = await open_connections(stack, settings.cluster, await vault_registry.instance_id(control.db))
+    observer = recorders.cluster or NullClusterObserver()
+    return await open_cluster(stack, settings, data, connections, observer, background)
+
+
+def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:
+    """What the pool visits by itself: in a cluster what is held here."""
+
+    def announced() -> Mapping[str, str]:
+        return known.announced_work
+
+    if cluster is None:
+        return KnownVaults(known.entries, announced)
+    held = cluster.held
+
+    def entries() -> list[VaultEntry]:
+        return [entry for entry in known.entries() if held.is_here(entry.vault_id)]
+
+    return KnownVaults(entries, announced, held.folder_of)
 
 
 async def _sweep_leftovers(control: Transactions, data: Path) -> None:

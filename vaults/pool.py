@@ -146,11 +146,15 @@ class VaultPool:
             self.quarantine_vault(entry, failure)
             raise
         finally:
-            slot.leases -= 1
             slot.used = time.monotonic()
-            if slot.unused is not None and not slot.leases:
-                slot.unused.set()
-            self._freed.set()
+            self.end_lease(slot)
+
+    def end_lease(self, slot: Slot) -> None:
+        """One call fewer has it."""
+        slot.leases -= 1
+        if slot.unused is not None and not slot.leases:
+            slot.unused.set()
+        self._freed.set()
 
     @asynccontextmanager
     async def lease_additional(self, entry: VaultEntry) -> AsyncIterator[Vault]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from vaults.pool_slots import is_open, vacate
@@ -18,19 +22,28 @@ class PoolDepartures:
     def __init__(self, pool: VaultPool) -> None:
         self._pool = pool
 
-    def is_in_use(self, vault_id: str) -> bool:
-        """Whether a call has it, or it is being opened, or does work of its own."""
+    def idle_s(self, vault_id: str) -> float:
+        """Seconds since a call last had it: 0 while one has it, or it is being opened, or does work of its own;
+        infinite where it is not open."""
         slot = self._pool.slots.get(vault_id)
         if slot is None:
-            return False
-        return (
-            slot.leases > 0 or not slot.opening.done() or (is_open(slot) and slot.opening.result().background.is_busy)
-        )
+            return math.inf
+        if slot.leases or not is_open(slot) or slot.opening.result().background.is_busy:
+            return 0.0
+        return time.monotonic() - slot.used
 
-    def database_of(self, vault_id: str) -> Database | None:
-        """None where it is not open."""
+    @asynccontextmanager
+    async def borrow(self, vault_id: str) -> AsyncIterator[Database | None]:
+        """Its database, which stays open as for a call; None where it is not open."""
         slot = self._pool.slots.get(vault_id)
-        return slot.opening.result().db if slot is not None and is_open(slot) else None
+        if slot is None or not is_open(slot):
+            yield None
+            return
+        slot.leases += 1
+        try:
+            yield slot.opening.result().db
+        finally:
+            self._pool.end_lease(slot)
 
     async def vacate(self, vault_id: str, within_s: float) -> None:
         """Close it once the calls that have it have ended, at the latest after ``within_s``. A call that comes

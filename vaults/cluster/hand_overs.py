@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Iterable
 
 from vaults.cluster.held_vaults import HeldVaults
-from vaults.cluster.rendezvous import prefer
+from vaults.cluster.rendezvous import prefer, schema_of
 from vaults.cluster.server_watch import ServerBeat
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
+from vaults.vault_hosting import VaultElsewhere
 
 CALLS_END_S = 10.0
 """Seconds that calls have to end before a vault is closed that is handed over."""
 
 AT_ONCE = 4
 """Vaults that are handed over at a time."""
+
+IDLE_S = 5.0
+"""Seconds for which nobody may have used a vault that is given to a server that joined."""
 
 REBALANCED_A_BEAT = 4
 """Vaults that are given to a server that joined, with each beat."""
@@ -42,10 +47,19 @@ class HandOvers:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while (vaults := self._held.ids()) and self._target(vaults[0]) is not None:
-                    await self._give_all(sorted(vaults, key=self._is_in_use))
+                    await self._give_all(sorted(vaults, key=self._idle_s, reverse=True))
+
+    def refuse_early_migration(self, vault: str, schema: int) -> None:
+        """A vault that was opened is about to be migrated to ``schema``: while servers are there that do not know it,
+        it is left to one of them. Raises ``VaultElsewhere``."""
+        for server in self._membership.servers:
+            if server.state == "serving" and 0 < schema_of(server) < schema:
+                self._begin(vault, server.id)
+                raise VaultElsewhere(server.id, server.address)
 
     async def close(self) -> None:
         """Hand nothing over any more."""
+        self._membership.on_beat.remove(self._note_beat)
         tasks = [*self._under_way.values(), *(each for each in (self._look, self._draining) if each is not None)]
         for task in tasks:
             task.cancel()
@@ -74,16 +88,15 @@ class HandOvers:
         elsewhere = [(vault, target.id) for vault, target in targets if target and target.id != self._membership.id]
         if not elsewhere:
             self._balanced = serving
-        idle = [(vault, to) for vault, to in elsewhere if not self._is_in_use(vault)]
+        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S]
         for vault, to in idle[:REBALANCED_A_BEAT]:  # the others with the next beats
             self._begin(vault, to)
 
     def _target(self, vault: str) -> ServerBeat | None:
-        own = self._membership.id if self._membership.state == "draining" else ""
-        return prefer(vault, [server for server in self._membership.servers if server.id != own])
+        return prefer(vault, self._membership.candidates)
 
-    def _is_in_use(self, vault: str) -> bool:
-        return self._held.opened is not None and self._held.opened.is_in_use(vault)
+    def _idle_s(self, vault: str) -> float:
+        return math.inf if self._held.opened is None else self._held.opened.idle_s(vault)
 
     def _begin(self, vault: str, to: str | None) -> None:
         if vault not in self._under_way:

@@ -18,6 +18,7 @@ from pathlib import Path
 from vaults.cluster import local_copies
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.failures import LogDamaged, LogUnavailable
+from vaults.cluster.measured_log import MeasuredLog
 from vaults.cluster.membership import Membership, ServerSeat
 from vaults.cluster.open_vaults import OpenVaults
 from vaults.cluster.page_log import HeldVault, PageLog
@@ -26,6 +27,8 @@ from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.rendezvous import prefer
 from vaults.cluster.restore import RestoredLog
+from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.vault_locations import VaultLocations
 from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
 from vaults.cluster.vault_turns import VaultTurns
@@ -72,7 +75,7 @@ class HeldVaults:
     ) -> None:
         self.membership = membership
         self.placements = Placements(connections)
-        self.log = PostgresVaultLog(connections)
+        self.log = MeasuredLog(PostgresVaultLog(connections), observer)
         self.observer = observer
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
@@ -84,6 +87,7 @@ class HeldVaults:
         self._storage = storage
         self._held: dict[str, _Holding] = {}
         self._turns = VaultTurns()
+        self._locations = VaultLocations(membership, self.placements, self)
         self._restores = asyncio.Semaphore(RESTORES)
         self._threads = ThreadPoolExecutor(RESTORES, thread_name_prefix="restore")
         membership.on_removed.append(self._lose_all)
@@ -119,6 +123,20 @@ class HeldVaults:
         """As this server took it, with the head as it was when it was last closed."""
         held = self._held.get(vault_id)
         return None if held is None else held.placement
+
+    async def locate(self, entry: VaultEntry, *, forwarded: bool = False) -> ServerBeat | None:
+        """``VaultLocations.locate``: who serves it, or is to; None: this server."""
+        return await self._locations.locate(entry.vault_id, forwarded=forwarded)
+
+    def forget_location(self, vault_id: str) -> None:
+        """The server that ``locate`` named could not be reached, or does not have it."""
+        self._locations.forget(vault_id)
+
+    async def ask_for(self, entry: VaultEntry) -> None:
+        """Return once the vault is free for this server alone. Raises ``VaultUnavailable``, ``LogUnavailable``,
+        ``NotFound``."""
+        if not self.is_here(entry.vault_id):
+            await wait_for_hand_over(self.placements, entry.vault_id, self.membership.require_seat().id)
 
     async def take(self, entry: VaultEntry, folder: Path) -> None:
         """``VaultHosting``'s. Raises ``VaultElsewhere``, ``LogUnavailable``, ``Fenced``, ``LogDamaged``, and
@@ -202,9 +220,10 @@ class HeldVaults:
         raise VaultElsewhere(holder.server or holder.wanted, holder.address)
 
     def _refuse_while_draining(self, vault: str) -> None:
-        target = prefer(vault, (each for each in self.membership.servers if each.id != self.membership.id))
-        if self.membership.state == "draining" and target is not None:
-            raise VaultElsewhere(target.id, target.address)
+        if self.membership.state == "draining":
+            target = prefer(vault, self.membership.candidates)
+            if target is not None:
+                raise VaultElsewhere(target.id, target.address)
 
     def make_log(self, entry: VaultEntry, database: Path) -> PageLog:
         """``SharedResources.commit_log``: of a vault that was taken."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vaults.cluster.cluster_observer import ClusterObserver
@@ -82,6 +82,12 @@ class Membership:
         if self._sitting is None:
             raise LogUnavailable("this server is not one of the cluster's at the moment")
         return self._sitting.seat
+
+    @property
+    def candidates(self) -> Sequence[ServerBeat]:
+        """The servers that may be given a vault: all, or without this one where it gives its own away."""
+        own = self.id if self.state == "draining" else ""
+        return [server for server in self.servers if server.id != own]
 
     def find(self, server: str) -> ServerBeat | None:
         """A living server by its id, as the last beat found it."""

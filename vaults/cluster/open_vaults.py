@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from vaults.db.connection import Database
@@ -10,11 +11,12 @@ from vaults.db.connection import Database
 class OpenVaults(Protocol):
     """The vaults that are open in this process, by id. On the event loop."""
 
-    def is_in_use(self, vault_id: str) -> bool:
-        """Whether a call has it, or it is being opened, or does work of its own."""
+    def idle_s(self, vault_id: str) -> float:
+        """Seconds since a call last had it: 0 while one has it, or it is being opened, or does work of its own;
+        infinite where it is not open."""
 
-    def database_of(self, vault_id: str) -> Database | None:
-        """None where it is not open."""
+    def borrow(self, vault_id: str) -> AbstractAsyncContextManager[Database | None]:
+        """Its database, which stays open as for a call; None where it is not open."""
 
     async def vacate(self, vault_id: str, within_s: float) -> None:
         """Close it once the calls that have it have ended, at the latest after ``within_s``; no other call gets it

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Protocol
 
-from vaults.cluster.held_vaults import HeldVaults
-from vaults.cluster.postgres.placements import VaultHolder
+from vaults.cluster.membership import Membership
+from vaults.cluster.postgres.placements import Placements, VaultHolder
 from vaults.cluster.rendezvous import prefer
 from vaults.cluster.server_watch import ServerBeat
 from vaults.errors import NotFound, VaultUnavailable
-from vaults.registry import VaultEntry
 
 BELIEVED_S = 5.0
 """Seconds for which a holder is believed to be it, unless it is gone, or said otherwise: ``forget``."""
@@ -22,20 +22,30 @@ LOOK_S = 0.1
 """Seconds between two looks meanwhile."""
 
 
+class HereVaults(Protocol):
+    """Which vaults this process has."""
+
+    def is_here(self, vault_id: str) -> bool:
+        """Whether it serves it."""
+
+    def is_leaving(self, vault_id: str) -> bool:
+        """Whether it is handing it over."""
+
+
 class VaultLocations:
     """On the event loop."""
 
-    def __init__(self, held: HeldVaults) -> None:
-        self._held = held
-        self._membership = held.membership
+    def __init__(self, membership: Membership, placements: Placements, here: HereVaults) -> None:
+        self._membership = membership
+        self._placements = placements
+        self._here = here
         self._believed: dict[str, tuple[str, float]] = {}
 
-    async def locate(self, entry: VaultEntry, *, forwarded: bool = False) -> ServerBeat | None:
+    async def locate(self, vault: str, *, forwarded: bool = False) -> ServerBeat | None:
         """The server that serves the vault, or is to take it; None: this one. ``forwarded``: another server sent the
         call here, so it is taken here where it is free. Raises ``VaultUnavailable`` after ``WAIT_S`` without either,
         ``LogUnavailable``."""
-        vault = entry.vault_id
-        if self._held.is_here(vault):
+        if self._here.is_here(vault):
             return None
         if not forwarded and (believed := self._recall(vault)) is not None:
             return believed
@@ -46,9 +56,9 @@ class VaultLocations:
         except TimeoutError:
             raise VaultUnavailable("the vault is being handed over, or a command has it", hint="call again") from None
 
-    def forget(self, vault_id: str) -> None:
+    def forget(self, vault: str) -> None:
         """The server that was told could not be reached, or does not have it."""
-        self._believed.pop(vault_id, None)
+        self._believed.pop(vault, None)
 
     def _recall(self, vault: str) -> ServerBeat | None:
         server, until = self._believed.get(vault, ("", 0.0))
@@ -60,31 +70,28 @@ class VaultLocations:
     async def _look(self, vault: str, *, forwarded: bool) -> ServerBeat | None:
         while True:
             try:
-                holder = await asyncio.to_thread(self._held.placements.holder, vault)
+                holder = await asyncio.to_thread(self._placements.holder, vault)
             except NotFound:
                 return None  # which says so
-            if self._is_ours(holder, forwarded=forwarded):
+            if forwarded and self._is_free(holder) and self._membership.state != "draining":
                 return None
             found = self._target(holder)
-            if found is not None and found.id == self._membership.id and not self._held.is_leaving(vault):
-                return None
-            if found is not None and found.id != self._membership.id and found.state != "command":
+            if found is not None and found.id == self._membership.id:
+                if not self._here.is_leaving(vault):
+                    return None
+            elif found is not None and found.state != "command":
                 if holder.server == found.id:
                     self._believed[vault] = found.id, time.monotonic() + BELIEVED_S
                 return found
             await asyncio.sleep(LOOK_S)
 
-    def _is_ours(self, holder: VaultHolder, *, forwarded: bool) -> bool:
-        """Whether it is free, and this server is the one to take it whatever the others are."""
-        is_free = holder.address is None and holder.wanted is None
-        return is_free and forwarded and self._membership.state != "draining"
+    def _is_free(self, holder: VaultHolder) -> bool:
+        return holder.address is None and holder.wanted in (None, self._membership.id)
 
     def _target(self, holder: VaultHolder) -> ServerBeat | None:
-        """Who holds the vault, or is to take it."""
+        """Who holds the vault, or is to take it; None while that is nobody who is known here by now."""
         if holder.address is not None and holder.server is not None:
             return self._membership.find(holder.server)
         if holder.wanted is not None:
             return self._membership.find(holder.wanted)
-        own = self._membership.id if self._membership.state == "draining" else ""
-        others = [server for server in self._membership.servers if server.id != own]
-        return prefer(holder.vault, others) or self._membership.find(self._membership.id)
+        return prefer(holder.vault, self._membership.candidates) or self._membership.find(self._membership.id)

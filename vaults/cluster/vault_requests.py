@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from vaults.cluster.postgres.placements import Placements
-from vaults.errors import NotFound, VaultUnavailable
+from vaults.errors import VaultUnavailable
 
 WAIT_S = 30.0
 """Seconds a vault is waited for: longer than a holder takes to end its calls, and than a dead one is believed alive."""
@@ -32,12 +32,3 @@ def _is_handed_over(placements: Placements, vault: str, server: str) -> bool:
     placements.want(vault, server)
     holder = placements.holder(vault)
     return holder.server == server or (holder.address is None and holder.wanted in (None, server))
-
-
-def is_known(placements: Placements, vault: str) -> bool:
-    """Whether the cluster has the vault. Blocking."""
-    try:
-        placements.holder(vault)
-    except NotFound:
-        return False
-    return True
