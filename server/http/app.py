@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -151,18 +151,19 @@ class _Site:
             stop = tracing.start_tracing(self._settings.ops.otlp_endpoint, version=version())
             if stop is not None:
                 stack.push_async_callback(asyncio.to_thread, stop)
-            ring = await asyncio.to_thread(open_keys, self._application.loaded)
+            rings: list[KeyRing] = []
             services = await stack.enter_async_context(
                 open_services(
                     self._settings,
                     self._application.loaded.data,
                     self._registry,
                     recorders=Recorders(self._metrics, self._calls, self._cluster_metrics),
-                    background=SERVER_WORK
-                    if ring is None
-                    else replace(SERVER_WORK, followers=(partial(_follow, ring),)),
+                    background=replace(SERVER_WORK, followers=(partial(_follow_all, rings),)),
                 )
             )
+            # Behind the services, which lay out the keys of several servers; so who follows them knows none before.
+            ring = await asyncio.to_thread(open_keys, self._application.loaded)
+            rings += [] if ring is None else [ring]
             _log_opened(services)
             if ring is not None:
                 log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
@@ -309,6 +310,11 @@ def _follow(ring: KeyRing) -> None:
         log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
     if ring.unopened and ring.unopened != unopened:
         log.warning("keys_not_opened", files=", ".join(ring.unopened))
+
+
+def _follow_all(rings: Sequence[KeyRing]) -> None:
+    for ring in rings:
+        _follow(ring)
 
 
 def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:
