@@ -27,7 +27,8 @@ ON CONFLICT DO NOTHING
 _BEAT = """
 WITH own AS (
   UPDATE strongroom.servers
-  SET beat = beat + 1, state = CASE state WHEN 'draining' THEN state ELSE %(state)s END, expires = clock_timestamp() + make_interval(secs => lease_s)
+  SET beat = beat + 1, state = CASE state WHEN 'draining' THEN state ELSE %(state)s END,
+      expires = clock_timestamp() + make_interval(secs => lease_s)
   WHERE id = %(id)s RETURNING *
 )
 SELECT id, address, version, beat, lease_s, name, state, certificate FROM (
