@@ -28,6 +28,7 @@ from ops.logs import CallLine, CallLog
 from server.background_plan import SERVER_WORK, BackgroundPlan
 from server.call import CallRecord
 from server.call_listeners import CallListeners
+from server.call_routes import CallRoutes
 from server.control_state import open_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
@@ -118,6 +119,7 @@ class Services:
     """The home folder of the one person this process serves; None where it serves several."""
     moltbook: Moltbook | None = None
     """A social network; None where no operator asked for it."""
+    routes: CallRoutes = field(default_factory=CallRoutes)
     cluster: Cluster | None = None
     """This server as one of several; None on one machine."""
 

@@ -209,15 +209,13 @@ class _Site:
             on_refusal=self._refusals.write,
         )
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
-        behind, forwarding = serve_by_door(route, plain), None
+        behind = serve_by_door(route, plain)
         if (cluster := services.cluster) is not None and cluster.door is not None:
             from server.http.peers.peering import Peering
-            from server.http.peers.vault_forwarding import VaultForwarding
 
-            peering = Peering(cluster, self._settings.server.call_timeout_s, self._cluster_metrics)
-            await stack.enter_async_context(peering.serving(self.serve, {}))
-            forwarding = peering.forwarding
-            behind = VaultForwarding(behind, forwarding, services, protocol)
+            peering = Peering(cluster, services, protocol)
+            await stack.enter_async_context(peering.serving(self.serve))
+            behind = peering.before(behind)
         self._gate = Gate(behind, policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
         has_people = ring is None  # without keys everybody is the owner
