@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -159,6 +160,13 @@ class ClusterChains:
     def close(self) -> None:
         """Returns when nothing is under way."""
         self._threads.shutdown()
+
+
+def open_chains(stack: AsyncExitStack, connections: Connections) -> ClusterChains:
+    """The chains of the installation; ``stack`` closes them."""
+    chains = ClusterChains(connections)
+    stack.callback(chains.close)
+    return chains
 
 
 def _to_rows(head: ChainHead, entries: Sequence[EntryText]) -> list[ChainRow]:
