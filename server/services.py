@@ -127,6 +127,17 @@ class Services:
         """The principal's role in a vault now; None alike for no grant and no vault."""
         return self.access_cache.current.role_in(principal, vault) if self.registry_cache.known(vault) else None
 
+    def holds(self, vault_id: str) -> bool:
+        """Whether calls of a vault are served here: always on one machine."""
+        return self.cluster is None or self.cluster.held.is_here(vault_id)
+
+    async def begin_stream(self, entry: VaultEntry) -> None:
+        """Have the vault here, as whoever listens hears of the calls that are served here; to be ended once it is not
+        ``holds`` any more. Raises ``VaultElsewhere``, and what keeps a vault from being opened."""
+        if self.cluster is not None:
+            async with self.pool.lease(entry):
+                pass
+
     def record(self, record: CallRecord) -> None:
         """Count a finished call and write its line."""
         caller = record.caller

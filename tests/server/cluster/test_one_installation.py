@@ -19,6 +19,7 @@ from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.conftest import Asking, asker
 from vaults.cluster import hand_overs
+from vaults.vault_hosting import VaultElsewhere
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,18 @@ async def test_a_server_that_ends_leaves_sessions_and_claims_to_the_next(servers
     assert await claimed(agent(b)) == ["src/db.ts"]
     (session,) = [each for each in (await agent(b)("session_history")).content["sessions"] if each["id"] == handle]
     assert session["status"] == "active"
+
+
+async def test_who_listens_is_where_the_vault_is_and_not_for_longer(servers: OpenServers) -> None:
+    a, b = (server.services for server in servers.opened)
+    entry = servers.opened[0].entry()
+    await a.begin_stream(entry)
+    with pytest.raises(VaultElsewhere):
+        await b.begin_stream(entry)
+    assert (a.holds(entry.vault_id), b.holds(entry.vault_id)) == (True, False)
+    await hand_over(servers.opened[0])
+    await b.begin_stream(entry)
+    assert (a.holds(entry.vault_id), b.holds(entry.vault_id)) == (False, True)
 
 
 async def test_the_audit_of_a_vault_is_one_chain_whoever_holds_it(servers: OpenServers) -> None:
