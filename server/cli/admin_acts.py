@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from ops.audit.audit_log import AuditLog
-    from ops.audit.chain_store import ChainStores
     from ops.audit.entries import AuditEntry
+    from server.cluster.audit_chains import ClusterChains
     from server.services import Services
     from server.settings import LoadedSettings
 
@@ -74,14 +74,15 @@ async def open_audit(loaded: LoadedSettings) -> AsyncIterator[AuditLog]:
 
     settings = loaded.settings
     async with AsyncExitStack() as stack:
-        stores = await _shared_chains(stack, loaded)
+        stores = await open_shared_chains(stack, loaded)
         passphrase = settings.auth.key_passphrase_file
         audit = AuditLog(loaded.data, settings.audit, settings.storage, key_passphrase_file=passphrase, stores=stores)
         stack.push_async_callback(audit.close)
         yield audit
 
 
-async def _shared_chains(stack: AsyncExitStack, loaded: LoadedSettings) -> ChainStores | None:
+async def open_shared_chains(stack: AsyncExitStack, loaded: LoadedSettings) -> ClusterChains | None:
+    """The chains that servers share; None on one machine, where they are files. Raises ``InvalidArgument``."""
     if not loaded.settings.cluster.is_on:
         return None
     from server.cli.runtime import open_control

@@ -149,6 +149,10 @@ class ClusterChains:
         """The contract's: also those that another server is about to sign."""
         return self._tables.unsigned()
 
+    def unsigned_before(self, moment: int) -> Sequence[str]:
+        """Chains with entries that nobody signed, of before a moment in milliseconds since 1970."""
+        return self._tables.unsigned(moment)
+
     def unsent(self, receiver: str) -> Sequence[str]:
         """The contract's."""
         return self._tables.unsent(receiver)
