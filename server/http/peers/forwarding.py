@@ -28,7 +28,7 @@ from server.http.peer_marks import (
 from server.http.peers.peer_connection import PeerConnection, PeerGone, PeerRequest
 from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from server.http.request_head import Headers
-from server.local_attempt import LocalAttempt, watch_attempt
+from server.local_attempt import LocalAttempt, watching_attempt
 from vaults.errors import StrongroomError, VaultUnavailable
 from vaults.registry import VaultEntry
 
@@ -141,8 +141,9 @@ class Forwarding:
     async def _serve_here(self, request: PassableRequest, here: ASGIApp) -> bool:
         """False: the vault is elsewhere after all, and nothing was done or said."""
         request.rewind()
-        answer = _HeldBack(request.send, watch_attempt())
-        await here(dict(request.scope), request.receive, answer.send)  # which may change what it was given
+        with watching_attempt() as attempt:
+            answer = _HeldBack(request.send, attempt)
+            await here(dict(request.scope), request.receive, answer.send)  # which may change what it was given
         return not answer.is_dropped
 
     async def _pass_on(self, server: PeerServer, request: PassableRequest, body: bytes) -> bool:
@@ -186,7 +187,7 @@ class _Relay:
     async def run(self, connection: PeerConnection) -> bool:
         """False: the other server did nothing. A caller who hangs up ends it there as well. Raises ``PeerGone``,
         ``TimeoutError``."""
-        leaving = asyncio.ensure_future(_until_gone(self.request.receive))
+        leaving = asyncio.ensure_future(wait_until_gone(self.request.receive))
         leaving.add_done_callback(lambda _: None if self.is_over else connection.abort())
         try:
             return await self._run(connection)
@@ -239,7 +240,7 @@ class _HeldBack:
         await self._send(message)
 
 
-async def _until_gone(receive: Receive) -> None:
+async def wait_until_gone(receive: Receive) -> None:
     """Return when the caller has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
