@@ -91,7 +91,7 @@ async def open_cluster(
     cluster = settings.cluster
     refuse_unsuitable(settings)
     door = await open_peer_door(stack, cluster, connections) if background.rounds else None
-    root = await _own_folder(stack, data, shared=door is None)
+    root = await own_folder(stack, data, shared=door is None)
     membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
     held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
     stack.callback(held.close)
@@ -135,7 +135,7 @@ def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
     return ServerCard(server_name(settings), said, "serving", door.address, door.identity.certificate)
 
 
-async def _own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
+async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
     """Where this process lays vaults out: alone in the data folder, or, where a server has that, in a folder that goes
     with the process. Raises ``InvalidArgument`` where another server has it."""
     return await asyncio.to_thread(_temporary_folder if shared else _data_folder, stack, data / COPIES_FOLDER)
