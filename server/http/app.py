@@ -189,6 +189,7 @@ class _Site:
                 "reload": _Reload(ring, services),
                 "certificate": self._metrics.on_certificate,
                 "refused": self._refusals.write,
+                **({} if services.cluster is None else {"hand_over": services.cluster.drain}),
             }
 
     async def _open_doors(
