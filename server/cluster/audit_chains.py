@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -148,6 +149,10 @@ class ClusterChains:
         """The contract's: also those that another server is about to sign."""
         return self._tables.unsigned()
 
+    def unsigned_before(self, moment: int) -> Sequence[str]:
+        """Chains with entries that nobody signed, of before a moment in milliseconds since 1970."""
+        return self._tables.unsigned(moment)
+
     def unsent(self, receiver: str) -> Sequence[str]:
         """The contract's."""
         return self._tables.unsent(receiver)
@@ -159,6 +164,13 @@ class ClusterChains:
     def close(self) -> None:
         """Returns when nothing is under way."""
         self._threads.shutdown()
+
+
+def open_chains(stack: AsyncExitStack, connections: Connections) -> ClusterChains:
+    """The chains of the installation; ``stack`` closes them."""
+    chains = ClusterChains(connections)
+    stack.callback(chains.close)
+    return chains
 
 
 def _to_rows(head: ChainHead, entries: Sequence[EntryText]) -> list[ChainRow]:

@@ -54,16 +54,17 @@ class _ListenerStream:
     """One listener."""
 
     caller: Caller
+    vault_id: str
     wanted: SubscriptionFilter
     uris: frozenset[str]
     bus: InMemorySubscriptionBus
     handler: ListenHandler
 
     @classmethod
-    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _ListenerStream:
+    def of(cls, caller: Caller, vault_id: str, wanted: SubscriptionFilter) -> _ListenerStream:
         bus = InMemorySubscriptionBus()
         uris = frozenset(wanted.resource_subscriptions or ())
-        return cls(caller, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
+        return cls(caller, vault_id, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
 
     async def tell(self, event: ServerEvent) -> None:
         if event_matches(self.wanted, self.uris, event):
@@ -94,14 +95,16 @@ class Subscriptions:
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
     ) -> SubscriptionsListenResult:
-        """Serve one stream until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
-        the caller may not read."""
+        """Serve one stream until the client leaves, the grant ends, the vault goes to another server or this one
+        drains. Raises ``NotFound`` for a URI the caller may not read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
         if self._closed or sum(len(listeners.streams) for listeners in self._listeners.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
-        vault = self._services.registry_cache.entry(caller.vault).vault_id
+        entry = self._services.registry_cache.entry(caller.vault)
+        await self._services.begin_stream(entry)
+        vault = entry.vault_id
         listeners = self._listeners.setdefault(vault, _VaultListeners())
-        stream = _ListenerStream.of(caller, params.notifications)
+        stream = _ListenerStream.of(caller, vault, params.notifications)
         listeners.streams.add(stream)
         try:
             return await self._while_granted(ctx, params, stream)
@@ -179,6 +182,9 @@ class Subscriptions:
             now = self._role(stream.caller)
             if now is None:
                 scope.cancel()
+                return
+            if not self._services.holds(stream.vault_id):
+                stream.handler.close()  # another server does: whoever listens again hears of it there
                 return
             if now != role:
                 role = now

@@ -15,7 +15,8 @@ RETRY_AFTER_S = 30
 
 
 async def show(view: VaultView) -> Response:
-    """Server-sent events, until the grant or the session ends, the page is closed or the server stops."""
+    """Server-sent events, until the grant or the session ends, the page is closed, the vault goes to another server or
+    this one stops. The browser asks again then."""
     parts, principal = view.parts, view.guest.principal
     headers = {**HEADERS, "x-accel-buffering": "no"}  # by which nginx passes each line on at once
     if not parts.streams.has_room(principal.key):
@@ -23,13 +24,14 @@ async def show(view: VaultView) -> Response:
         return PlainTextResponse("too many pages are open\n", 503, headers=wait)
     if view.request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)
-    visits, vault_id = Visits(parts), parts.services.registry_cache.entry(view.vault).vault_id
+    visits, entry = Visits(parts), parts.services.registry_cache.entry(view.vault)
+    await parts.services.begin_stream(entry)
 
     async def may_stay() -> bool:
         services = parts.services
         try:
             await services.access_cache.catch_up()
-            if services.role_in(principal, view.vault) is None:
+            if services.role_in(principal, view.vault) is None or not services.holds(entry.vault_id):
                 return False
             return not parts.signs_in or await visits.goes_on(view.guest.visit)
         except StrongroomError:
@@ -38,7 +40,7 @@ async def show(view: VaultView) -> Response:
     def is_damaged() -> bool:
         return view.vault in parts.services.pool.quarantined
 
-    stream = LiveStream(vault_id, principal.key)
+    stream = LiveStream(entry.vault_id, principal.key)
     lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay, is_damaged)
     return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
 

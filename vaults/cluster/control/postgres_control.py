@@ -18,7 +18,7 @@ import psycopg
 from vaults.change_notes import ChangeNote, ChangeNotes
 from vaults.cluster.control.statement_runner import StatementRunner
 from vaults.cluster.postgres.connections import Connection, Connections
-from vaults.context import changes_of_call
+from vaults.context import changes_of_call, run_in
 from vaults.db.sql import Reader, Writer
 from vaults.errors import VaultUnavailable
 
@@ -84,7 +84,7 @@ class PostgresControl:
     async def _on_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self._closed:
             raise VaultUnavailable("control was closed while the call waited", hint="call again")
-        return await asyncio.get_running_loop().run_in_executor(threads, work)
+        return await run_in(threads, work)
 
 
 def _tell_audit(notes: ChangeNotes | None, changes: list[ChangeNote], done: asyncio.Future[T]) -> None:

@@ -22,6 +22,9 @@ from vaults.db.sql import Reader, Writer
 
 T = TypeVar("T")
 
+FAR = 2**62
+"""Later than any entry."""
+
 TRIES = 10
 """How often a transaction is run that met others which added to the same chain."""
 
@@ -50,9 +53,12 @@ _LOCK_OF_CHAINS = 0x41554454
 
 _UNSIGNED = """
 SELECT c.name FROM strongroom.audit_chains c CROSS JOIN LATERAL (
-  SELECT seq FROM strongroom.audit_entries WHERE chain = c.id ORDER BY seq DESC LIMIT 1
-) AS last
-WHERE last.seq > COALESCE((SELECT max(seq) FROM strongroom.audit_checkpoints WHERE chain = c.id), 0) ORDER BY c.name
+  SELECT at FROM strongroom.audit_entries WHERE chain = c.id AND seq > GREATEST(
+    (SELECT max(seq) FROM strongroom.audit_checkpoints WHERE chain = c.id),
+    (SELECT max(seq) FROM strongroom.audit_anchors WHERE chain = c.id), 0)
+  ORDER BY seq LIMIT 1
+) AS first
+WHERE first.at < %(before)s ORDER BY c.name
 """
 
 _UNSENT = """
@@ -91,15 +97,15 @@ class ChainTables:
         """Every chain there is."""
         return self._names("SELECT name FROM strongroom.audit_chains ORDER BY name")
 
-    def unsigned(self) -> list[str]:
-        """Chains whose last entry nobody signed yet."""
-        return self._names(_UNSIGNED)
+    def unsigned(self, before: int = FAR) -> list[str]:
+        """Chains with entries that nobody signed yet, of before a moment in milliseconds since 1970."""
+        return self._names(_UNSIGNED, before=before)
 
     def unsent(self, receiver: str) -> list[str]:
         """Chains with entries that a receiver did not take yet."""
         return self._names(_UNSENT, receiver=receiver)
 
-    def _names(self, statement: str, **params: str) -> list[str]:
+    def _names(self, statement: str, **params: str | int) -> list[str]:
         with self._connections.use() as connection:
             return [str(name) for (name,) in connection.execute(statement.encode(), params)]
 

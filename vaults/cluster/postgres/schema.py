@@ -6,6 +6,7 @@ Everything here is refused with one line that says what to do, and holds no secr
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -24,6 +25,8 @@ OLDEST = 14
 
 SCHEMAS = {"strongroom": "vaults.cluster.postgres", "strongroom_control": "vaults.cluster.control"}
 """The schemas of an installation, and the packages that hold ``schema.sql`` and ``schema_shape.txt`` of each."""
+
+_INSTALLATION = re.compile(r"^[A-Za-z0-9-]{1,64}$")
 
 _LOCK = 0x5354524F4E47  # no two servers lay the tables out at once
 
@@ -122,6 +125,17 @@ def expected_shape(schema: str = "strongroom") -> list[str]:
     return _resource("schema_shape.txt", schema).splitlines()
 
 
+def installation_rows(installation: str) -> tuple[str, ...]:
+    """The statements that say whose tables these are, to servers and to what they share. ``installation`` needs no
+    quoting: ``ValueError``."""
+    if not _INSTALLATION.match(installation):
+        raise ValueError("an installation's id holds letters, digits and dashes")
+    return (
+        f"INSERT INTO strongroom.installation (id, layout) VALUES ('{installation}', {LAYOUT})",
+        f"INSERT INTO strongroom_control.installation (key, value) VALUES ('instance_id', '{installation}')",
+    )
+
+
 def layout_script(schema: str) -> str:
     """The statements that make the tables of one of ``SCHEMAS``."""
     return _resource("schema.sql", schema)
@@ -133,7 +147,8 @@ def _lay_out_once(connection: Connection, installation: str) -> None:
         return
     for schema in SCHEMAS:
         connection.execute(layout_script(schema).encode())
-    connection.execute("INSERT INTO strongroom.installation (id, layout) VALUES (%s, %s)", (installation, LAYOUT))
+    for statement in installation_rows(installation):
+        connection.execute(statement.encode())
 
 
 def _check_server(connection: Connection) -> None:

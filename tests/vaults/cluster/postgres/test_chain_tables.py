@@ -132,5 +132,7 @@ def test_chains_that_nobody_signed_or_sent_to_their_end_are_found(tables: ChainT
             ),
         )
     assert tables.unsigned() == ["grown"]
+    assert tables.unsigned(1002) == []
+    assert tables.unsigned(1003) == ["grown"]
     assert tables.unsent("syslog") == ["grown"]
     assert tables.unsent("webhook") == ["done", "grown"]
