@@ -140,6 +140,7 @@ class Services:
                     seconds=record.seconds,
                     ref=record.reference,
                     failure=record.failure,
+                    server=None if self.cluster is None else self.cluster.membership.id,
                 )
             )
 

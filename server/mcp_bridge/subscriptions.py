@@ -37,6 +37,7 @@ from mcp_types import (
 from auth.roles import Role
 from server import resources
 from server.call import Caller
+from server.local_attempt import tell_began
 from server.services import Services
 from vaults.domain.memories import visibility
 from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
@@ -90,6 +91,8 @@ class Subscriptions:
         self._listeners: dict[str, _VaultListeners] = {}
         self._closed = False
         services.change_listeners.add(self.on_notes_changed)
+        if services.cluster is not None:
+            services.cluster.held.on_gone.append(self.end_vault)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
@@ -99,7 +102,11 @@ class Subscriptions:
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
         if self._closed or sum(len(listeners.streams) for listeners in self._listeners.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
-        vault = self._services.registry_cache.entry(caller.vault).vault_id
+        entry = self._services.registry_cache.entry(caller.vault)
+        if self._services.cluster is not None:
+            async with self._services.pool.lease(entry):  # else another server may have it, or take it unnoticed
+                tell_began()
+        vault = entry.vault_id
         listeners = self._listeners.setdefault(vault, _VaultListeners())
         stream = _ListenerStream.of(caller, params.notifications)
         listeners.streams.add(stream)
@@ -152,6 +159,12 @@ class Subscriptions:
             alone = listeners.seen_by.get(memory_id)
             allowed = [stream for stream, identity in who.items() if alone in (None, identity)]
             await _publish(allowed, ResourceUpdated(uri=resources.memory_uri(memory_id)))
+
+    def end_vault(self, vault_id: str) -> None:
+        """End the streams of a vault politely, since it is served elsewhere from now on: who listens asks again."""
+        listeners = self._listeners.get(vault_id)
+        for stream in () if listeners is None else tuple(listeners.streams):
+            stream.handler.close()
 
     def close(self) -> None:
         """End every stream politely, as soon as a shutdown begins."""

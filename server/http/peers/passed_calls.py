@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.call import Caller
 from server.dispatch import CallOutcome
+from server.http.peer_marks import was_forwarded
 from server.http.peers.call_messages import (
     PassedCall,
     PassedCaller,
@@ -71,6 +72,29 @@ class PassedCalls:
         await self._forwarding.serve(entry, exchange.request, exchange.make_here)
         return None if exchange.was_made_here else load_answer(exchange.require_answer())
 
+    async def stream(self, vault: str, scope: Scope) -> ASGIApp | None:
+        """``StreamRoute``."""
+        entry, whereabouts = self._services.registry_cache.entry(vault), self._forwarding.whereabouts
+        try:
+            if await whereabouts.locate(entry, forwarded=was_forwarded(scope)) is None:
+                return None
+        except StrongroomError:
+            return _ask_again
+
+        async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+            async def read() -> bytes:
+                return b""
+
+            async def fail(_failure: StrongroomError, _body: bytes) -> None:
+                await _ask_again(scope, receive, send)
+
+            request = PassableRequest(
+                scope, receive, send, read_body=read, rewind=lambda: None, is_repeatable=lambda _: True, fail=fail
+            )
+            await self._forwarding.serve(entry, request, _ask_again)
+
+        return pass_on
+
 
 def _outcome_of(exchange: _Exchange) -> CallOutcome:
     if exchange.was_made_here:
@@ -80,6 +104,13 @@ def _outcome_of(exchange: _Exchange) -> CallOutcome:
         return load_outcome(exchange.require_answer())
     except StrongroomError as failure:
         return to_failed_outcome(failure)
+
+
+async def _ask_again(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """An empty stream: browsers give up on a failure, and come again after an end."""
+    headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"retry: 1000\n\n"})
 
 
 async def _say_here() -> bool:

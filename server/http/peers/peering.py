@@ -44,7 +44,7 @@ class Peering:
         listener = PeerListener(app, endpoints.by_path, self._door)
         listener.trust_only(self._cluster.membership.servers)
         routes = self._services.routes
-        routes.call, routes.search = self._calls.call, self._calls.search
+        routes.call, routes.search, routes.stream = self._calls.call, self._calls.search, self._calls.stream
         follow = partial(self._follow, listener)
         followed = (self._cluster.membership.on_beat, self._cluster.membership.on_removed)
         async with listener.serving():
@@ -53,7 +53,7 @@ class Peering:
             try:
                 yield
             finally:
-                routes.call = routes.search = None
+                routes.call = routes.search = routes.stream = None
                 for each in followed:
                     each.remove(follow)
                 self._pool.close()

@@ -58,6 +58,7 @@ class Standing:
     believes: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     on_removed: list[Callable[[], None]] = field(default_factory=list)
+    on_gone: list[Callable[[str], None]] = field(default_factory=list)
 
     @property
     def servers(self) -> list[KnownServer]:
