@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -19,6 +19,7 @@ from auth.plans import Plans
 from auth.principal import Principal
 from auth.quotas import Quotas
 from auth.roles import Role
+from auth.shared_counts import UNSHARED, SharedCounts
 from ops.audit.audit_log import UNWATCHED, AuditLog, AuditWatch
 from ops.backup import restore_leftovers
 from ops.backup.requested_runs import RequestedRuns
@@ -30,6 +31,7 @@ from server.call import CallRecord
 from server.call_listeners import CallListeners
 from server.call_routes import CallRoutes
 from server.control_state import open_control
+from server.local_attempt import tell_began, tell_elsewhere
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
@@ -43,13 +45,18 @@ from vaults.embed.served_models import ServedModels
 from vaults.embed.service import EmbeddingService, loader_of
 from vaults.files.scratch_folders import sweep_scratch
 from vaults.observer import NullObserver, Observer
-from vaults.pool import VaultPool
+from vaults.pool import KnownVaults, VaultPool
+from vaults.registry import VaultEntry
 from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
+from vaults.vault_hosting import VaultElsewhere
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
+    from ops.audit.chain_store import ChainStores
     from ops.metrics import Metrics
+    from server.cluster.installation import SharedInstallation
     from server.cluster.parts import Cluster
+    from vaults.cluster.cluster_observer import ClusterObserver
     from vaults.domain.social.moltbook import Moltbook
     from vaults.vault import NotesChangedListener, SharedResources
 
@@ -63,6 +70,8 @@ class Recorders:
 
     metrics: Metrics | None = None
     calls: CallLog | None = None
+    cluster: ClusterObserver | None = None
+    """Of a server that is one of several."""
 
 
 NO_RECORDERS = Recorders()
@@ -117,10 +126,27 @@ class Services:
     routes: CallRoutes = field(default_factory=CallRoutes)
     cluster: Cluster | None = None
     """This server as one of several; None on one machine."""
+    shared_counts: SharedCounts = UNSHARED
+    """What other servers count towards limits over time."""
 
     def role_in(self, principal: Principal, vault: str) -> Role | None:
         """The principal's role in a vault now; None alike for no grant and no vault."""
         return self.access_cache.current.role_in(principal, vault) if self.registry_cache.known(vault) else None
+
+    def holds(self, vault_id: str) -> bool:
+        """Whether calls of a vault are served here: always on one machine."""
+        return self.cluster is None or self.cluster.held.is_here(vault_id)
+
+    async def begin_stream(self, entry: VaultEntry) -> None:
+        """Have the vault here, as whoever listens hears of the calls that are served here; to be ended once it is not
+        ``holds`` any more. Raises ``VaultElsewhere``, and what keeps a vault from being opened."""
+        if self.cluster is not None:
+            try:
+                async with self.pool.lease(entry):
+                    tell_began()
+            except VaultElsewhere:
+                tell_elsewhere()
+                raise
 
     def record(self, record: CallRecord) -> None:
         """Count a finished call and write its line."""
@@ -160,13 +186,16 @@ async def open_services(
     heap.limit_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control = await open_control(stack, data, settings, observer, background.followers)
+        installation = await _open_installation(stack, settings, data)
+        shared = None if installation is None else installation.of_control
+        control = await open_control(stack, data, settings, observer, background.followers, shared)
+        cluster = await _join_cluster(stack, settings, data, installation, recorders, background)
         if background.rounds:
             await _sweep_leftovers(control.db, data)
         access_cache, licence = control.access_cache, control.licence
         plans = Plans(settings.limits, settings.plans, lambda: access_cache.current.holders, licence.current)
         daily_usage = await _start_daily_usage(stack, control.db)
-        audit = _open_audit(stack, settings, data, recorders, background)
+        audit = _open_audit(stack, settings, data, recorders, background, _shared_chains(stack, cluster))
         listeners = ChangeListeners()
         models = _open_models(stack, settings, data, observer, load_model, background)
         of_vaults = await stack.enter_async_context(AsyncExitStack())
@@ -178,13 +207,17 @@ async def open_services(
             around = VaultSurroundings(
                 control.db, data, plans, observer, listeners.tell, audit=audit, metrics=recorders.metrics
             )
-            return share_resources(of_vaults, settings, around, background, models)
+            shared = share_resources(of_vaults, settings, around, background, models)
+            return shared if cluster is None else cluster.share(shared)
 
         if background.logs and settings.backup.log:
             share()  # settings with which no log can be kept stop the start
         known = control.registry_cache
-        pool = VaultPool(data, settings.storage, observer, share, known.entries, lambda: known.announced_work)
-        _start_pool(stack, pool, background)
+        pool = VaultPool(data, settings.storage, observer, share, _known_vaults(known, cluster))
+        _start_pool(stack, pool, background, parts=cluster is None)
+        if cluster is not None:
+            cluster.serve(stack, pool)
+        shared_counts = _share_counts(stack, cluster)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
         yield Services(
@@ -196,7 +229,7 @@ async def open_services(
             registry_cache=control.registry_cache,
             licence=licence,
             plans=plans,
-            quotas=Quotas(settings.limits, plans),
+            quotas=Quotas(settings.limits, plans, shared=shared_counts),
             daily_usage=daily_usage,
             audit=audit,
             registry=registry,
@@ -208,7 +241,52 @@ async def open_services(
             defects=pool.defects,
             requested_backups=requested,
             moltbook=_make_moltbook(stack, settings, data),
+            cluster=cluster,
+            shared_counts=shared_counts,
         )
+
+
+async def _open_installation(stack: AsyncExitStack, settings: Settings, data: Path) -> SharedInstallation | None:
+    """What all servers of an installation share; ``stack`` closes it. None on one machine. Raises ``InvalidArgument``,
+    ``LogUnavailable``."""
+    if not settings.cluster.is_on:
+        return None
+    from server.cluster.installation import open_installation
+
+    return await stack.enter_async_context(open_installation(settings.cluster, data))
+
+
+async def _join_cluster(
+    stack: AsyncExitStack,
+    settings: Settings,
+    data: Path,
+    installation: SharedInstallation | None,
+    recorders: Recorders,
+    background: BackgroundPlan,
+) -> Cluster | None:
+    if installation is None:
+        return None
+    from server.cluster.parts import open_cluster
+    from vaults.cluster.cluster_observer import NullClusterObserver
+
+    observer = recorders.cluster or NullClusterObserver()
+    return await open_cluster(stack, settings, data, installation.connections, observer, background)
+
+
+def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:
+    """What the pool visits by itself: in a cluster what is held here."""
+
+    def announced() -> Mapping[str, str]:
+        return known.announced_work
+
+    if cluster is None:
+        return KnownVaults(known.entries, announced)
+    held = cluster.held
+
+    def entries() -> list[VaultEntry]:
+        return [entry for entry in known.entries() if held.is_here(entry.vault_id)]
+
+    return KnownVaults(entries, announced, held.folder_of)
 
 
 async def _sweep_leftovers(control: Transactions, data: Path) -> None:
@@ -242,14 +320,35 @@ def _open_models(
     return models
 
 
+def _shared_chains(stack: AsyncExitStack, cluster: Cluster | None) -> ChainStores | None:
+    if cluster is None:
+        return None
+    from server.cluster.audit_chains import open_chains
+
+    return open_chains(stack, cluster.connections)
+
+
+def _share_counts(stack: AsyncExitStack, cluster: Cluster | None) -> SharedCounts:
+    if cluster is None:
+        return UNSHARED
+    from server.cluster.shared_rates import open_shared_rates
+
+    return open_shared_rates(stack, cluster.connections)
+
+
 def _open_audit(
-    stack: AsyncExitStack, settings: Settings, data: Path, recorders: Recorders, background: BackgroundPlan
+    stack: AsyncExitStack,
+    settings: Settings,
+    data: Path,
+    recorders: Recorders,
+    background: BackgroundPlan,
+    stores: ChainStores | None,
 ) -> AuditLog:
     watch = UNWATCHED
     if (metrics := recorders.metrics) is not None:
         watch = AuditWatch(metrics.on_audit_failing, partial(metrics.on_background_defect, "audit"))
     passphrase = settings.auth.key_passphrase_file
-    audit = AuditLog(data, settings.audit, settings.storage, watch, key_passphrase_file=passphrase)
+    audit = AuditLog(data, settings.audit, settings.storage, watch, key_passphrase_file=passphrase, stores=stores)
     stack.push_async_callback(audit.close)
     if background.rounds:
         audit.start()
@@ -263,9 +362,11 @@ async def _start_daily_usage(stack: AsyncExitStack, control: Transactions) -> Da
     return usage
 
 
-def _start_pool(stack: AsyncExitStack, pool: VaultPool, background: BackgroundPlan) -> None:
+def _start_pool(stack: AsyncExitStack, pool: VaultPool, background: BackgroundPlan, *, parts: bool) -> None:
+    """``parts``: nobody goes on with its sessions when this process ends."""
     stack.push_async_callback(pool.close)
-    stack.push_async_callback(pool.part)
+    if parts:
+        stack.push_async_callback(pool.part)
     if background.rounds:
         pool.start()
 

@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,14 @@ from vaults.damage_inspection import DamageInspector
 from vaults.disk_reserve import DiskReserve
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
 from vaults.observer import Observer
+from vaults.pool_departures import PoolDepartures
 from vaults.pool_inspections import PoolInspections
 from vaults.pool_rounds import PoolRounds
 from vaults.pool_slots import QuarantinedVault, Slot, close_slot, hand_over, is_open
 from vaults.registry import VaultEntry, folder_of
 from vaults.settings import StorageSettings
 from vaults.vault_gate import VaultGate
+from vaults.vault_hosting import LOCAL_HOSTING
 
 if TYPE_CHECKING:  # what vaults are made of is most of this program, and a start opens none
     from vaults.vault import SharedResources, Vault
@@ -40,10 +42,20 @@ MAX_ADDITIONAL_LEASES = 4
 """Max vaults leased at a time, in the whole process, by calls that hold one already."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownVaults:
+    """What a pool knows of vaults that are not open. ``entries`` lists those it visits by itself; ``announced_work``
+    says when a command last left work in one, by vault id; ``place`` is where their files lie, None: in the data
+    folder, under their names."""
+
+    entries: Callable[[], Sequence[VaultEntry]] = tuple
+    announced_work: Callable[[], Mapping[str, str]] = dict
+    place: Callable[[VaultEntry], Path] | None = None
+
+
 class VaultPool:
     """Opens, shares and closes vaults; nothing else makes a ``Vault``. ``share`` returns what they share, always the
-    same, and is first called when a vault is opened; ``vaults_in`` lists the registered ones, for the sweep after a
-    start, and ``work_in`` says when a command last left work in one, by vault id."""
+    same, and is first called when a vault is opened."""
 
     def __init__(
         self,
@@ -51,21 +63,23 @@ class VaultPool:
         storage: StorageSettings,
         observer: Observer,
         share: Callable[[], SharedResources],
-        vaults_in: Callable[[], Sequence[VaultEntry]] = tuple,
-        work_in: Callable[[], Mapping[str, str]] = dict,
+        known: KnownVaults | None = None,
     ) -> None:
+        known = known or KnownVaults()
         self._data = data
+        self._place = known.place
         self._storage = storage
         self._observer = observer
         self._share = share
         self.defects = BackgroundDefects(observer)
-        self.registered = vaults_in
+        self.registered = known.entries
         # By vault id: a name may have been another vault's a moment ago.
         self.slots: dict[str, Slot] = {}
         self._quarantine: dict[str, QuarantinedVault] = {}
         self._reserves = {data: DiskReserve(data, storage)}
-        self.rounds = PoolRounds(self, storage, observer, share, work_in)
+        self.rounds = PoolRounds(self, storage, observer, share, known.announced_work)
         self.inspections = PoolInspections(self, DamageInspector(storage))
+        self.departures = PoolDepartures(self)
         self._background: tuple[asyncio.Task[None], ...] = ()
         self._gate_watch: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -77,16 +91,17 @@ class VaultPool:
 
     def without_background_work(self) -> VaultPool:
         """The same vaults for a caller who only looks: no background work runs in them. Close this pool first."""
-        return VaultPool(self._data, self._storage, self._observer, lambda: _quiet(self._share()))
+        places = KnownVaults(place=self._place)
+        return VaultPool(self._data, self._storage, self._observer, lambda: _quiet(self._share()), places)
 
     @asynccontextmanager
     async def open_apart(self, entry: VaultEntry, folder: Path) -> AsyncIterator[Vault]:
         """Open the files in ``folder`` as this vault's, though nobody is served from there: one that is being restored
         is looked at. No background work runs in it, and no copy is kept of an older version: there is the backup. The
         caller has the folder alone. Raises as ``lease``."""
-        from vaults.vault import Vault
+        from vaults.vault import Vault, keep_no_log
 
-        shared = replace(_quiet(self._share()), before_migration=None)
+        shared = replace(_quiet(self._share()), before_migration=None, commit_log=keep_no_log, hosting=LOCAL_HOSTING)
         vault = Vault(entry, folder, shared, self._reserve_of(entry))
         await vault.open()
         try:
@@ -96,7 +111,7 @@ class VaultPool:
 
     def folder_of(self, entry: VaultEntry) -> Path:
         """Where a vault's state lies: in the data folder, or in ``.strongroom`` of a folder served in place."""
-        return folder_of(self._data, entry.name, entry.path)
+        return folder_of(self._data, entry.name, entry.path) if self._place is None else self._place(entry)
 
     def _reserve_of(self, entry: VaultEntry) -> DiskReserve:
         folder = self.folder_of(entry) if entry.path else self._data
@@ -131,11 +146,15 @@ class VaultPool:
             self.quarantine_vault(entry, failure)
             raise
         finally:
-            slot.leases -= 1
             slot.used = time.monotonic()
-            if slot.unused is not None and not slot.leases:
-                slot.unused.set()
-            self._freed.set()
+            self.end_lease(slot)
+
+    def end_lease(self, slot: Slot) -> None:
+        """One call fewer has it."""
+        slot.leases -= 1
+        if slot.unused is not None and not slot.leases:
+            slot.unused.set()
+        self._freed.set()
 
     @asynccontextmanager
     async def lease_additional(self, entry: VaultEntry) -> AsyncIterator[Vault]:
@@ -152,14 +171,15 @@ class VaultPool:
         """Refuse a vault for ``QUARANTINE_S``: damage was met at opening or during a call. The others are served."""
         self._quarantine[entry.vault_id] = QuarantinedVault(entry.name, time.monotonic() + QUARANTINE_S, failure)
         if slot := self.slots.pop(entry.vault_id, None):
-            self._close_in_background(slot)
+            self.close_in_background(slot)
         self._report()
 
-    def _close_in_background(self, slot: Slot) -> asyncio.Task[None]:
+    def close_in_background(self, slot: Slot) -> asyncio.Task[None]:
         """Close a slot already taken out of ``slots``, even if the caller is cancelled."""
-        return self._see_to_the_end(close_slot(slot))
+        return self.see_to_the_end(close_slot(slot))
 
-    def _see_to_the_end(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def see_to_the_end(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Begin to close a slot already taken out of ``slots``; ``close`` waits for it."""
         closing = asyncio.create_task(work)
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -170,7 +190,7 @@ class VaultPool:
         """Close one vault now (it is archived, restored or moved); calls in flight are told so."""
         for vault_id in [vault_id for vault_id, slot in self.slots.items() if slot.name == name]:
             if slot := self.slots.pop(vault_id, None):
-                await asyncio.shield(self._close_in_background(slot))
+                await asyncio.shield(self.close_in_background(slot))
         for vault_id in [vault_id for vault_id, each in self._quarantine.items() if each.name == name]:
             del self._quarantine[vault_id]
 
@@ -181,7 +201,7 @@ class VaultPool:
             for vault_id, slot in list(self.slots.items()):
                 if slot.gate.is_wanted():
                     del self.slots[vault_id]
-                    self._see_to_the_end(hand_over(slot))
+                    self.see_to_the_end(hand_over(slot))
                     self._report()
 
     async def part(self) -> None:
@@ -218,14 +238,9 @@ class VaultPool:
         return slot
 
     async def _open(self, entry: VaultEntry, gate: VaultGate) -> Vault:
-        from vaults.vault import Vault
-
         folder, shared = self.folder_of(entry), self._share()
         try:
-            if shared.find_folder is not None and not folder.is_dir():
-                await shared.find_folder(entry)
-            gate.enter()
-            vault = Vault(entry, folder, shared, self._reserve_of(entry))
+            vault = await self._make(entry, folder, gate, shared)
             await vault.open()
         except BaseException as failure:
             gate.leave()
@@ -240,6 +255,19 @@ class VaultPool:
         self._quarantine.pop(entry.vault_id, None)
         self._report()
         return vault
+
+    async def _make(self, entry: VaultEntry, folder: Path, gate: VaultGate, shared: SharedResources) -> Vault:
+        from vaults.vault import Vault
+
+        if shared.find_folder is not None and not folder.is_dir():
+            await shared.find_folder(entry)
+        await shared.hosting.take(entry, folder)
+        try:
+            gate.enter()
+            return Vault(entry, folder, shared, self._reserve_of(entry))
+        except BaseException:
+            await shared.hosting.put_down(entry, folder)
+            raise
 
     async def _make_room(self, vault_id: str) -> None:
         """Return once there is a slot for the vault, or somebody else has opened it. The caller must take the slot
@@ -261,7 +289,7 @@ class VaultPool:
         return [vault_id for _, vault_id in sorted(idle)]
 
     async def evict(self, vault_id: str) -> None:
-        await asyncio.shield(self._see_to_the_end(self._note_and_close(self.slots.pop(vault_id))))
+        await asyncio.shield(self.see_to_the_end(self._note_and_close(self.slots.pop(vault_id))))
         self._report()
 
     async def _note_and_close(self, slot: Slot) -> None:
@@ -292,6 +320,7 @@ class VaultPool:
 def _quiet(shared: SharedResources) -> SharedResources:
     from vaults.vault import keep_no_log
 
+    is_local = shared.hosting is LOCAL_HOSTING  # else the log is the vault itself, and not a copy of it
     return replace(
         shared,
         background_jobs=(),
@@ -299,5 +328,5 @@ def _quiet(shared: SharedResources) -> SharedResources:
         run_while_open=(),
         recover_on_open=None,
         before_close=None,
-        commit_log=keep_no_log,
+        commit_log=keep_no_log if is_local else shared.commit_log,
     )

@@ -64,6 +64,17 @@ async def close_slot(slot: Slot) -> None:
         slot.gate.leave()
 
 
+async def vacate(slot: Slot, within_s: float) -> None:
+    """Close the vault once the calls that have it have ended, at the latest after ``within_s``."""
+    slot.unused = asyncio.Event()
+    if slot.leases:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await slot.unused.wait()
+    with contextlib.suppress(StrongroomError):
+        await close_slot(slot)
+
+
 async def hand_over(slot: Slot) -> None:
     """Close a vault whose folder somebody wants, and hold its gate until the calls in flight have ended."""
     slot.unused = asyncio.Event()

@@ -294,6 +294,12 @@ class Vault:
 
     async def close(self) -> None:
         """Stop background work, write what is worth keeping, close files and threads."""
+        try:
+            await self._close()
+        finally:
+            await self.shared.hosting.put_down(self.entry, self.folder)
+
+    async def _close(self) -> None:
         await self.background.stop()
         try:
             if self.shared.before_close is not None and self.lease.held:

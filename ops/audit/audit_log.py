@@ -54,7 +54,7 @@ INDEX_FOR_S = 20.0
 """Seconds of indexing between two rounds of signing."""
 
 PRUNE_ROUNDS = 60
-"""Rounds of signing between two looks for entries that are no longer kept."""
+"""Rounds of signing between two looks for entries that are no longer kept, or that another server left unsigned."""
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class AuditLog:
             self._on_failing(len(self.failing))
             raise ChangeNotAudited(
                 "it was done, but the audit could not take it: nothing else is changed until it can",
-                hint="do not repeat it; the operator must look at the disk of the data folder",
+                hint=f"do not repeat it; the operator must look at {self.chain(name).place}",
                 reason=failure.code,
                 done=True,
             ) from failure
@@ -189,7 +189,7 @@ class AuditLog:
             self._upkeep = begin_apart(self._run_upkeep(first=self._run_nothing), "audit")
 
     async def _run_nothing(self) -> None:
-        """What a command begins with."""
+        """What a command begins with, and what is done for others where there are none."""
 
     async def _run_upkeep(self, first: Callable[[], Awaitable[None]]) -> None:
         await self._run_safely(first)
@@ -199,6 +199,7 @@ class AuditLog:
             await self._run_safely(self._run_round)
             await self._run_safely(self._index)
             if number % PRUNE_ROUNDS == 0:
+                await self._run_safely(self._adopt if self.stores.are_shared else self._run_nothing)
                 await self._run_safely(self.prune)
 
     async def _await_round(self) -> None:

@@ -105,7 +105,7 @@ class AuditChain:
                 self.failing = True
                 raise AuditUnavailable(
                     "the audit cannot be written, so nothing was changed",
-                    hint=f"reading still works; the operator must look at {_place_to_look(failure)}",
+                    hint=f"reading still works; the operator must look at {self._place_to_look(failure)}",
                     reason=failure.details.get("reason", failure.code),
                 ) from failure
             del self._owed[: len(owed)]
@@ -219,8 +219,12 @@ class AuditChain:
             await self._writing
         await self._store.close()
 
+    @property
+    def place(self) -> str:
+        """Where an operator looks who finds that it cannot be written."""
+        return self._store.place
 
-def _place_to_look(failure: StrongroomError) -> str:
-    if isinstance(failure, VaultQuarantined):
-        return f"the file of this audit, which was refused: {failure.message}"
-    return "the disk of the data folder"
+    def _place_to_look(self, failure: StrongroomError) -> str:
+        if isinstance(failure, VaultQuarantined):
+            return f"the file of this audit, which was refused: {failure.message}"
+        return self.place

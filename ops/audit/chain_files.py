@@ -54,6 +54,8 @@ def list_chains(data: Path) -> Sequence[str]:
 class ChainFile:
     """A ``ChainStore``: one chain as a file of its own, opened when something is first written to it."""
 
+    place = "the disk of the data folder"
+
     def __init__(self, chain: str, path: Path, settings: StorageSettings) -> None:
         self._chain = chain
         self._path = path
@@ -147,6 +149,8 @@ class ChainFile:
 
 class ChainFiles:
     """``ChainStores`` of one data folder."""
+
+    are_shared = False
 
     def __init__(self, data: Path, settings: StorageSettings) -> None:
         self._data = data

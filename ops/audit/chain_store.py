@@ -16,6 +16,10 @@ class ChainStore(Protocol):
     another process. Everything raises what keeps it from the rows, as ``StorageFull`` or ``VaultUnavailable``."""
 
     @property
+    def place(self) -> str:
+        """Where an operator looks who finds that it cannot be written."""
+
+    @property
     def exists(self) -> bool:
         """Whether anything may have been written to it."""
 
@@ -61,6 +65,10 @@ class SenderLease(Protocol):
 
 class ChainStores(Protocol):
     """All chains of an installation. Blocking."""
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether other servers, which may be gone, add to them."""
 
     def store(self, chain: str) -> ChainStore:
         """The rows of one chain, which are looked at when they are used."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from ops.audit.chain_files import FOLDER, file_of, list_chains
+from ops.audit.entries import to_milliseconds
 from ops.doctor.check import DoctorCheck
 from vaults import clock
 from vaults.db.connection import open_raw
@@ -40,6 +42,20 @@ def check_audit(data: Path, storage: StorageSettings) -> DoctorCheck:
         todo = "start the server once: it signs what is there; audit verify checks it before"
         return DoctorCheck(NAME, "notice", "the last entries are not signed", todo, unsigned)
     return DoctorCheck(NAME, "ok", "the audit can be written, and is signed")
+
+
+def check_shared_audit(unsigned_before: Callable[[int], Sequence[str]]) -> DoctorCheck:
+    """The same where servers share it. ``unsigned_before``: chains with entries from before a moment, in milliseconds
+    since 1970, that nobody signed; it raises what keeps it from them."""
+    try:
+        unsigned = list(unsigned_before(to_milliseconds(clock.ago(SIGNED_WITHIN_S))))
+    except StrongroomError as failure:
+        todo = failure.hint or "until then nothing can be changed"
+        return DoctorCheck(NAME, "error", f"the audit cannot be read: {failure.message}", todo)
+    if unsigned:
+        todo = "a server signs them within an hour, or when it starts; audit verify checks them before"
+        return DoctorCheck(NAME, "notice", "the last entries are not signed", todo, unsigned)
+    return DoctorCheck(NAME, "ok", "the audit lies in the cluster's database, and is signed")
 
 
 def _is_unsigned(file: Path, storage: StorageSettings) -> bool:

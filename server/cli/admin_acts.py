@@ -7,8 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
     from ops.audit.audit_log import AuditLog
     from ops.audit.entries import AuditEntry
+    from server.cluster.audit_chains import ClusterChains
     from server.services import Services
     from server.settings import LoadedSettings
 
@@ -65,14 +68,31 @@ async def recorded_in(
 @asynccontextmanager
 async def open_audit(loaded: LoadedSettings) -> AsyncIterator[AuditLog]:
     """The audit of an installation, for commands that open nothing else."""
+    from contextlib import AsyncExitStack
+
     from ops.audit.audit_log import AuditLog
 
-    passphrase = loaded.settings.auth.key_passphrase_file
-    audit = AuditLog(loaded.data, loaded.settings.audit, loaded.settings.storage, key_passphrase_file=passphrase)
-    try:
+    settings = loaded.settings
+    async with AsyncExitStack() as stack:
+        stores = await open_shared_chains(stack, loaded)
+        passphrase = settings.auth.key_passphrase_file
+        audit = AuditLog(loaded.data, settings.audit, settings.storage, key_passphrase_file=passphrase, stores=stores)
+        stack.push_async_callback(audit.close)
         yield audit
-    finally:
-        await audit.close()
+
+
+async def open_shared_chains(stack: AsyncExitStack, loaded: LoadedSettings) -> ClusterChains | None:
+    """The chains that servers share; None on one machine, where they are files. Raises ``InvalidArgument``."""
+    if not loaded.settings.cluster.is_on:
+        return None
+    from server.cli.runtime import open_control
+    from server.cluster.audit_chains import open_chains
+    from server.cluster.database import open_connections
+    from vaults import registry
+
+    async with open_control(loaded) as control:
+        installation = await registry.instance_id(control)
+    return open_chains(stack, await open_connections(stack, loaded.settings.cluster, installation))
 
 
 def act_of(tool: str, action: str, vault: str | None, **details: Any) -> AuditEntry:

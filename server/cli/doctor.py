@@ -65,11 +65,32 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
     checks += examine_machine(
         Machine(loaded.data, settings.storage, settings.embedding, settings.auth.key_passphrase_file)
     )
+    if settings.cluster.is_on:
+        checks = [each for each in checks if each.name != "audit"] + [await _shared_audit(loaded)]
     control = next(each for each in checks if each.name == "control_db")
     if control.status in ("error", "notice"):
         return checks, []  # the vaults are unknown
     found, repaired = await _vaults(loaded, vault, repair=repair)
     return checks + found, repaired
+
+
+async def _shared_audit(loaded: LoadedSettings) -> DoctorCheck:
+    import asyncio
+    from contextlib import AsyncExitStack
+
+    from ops.doctor.audit import NAME, check_shared_audit
+    from ops.doctor.check import DoctorCheck
+    from server.cli.admin_acts import open_shared_chains
+    from vaults.errors import StrongroomError
+
+    async with AsyncExitStack() as stack:
+        try:
+            chains = await open_shared_chains(stack, loaded)
+        except StrongroomError as failure:
+            message = f"the audit cannot be reached: {failure.message}"
+            return DoctorCheck(NAME, "error", message, str(failure.hint or ""))
+        assert chains is not None
+        return await asyncio.to_thread(check_shared_audit, chains.unsigned_before)
 
 
 async def _vaults(loaded: LoadedSettings, vault: str | None, *, repair: bool) -> tuple[list[DoctorCheck], list[str]]:

@@ -2,34 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import asyncio
+import fcntl
+import os
+import platform
+import re
+import shutil
+import tempfile
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from server.cluster.peer_door import PeerDoor
-from server.cluster.peer_identity import PeerServer
+from server.background_plan import BackgroundPlan
+from server.cluster.peer_door import PeerDoor, open_peer_door
+from server.cluster_settings import ClusterSettings
+from server.settings import Settings
+from server.version import version
+from vaults.cluster.base_rounds import BaseRounds
+from vaults.cluster.cluster_observer import ClusterObserver
+from vaults.cluster.hand_overs import HandOvers
+from vaults.cluster.held_vaults import HeldVaults
+from vaults.cluster.local_copies import COPIES_FOLDER
+from vaults.cluster.membership import Membership, ServerCard
+from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.rendezvous import SCHEMA_MARK
+from vaults.db.connection import Database
+from vaults.db.migration import load_migrations
+from vaults.errors import InvalidArgument
+from vaults.files.permissions import FILE_MODE, make_private_folder
+from vaults.settings import StorageSettings
 
+if TYPE_CHECKING:  # what vaults are made of is most of this program, and a start opens none
+    from vaults.pool import VaultPool
+    from vaults.vault import SharedResources
 
-class Membership(Protocol):
-    """Which servers there are."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def servers(self) -> Sequence[PeerServer]: ...
-
-    @property
-    def on_beat(self) -> list[Callable[[], None]]: ...
-
-    @property
-    def on_removed(self) -> list[Callable[[], None]]: ...
+LOCK_FILE = ".lock"
+"""In the folder of copies: held by the server whose they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """``door``: where others reach it; None for a process that takes no requests."""
 
+    connections: Connections
     membership: Membership
-    held: Any
+    held: HeldVaults
+    hand_overs: HandOvers
     door: PeerDoor | None
+
+    def share(self, shared: SharedResources) -> SharedResources:
+        """What vaults share that are held for the cluster: their files are a cache, and their log is the vault."""
+        return replace(
+            shared,
+            storage=to_cache(shared.storage),
+            commit_log=self.held.make_log,
+            hosting=self.held,
+            find_folder=None,
+            before_migration=self._refuse_early_migration,
+        )
+
+    def serve(self, stack: AsyncExitStack, pool: VaultPool) -> None:
+        """From now on ``pool`` opens what is held here. ``stack`` ends what is done beside calls, before it closes the
+        pool."""
+        self.held.opened = pool.departures
+        stack.push_async_callback(self.hand_overs.close)
+        stack.push_async_callback(BaseRounds(self.held).close)
+
+    async def drain(self, within_s: float | None = None) -> None:
+        """Have the other servers serve every vault; what is not handed over in time is given back by the end of this
+        server. Again for nothing."""
+        await self.hand_overs.drain(within_s)
+
+    async def _refuse_early_migration(self, db: Database, _done: int) -> None:
+        self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())
+
+
+async def open_cluster(
+    stack: AsyncExitStack,
+    settings: Settings,
+    data: Path,
+    connections: Connections,
+    observer: ClusterObserver,
+    background: BackgroundPlan,
+) -> Cluster:
+    """Join; ``stack`` leaves, with every vault closed by then. A process that only runs a command takes no
+    requests and is nobody's preferred server. Raises ``InvalidArgument``, ``LogUnavailable``."""
+    cluster = settings.cluster
+    refuse_unsuitable(settings)
+    door = await open_peer_door(stack, cluster, connections) if background.rounds else None
+    root = await _own_folder(stack, data, shared=door is None)
+    membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
+    held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
+    stack.callback(held.close)
+    await membership.join()
+    stack.push_async_callback(membership.leave)
+    return Cluster(connections, membership, held, HandOvers(held), door)
+
+
+def refuse_unsuitable(settings: Settings) -> None:
+    """Raise ``InvalidArgument`` for what only one machine can do."""
+    if settings.server.workers > 1:
+        raise InvalidArgument(
+            "server.workers", "must be 1 in a cluster", hint="start more servers: each is one process there"
+        )
+    if settings.backup.log:
+        raise InvalidArgument(
+            "backup.log", "is for one machine", hint="the cluster's database is the log; keep its own, by its means"
+        )
+
+
+def to_cache(storage: StorageSettings) -> StorageSettings:
+    """Settings of databases whose truth is elsewhere: what a crash leaves is compared with the log, or dropped."""
+    return storage.model_copy(update={"synchronous": "off"})
+
+
+def known_schema() -> int:
+    """The number of the last migration of a vault that this release has."""
+    return len(load_migrations("vault"))
+
+
+def server_name(settings: ClusterSettings) -> str:
+    """As its operator calls it, else the name of its machine."""
+    name = settings.name or re.sub(r"[^a-z0-9._-]+", "-", platform.node().lower()).strip("-._")[:63]
+    return name or "server"
+
+
+def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
+    said = f"{version()}{SCHEMA_MARK}{known_schema()}"
+    if door is None:
+        return ServerCard(server_name(settings), said, "command")
+    return ServerCard(server_name(settings), said, "serving", door.address, door.identity.certificate)
+
+
+async def _own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
+    """Where this process lays vaults out: alone in the data folder, or, where a server has that, in a folder that goes
+    with the process. Raises ``InvalidArgument`` where another server has it."""
+    return await asyncio.to_thread(_temporary_folder if shared else _data_folder, stack, data / COPIES_FOLDER)
+
+
+def _data_folder(stack: AsyncExitStack, root: Path) -> Path:
+    make_private_folder(root)
+    lock = os.open(root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    stack.callback(os.close, lock)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InvalidArgument("data", "is another server's: each needs a folder of its own") from None
+    for left in root.iterdir():  # of a process that was killed: what it held is restored, and no file of it is needed
+        if left.name != LOCK_FILE:
+            shutil.rmtree(left, ignore_errors=True)
+    return root
+
+
+def _temporary_folder(stack: AsyncExitStack, root: Path) -> Path:
+    make_private_folder(root.parent)
+    folder = Path(tempfile.mkdtemp(prefix=".command-", dir=root.parent))
+    stack.callback(_remove, folder)
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        shutil.rmtree(folder)

@@ -15,12 +15,13 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from auth.shared_counts import LookAtCount
-from vaults.cluster.postgres.rate_counts import RateCount
+from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.postgres.rate_counts import RateCount, RateCounts
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
 
@@ -183,3 +184,11 @@ class CountsOfOthers:
     def _digest(self, key: Hashable) -> bytes:
         """The same on every server: of texts, numbers and tuples of them."""
         return hashlib.blake2b(repr((self._name, key)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def open_shared_rates(stack: AsyncExitStack, connections: Connections) -> SharedRates:
+    """What this server counts beside the others; ``stack`` closes it."""
+    shared = SharedRates(RateCounts(connections))
+    shared.start()
+    stack.push_async_callback(shared.close)
+    return shared

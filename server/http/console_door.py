@@ -82,6 +82,4 @@ class ConsoleDoor:
         signs_in = self._policy.authenticator is not None
         parts = ConsoleParts(self._services, self._protocol.call, self._url, seal, signs_in, self._sources)
         self._close = parts.streams.close
-        if self._services.cluster is not None:
-            self._services.cluster.held.on_gone.append(parts.streams.end_vault)
         return RequestBodyLimitMiddleware(make_console(parts), BODY_LIMIT)

@@ -75,7 +75,7 @@ class SignInDoor:
         from vaults.listed_hosts import ListedHosts
 
         services = self._services
-        attempts, listed = Attempts(), services.settings.auth.client_hosts
+        attempts, listed = Attempts(shared=services.shared_counts), services.settings.auth.client_hosts
         self._outside = {each.name: ProviderQuestions(each) for each in services.settings.auth.providers}
         parts = SignInParts(
             control=services.control,

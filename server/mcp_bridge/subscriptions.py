@@ -37,7 +37,6 @@ from mcp_types import (
 from auth.roles import Role
 from server import resources
 from server.call import Caller
-from server.local_attempt import tell_began
 from server.services import Services
 from vaults.domain.memories import visibility
 from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
@@ -55,16 +54,17 @@ class _ListenerStream:
     """One listener."""
 
     caller: Caller
+    vault_id: str
     wanted: SubscriptionFilter
     uris: frozenset[str]
     bus: InMemorySubscriptionBus
     handler: ListenHandler
 
     @classmethod
-    def of(cls, caller: Caller, wanted: SubscriptionFilter) -> _ListenerStream:
+    def of(cls, caller: Caller, vault_id: str, wanted: SubscriptionFilter) -> _ListenerStream:
         bus = InMemorySubscriptionBus()
         uris = frozenset(wanted.resource_subscriptions or ())
-        return cls(caller, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
+        return cls(caller, vault_id, wanted, uris, bus, ListenHandler(bus, max_subscriptions=1))
 
     async def tell(self, event: ServerEvent) -> None:
         if event_matches(self.wanted, self.uris, event):
@@ -91,24 +91,20 @@ class Subscriptions:
         self._listeners: dict[str, _VaultListeners] = {}
         self._closed = False
         services.change_listeners.add(self.on_notes_changed)
-        if services.cluster is not None:
-            services.cluster.held.on_gone.append(self.end_vault)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams, caller: Caller
     ) -> SubscriptionsListenResult:
-        """Serve one stream until the client leaves, the grant ends or the server drains. Raises ``NotFound`` for a URI
-        the caller may not read."""
+        """Serve one stream until the client leaves, the grant ends, the vault goes to another server or this one
+        drains. Raises ``NotFound`` for a URI the caller may not read."""
         await resources.check_readable(self._services, caller, params.notifications.resource_subscriptions or ())
         if self._closed or sum(len(listeners.streams) for listeners in self._listeners.values()) >= MAX_STREAMS:
             raise Overloaded("no more change streams can be opened here", retry_after_s=10.0)
         entry = self._services.registry_cache.entry(caller.vault)
-        if self._services.cluster is not None:
-            async with self._services.pool.lease(entry):  # else another server may have it, or take it unnoticed
-                tell_began()
+        await self._services.begin_stream(entry)
         vault = entry.vault_id
         listeners = self._listeners.setdefault(vault, _VaultListeners())
-        stream = _ListenerStream.of(caller, params.notifications)
+        stream = _ListenerStream.of(caller, vault, params.notifications)
         listeners.streams.add(stream)
         try:
             return await self._while_granted(ctx, params, stream)
@@ -160,12 +156,6 @@ class Subscriptions:
             allowed = [stream for stream, identity in who.items() if alone in (None, identity)]
             await _publish(allowed, ResourceUpdated(uri=resources.memory_uri(memory_id)))
 
-    def end_vault(self, vault_id: str) -> None:
-        """End the streams of a vault politely, since it is served elsewhere from now on: who listens asks again."""
-        listeners = self._listeners.get(vault_id)
-        for stream in () if listeners is None else tuple(listeners.streams):
-            stream.handler.close()
-
     def close(self) -> None:
         """End every stream politely, as soon as a shutdown begins."""
         self._closed = True
@@ -192,6 +182,9 @@ class Subscriptions:
             now = self._role(stream.caller)
             if now is None:
                 scope.cancel()
+                return
+            if not self._services.holds(stream.vault_id):
+                stream.handler.close()  # another server does: whoever listens again hears of it there
                 return
             if now != role:
                 role = now

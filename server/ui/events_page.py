@@ -16,7 +16,8 @@ RETRY_AFTER_S = 30
 
 
 async def show(view: VaultView) -> Response:
-    """Server-sent events, until the grant or the session ends, the page is closed or the server stops."""
+    """Server-sent events, until the grant or the session ends, the page is closed, the vault goes to another server or
+    this one stops. The browser asks again then."""
     parts, principal = view.parts, view.guest.principal
     find = parts.services.routes.stream
     if find is not None and (elsewhere := await find(view.vault, view.request.scope)) is not None:
@@ -27,13 +28,14 @@ async def show(view: VaultView) -> Response:
         return PlainTextResponse("too many pages are open\n", 503, headers=wait)
     if view.request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)
-    visits, vault_id = Visits(parts), parts.services.registry_cache.entry(view.vault).vault_id
+    visits, entry = Visits(parts), parts.services.registry_cache.entry(view.vault)
+    await parts.services.begin_stream(entry)
 
     async def may_stay() -> bool:
         services = parts.services
         try:
             await services.access_cache.catch_up()
-            if services.role_in(principal, view.vault) is None:
+            if services.role_in(principal, view.vault) is None or not services.holds(entry.vault_id):
                 return False
             return not parts.signs_in or await visits.goes_on(view.guest.visit)
         except StrongroomError:
@@ -42,7 +44,7 @@ async def show(view: VaultView) -> Response:
     def is_damaged() -> bool:
         return view.vault in parts.services.pool.quarantined
 
-    stream = LiveStream(vault_id, principal.key)
+    stream = LiveStream(entry.vault_id, principal.key)
     lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay, is_damaged)
     return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
 

@@ -85,12 +85,6 @@ class LiveStreams:
         for each in tuple(self._open):
             each.end()
 
-    def end_vault(self, vault_id: str) -> None:
-        """End those of a vault that is served elsewhere from now on: browsers ask again, and are led there."""
-        for each in tuple(self._open):
-            if each.vault_id == vault_id:
-                each.end()
-
     async def serve(
         self,
         stream: LiveStream,

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ops.doctor import audit as audit_checks
-from ops.doctor.audit import check_audit
+from ops.doctor.audit import check_audit, check_shared_audit
 from tests.ops.audit.chains import STORAGE, VAULT, entry, opened, tamper, written
+from vaults.errors import VaultUnavailable
 
 
 async def test_an_installation_without_changes_has_no_audit_yet(tmp_path: Path) -> None:
@@ -37,3 +38,15 @@ async def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path, monke
     await written(tmp_path, 1)
     monkeypatch.setattr(audit_checks.os, "access", lambda *_: False)
     assert check_audit(tmp_path, STORAGE).status == "error"
+
+
+def test_a_shared_audit_is_asked_for_what_nobody_signed() -> None:
+    def away(_: int) -> list[str]:
+        raise VaultUnavailable("the cluster's database did not answer")
+
+    assert check_shared_audit(lambda _: []).status == "ok"
+    assert (check_shared_audit(lambda _: [VAULT]).status, check_shared_audit(lambda _: [VAULT]).details) == (
+        "notice",
+        [VAULT],
+    )
+    assert check_shared_audit(away).status == "error"

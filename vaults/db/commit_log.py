@@ -17,8 +17,9 @@ class CommitLog(Protocol):
     """Told of what a ``Database`` commits. Whatever it raises is raised to the writers, and from ``before_answer`` and
     ``refuse_if_lost`` to who read."""
 
-    has_begun: bool
-    """Whether readers may be let in: False until a log that compares the files first was told of a writer."""
+    @property
+    def has_begun(self) -> bool:
+        """Whether readers may be let in: False until a log that compares the files first was told of a writer."""
 
     def after_open(self, raw: sqlite.Connection) -> None:
         """``raw`` was opened to write, and has written nothing yet. On its thread."""

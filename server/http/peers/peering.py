@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from server.cluster.parts import Cluster
 from server.http.peers.call_endpoints import CallEndpoints
-from server.http.peers.forwarding import Forwarding
+from server.http.peers.forwarding import Forwarding, ForwardingObserver
 from server.http.peers.passed_calls import PassedCalls
 from server.http.peers.peer_listener import PeerListener
 from server.http.peers.peer_pool import PeerPool
@@ -22,14 +22,16 @@ from server.services import Services
 class Peering:
     """``cluster`` must have a door."""
 
-    def __init__(self, cluster: Cluster, services: Services, protocol: Protocol) -> None:
+    def __init__(
+        self, cluster: Cluster, services: Services, protocol: Protocol, observer: ForwardingObserver | None
+    ) -> None:
         assert cluster.door is not None, "only who takes requests of others passes on its own"
         self._cluster = cluster
         self._services = services
         self._protocol = protocol
         self._door = cluster.door
         self._pool = PeerPool(self._door.identity)
-        self._forwarding = Forwarding(cluster.held, self._pool, services.settings.server.call_timeout_s)
+        self._forwarding = Forwarding(cluster.held, self._pool, services.settings.server.call_timeout_s, observer)
         self._calls = PassedCalls(self._forwarding, services)
 
     def before(self, behind: ASGIApp) -> ASGIApp:

@@ -13,6 +13,7 @@ import pytest
 
 from auth.roles import Role
 from server.mcp_bridge import subscriptions
+from server.services import Services
 from tests.server.http.serving import BOTH, MODERN, enveloped, raw, served
 from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
@@ -136,6 +137,17 @@ async def test_a_stream_ends_when_its_grant_does(site):
             await site.ground.control.write(lambda tx: tx.run("DELETE FROM grants WHERE subject = 'stranger'"))
             end = await heard.next()
             assert (end["id"], end["error"]["message"]) == (7, "the grant for this stream has ended")
+
+
+async def test_a_stream_ends_in_order_when_another_server_has_its_vault(site, monkeypatch):
+    async with raw(site, "owner") as owner:
+        async with listen(owner, resourcesListChanged=True) as heard:
+            await heard.next()
+            monkeypatch.setattr(Services, "holds", lambda services, vault_id: False)
+            end = await heard.next()
+            assert end["id"] == 7
+            assert "error" not in end
+            assert await heard.next() is None
 
 
 async def test_a_changed_role_is_told_as_a_changed_tool_list(site):

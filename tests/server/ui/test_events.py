@@ -17,6 +17,7 @@ from auth.roles import Role
 from server.call import Caller
 from server.call_listeners import CallListeners, HeardCall
 from server.dispatch import dispatch
+from server.services import Services
 from server.tools import discover
 from server.ui import live_streams
 from server.ui.live_streams import LiveStream, LiveStreams
@@ -123,8 +124,8 @@ def streams_of(stage: Stage) -> list[LiveStream]:
     return [each for hear in stage.services.call_listeners._listeners for each in hear.__self__._open]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("how", ["grant", "session", "account"])
-async def test_a_stream_ends_with_its_grant_or_its_session_and_tells_nothing_more(
+@pytest.mark.parametrize("how", ["grant", "session", "account", "elsewhere"])
+async def test_a_stream_ends_with_its_grant_its_session_or_its_vault_and_tells_nothing_more(
     stage: Stage, quick: None, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guest = await stage.person(f"carl-{how}", Role.READER)
@@ -135,8 +136,10 @@ async def test_a_stream_ends_with_its_grant_or_its_session_and_tells_nothing_mor
             await stage.end_grant(f"carl-{how}")
         elif how == "session":
             await stage.services.control.write(lambda tx: tx.run("DELETE FROM browser_sessions"))
-        else:
+        elif how == "account":
             await stage.services.control.write(lambda tx: accounts.disable(tx, f"carl-{how}", 0))
+        else:
+            monkeypatch.setattr(Services, "holds", lambda services, vault_id: False)
         streams_of(stage)[0].changed.set()
         assert await stream.next() is None
 

@@ -1,5 +1,5 @@
 -- What outlives the servers of a cluster. PostgreSQL 14 or newer, no extension. `schema.py` runs it in one transaction,
--- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of the schema.
+-- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of both schemas: the other is of control/schema.sql.
 CREATE SCHEMA strongroom;
 
 -- Whose database this is, in which layout.
@@ -75,3 +75,122 @@ CREATE UNLOGGED TABLE strongroom.rate_counts (
     changed timestamptz NOT NULL,
     PRIMARY KEY (server, key)
 );
+
+-- The audit: chains of entries, each hashed with the one before it. Statements on the rows of one chain name the views
+-- below, which show those of the chain that the transaction named.
+CREATE TABLE strongroom.audit_chains (
+    id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+    name text NOT NULL,
+    indexed bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (id),
+    UNIQUE (name)
+);
+
+CREATE TABLE strongroom.audit_entries (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    body text NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (chain, seq)
+);
+
+CREATE TABLE strongroom.audit_checkpoints (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    seq bigint NOT NULL,
+    statement text NOT NULL,
+    kid text NOT NULL,
+    signature bytea NOT NULL,
+    PRIMARY KEY (chain, seq)
+);
+
+CREATE TABLE strongroom.audit_anchors (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    seq bigint NOT NULL,
+    statement text NOT NULL,
+    kid text NOT NULL,
+    signature bytea NOT NULL,
+    PRIMARY KEY (chain, seq)
+);
+
+CREATE TABLE strongroom.audit_vouchers (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    seq bigint NOT NULL,
+    statement text NOT NULL,
+    kid text NOT NULL,
+    signature bytea NOT NULL,
+    PRIMARY KEY (chain, seq)
+);
+
+CREATE TABLE strongroom.audit_forwarded (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    receiver text NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (chain, receiver)
+);
+
+CREATE TABLE strongroom.audit_names (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    name text NOT NULL,
+    PRIMARY KEY (chain, name)
+);
+
+CREATE TABLE strongroom.audit_subjects (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    subject bigint NOT NULL,
+    at bigint NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (chain, subject, at, seq)
+);
+
+CREATE TABLE strongroom.audit_tools (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    tool bigint NOT NULL,
+    at bigint NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (chain, tool, at, seq)
+);
+
+CREATE TABLE strongroom.audit_times (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    at bigint NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (chain, at, seq)
+);
+
+CREATE TABLE strongroom.audit_targets (
+    chain integer NOT NULL DEFAULT current_setting('strongroom.chain')::integer,
+    target bigint NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (chain, target, seq)
+);
+
+CREATE VIEW strongroom.indexed AS
+    SELECT indexed AS seq FROM strongroom.audit_chains WHERE id = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.entries AS
+    SELECT seq, at, body, hash FROM strongroom.audit_entries
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.checkpoints AS
+    SELECT seq, statement, kid, signature FROM strongroom.audit_checkpoints
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.anchors AS
+    SELECT seq, statement, kid, signature FROM strongroom.audit_anchors
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.vouchers AS
+    SELECT seq, statement, kid, signature FROM strongroom.audit_vouchers
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.forwarded AS
+    SELECT receiver, seq FROM strongroom.audit_forwarded
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.names AS
+    SELECT number, name FROM strongroom.audit_names WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.entry_subjects AS
+    SELECT subject, at, seq FROM strongroom.audit_subjects
+    WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.entry_tools AS
+    SELECT tool, at, seq FROM strongroom.audit_tools WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.entry_times AS
+    SELECT at, seq FROM strongroom.audit_times WHERE chain = current_setting('strongroom.chain')::integer;
+CREATE VIEW strongroom.entry_targets AS
+    SELECT target, seq FROM strongroom.audit_targets WHERE chain = current_setting('strongroom.chain')::integer;

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.server.http.serving import browser, raw
-from tests.server.http.test_mcp_streams import listen
 from tests.server.http.two_servers import two_servers
 from tests.work import PATIENCE_S
 
@@ -56,16 +55,9 @@ async def test_an_open_page_hears_of_changes_on_the_other_server_and_is_led_afte
         async with raw(pair.back, "both") as there:
             assert not (await there.call("remember", {"content": "x"}))["isError"]
         assert await following() == "event: change"
-        entry = pair.services["back"].registry_cache.entry("main")
-        for tell in pair.standing["back"].on_gone:
-            tell(entry.vault_id)
+        pair.table.holder["main"] = "front"
+        async with raw(pair.front, "both") as here:  # a change after which it is asked who may stay
+            await here.call("noop")
+        async with raw(pair.back, "both") as there:
+            await there.call("remember", {"content": "y"})
         assert await following() is None
-
-
-async def test_a_listener_is_told_to_ask_again_when_its_vault_goes(pair):
-    entry = pair.services["back"].registry_cache.entry("main")
-    async with raw(pair.front, "both") as asked, listen(asked, resourcesListChanged=True) as heard:
-        assert (await heard.next())["method"] == "notifications/subscriptions/acknowledged"
-        for tell in pair.standing["back"].on_gone:
-            tell(entry.vault_id)
-        assert (await heard.next())["id"] == 7

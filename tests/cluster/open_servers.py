@@ -1,0 +1,124 @@
+"""Several servers of one installation in one process: each with its own services, folder and lease, over one
+PostgreSQL, and each told of the same vaults.
+
+Covers nothing by itself: used by the tests of the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from auth.principal import owner
+from auth.roles import Role
+from server.background_plan import SERVER_WORK, BackgroundPlan
+from server.call import Caller
+from server.cluster.parts import Cluster
+from server.services import Services, open_services
+from server.settings import configured_endpoints, load
+from tests.blanks import lay_out_used
+from tests.conftest import QUIET, Asking, asker, the_tools
+from tests.fakes import HashEmbedder
+from vaults import registry
+from vaults.cluster.postgres.connections import DatabaseLogin
+from vaults.cluster.postgres.schema import lay_out
+from vaults.db.connection import Database
+from vaults.registry import VaultEntry
+from vaults.settings import StorageSettings
+
+LEASE_S = 1.0
+
+
+@dataclass
+class OpenServer:
+    """One server. ``end`` ends it in order."""
+
+    name: str
+    services: Services
+    stack: AsyncExitStack
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self.services.cluster is not None
+        return self.services.cluster
+
+    def asking(self, vault: str = "main") -> Asking:
+        """Calls tools in that vault through this server, wherever it is."""
+        return asker(self.services, Caller(owner("cli"), vault, Role.ADMIN, "cli"))
+
+    def entry(self, vault: str = "main") -> VaultEntry:
+        return self.services.registry_cache.entry(vault)
+
+    async def end(self) -> None:
+        await self.stack.aclose()
+
+
+@dataclass
+class OpenServers:
+    """Servers of one installation."""
+
+    folder: Path
+    url: str
+    vaults: tuple[str, ...]
+    flags: dict[str, Any] = field(default_factory=dict)
+    opened: list[OpenServer] = field(default_factory=list)
+
+    @property
+    def origin(self) -> Path:
+        return self.folder / "origin"
+
+    async def lay_out(self) -> None:
+        lay_out_used(self.origin, self.vaults)
+        control = Database(self.origin / "control.db", StorageSettings())
+        await asyncio.to_thread(lay_out, DatabaseLogin(self.url), await registry.instance_id(control))
+        await control.close()
+
+    async def start(self, name: str, *, background: BackgroundPlan = SERVER_WORK, **flags: Any) -> OpenServer:
+        """Another server, which holds nothing yet."""
+        data = self.folder / name
+        data.mkdir(mode=0o700, exist_ok=True)
+        if not (data / "control.db").exists():
+            for each in self.origin.glob("control.db*"):
+                shutil.copy(each, data)
+        own = {"cluster.url": self.url, "cluster.name": name, "cluster.lease_s": LEASE_S, "cluster.host": "127.0.0.1"}
+        loaded = load(data, flags={**QUIET, **own, **self.flags, **flags}, environment={})
+        stack = AsyncExitStack()
+        tools = the_tools(configured_endpoints(loaded.settings))
+        opening = open_services(loaded.settings, data, tools, load_model=HashEmbedder, background=background)
+        server = OpenServer(name, await stack.enter_async_context(opening), stack)
+        self.opened.append(server)
+        return server
+
+    async def move_in(self, server: OpenServer) -> None:
+        """Make the vaults the cluster's, held by ``server``."""
+        held = server.cluster.held
+        for name in self.vaults:
+            entry = server.entry(name)
+            folder = held.folder_of(entry)
+            await asyncio.to_thread(shutil.copytree, self.origin / "vaults" / name, folder)
+            await held.begin(entry, folder)
+            async with server.services.pool.lease(entry):
+                pass
+
+
+@asynccontextmanager
+async def open_servers(
+    folder: Path, url: str, names: tuple[str, ...] = ("a", "b"), vaults: tuple[str, ...] = ("main",), **flags: Any
+) -> AsyncIterator[OpenServers]:
+    """Servers of those names; the first one holds the vaults."""
+    servers = OpenServers(folder, url, vaults, flags)
+    await servers.lay_out()
+    try:
+        for number, name in enumerate(names):
+            server = await servers.start(name)
+            if not number:
+                await servers.move_in(server)
+        yield servers
+    finally:
+        for server in reversed(servers.opened):
+            await server.end()

@@ -1,0 +1,34 @@
+"""Which server a free vault goes to: each server, asked alone, names the same one, and a server that joins or goes
+moves no vaults but its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from vaults.cluster.server_watch import ServerBeat
+
+SCHEMA_MARK = "+schema"
+"""In a server's version, before the number of its last migration of a vault."""
+
+
+def prefer(vault_id: str, servers: Iterable[ServerBeat]) -> ServerBeat | None:
+    """The serving one of the highest hash with the vault; None where none serves. While servers of several schemas
+    serve, one of the oldest: the others would have to migrate the vault, and it could not go back.
+
+    By name, so that a server that was restarted is preferred for what it had; of two of one name the younger, as the
+    other one may be dead."""
+    serving = [server for server in servers if server.state == "serving"]
+    oldest = min((schema_of(server) for server in serving), default=0)
+    able = [server for server in serving if schema_of(server) == oldest]
+    return max(able, key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat), default=None)
+
+
+def schema_of(server: ServerBeat) -> int:
+    """The number of the last migration of a vault that it knows; 0 where it does not say."""
+    number = server.version.partition(SCHEMA_MARK)[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _weight(vault_id: str, name: str) -> bytes:
+    return blake2b(f"{vault_id}\n{name}".encode(), digest_size=8).digest()
