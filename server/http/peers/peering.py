@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,6 +19,9 @@ from server.http.peers.vault_forwarding import VaultForwarding
 from server.protocol import Protocol
 from server.services import Services
 
+DRAINING_SHARE = 0.8
+"""Of the grace period, for the others to take over: the rest is for closing."""
+
 
 class Peering:
     """``cluster`` must have a door."""
@@ -33,6 +37,14 @@ class Peering:
         self._pool = PeerPool(self._door.identity)
         self._forwarding = Forwarding(cluster.held, self._pool, services.settings.server.call_timeout_s, observer)
         self._calls = PassedCalls(self._forwarding, services)
+        self._grace_s = services.settings.ops.shutdown_grace_s
+        self._draining: asyncio.Task[None] | None = None
+
+    def drain(self) -> None:
+        """Begin to hand every vault over, as the process is about to end; ``serving`` ends once that is done."""
+        if self._draining is None:
+            work = self._cluster.drain(self._grace_s * DRAINING_SHARE)
+            self._draining = asyncio.create_task(work, name="drain-cluster")
 
     def before(self, behind: ASGIApp) -> ASGIApp:
         """What stands behind the gate, for vaults wherever they are."""
@@ -55,6 +67,8 @@ class Peering:
             try:
                 yield
             finally:
+                if self._draining is not None:  # until then calls of the others are served
+                    await asyncio.gather(self._draining, return_exceptions=True)
                 routes.call = routes.search = routes.stream = None
                 for each in followed:
                     each.remove(follow)
