@@ -38,6 +38,21 @@ class StreamRoute(Protocol):
     async def __call__(self, vault: str, scope: Scope) -> ASGIApp | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class ElsewhereVault:
+    """A vault that another server has. ``size``: bytes of its database; ``reason``: why it is not served, if it is
+    not."""
+
+    size: int
+    reason: str = ""
+
+
+class VaultsRoute(Protocol):
+    """The vaults that other servers have, by id, as far as these answer."""
+
+    async def __call__(self) -> Mapping[str, ElsewhereVault]: ...
+
+
 @dataclass(slots=True)
 class CallRoutes:
     """None: everything is here."""
@@ -45,3 +60,4 @@ class CallRoutes:
     call: CallRoute | None = None
     search: SearchRoute | None = None
     stream: StreamRoute | None = None
+    vaults: VaultsRoute | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.call import Caller
+from server.call_routes import ElsewhereVault
+from server.cluster.parts import Cluster
+from server.cluster.peer_identity import PeerServer
 from server.dispatch import CallOutcome
 from server.http.peer_marks import was_forwarded
 from server.http.peers.call_messages import (
@@ -20,6 +24,7 @@ from server.http.peers.call_messages import (
     load_answer,
     load_failure,
     load_outcome,
+    load_vaults,
     to_failed_outcome,
 )
 from server.http.peers.forwarding import Forwarding, PassableRequest
@@ -30,6 +35,10 @@ from vaults.errors import NotFound, StrongroomError
 
 CALL_PATH = "/cluster/call"
 SEARCH_PATH = "/cluster/search"
+VAULTS_PATH = "/cluster/vaults"
+
+LOOK_S = 2.0
+"""Seconds that other servers have to say which vaults they have, until a page does without."""
 
 _MADE_HERE = 204
 """No server answers so: it has something to say."""
@@ -38,9 +47,23 @@ _MADE_HERE = 204
 class PassedCalls:
     """The routes of ``server.call_routes``."""
 
-    def __init__(self, forwarding: Forwarding, services: Services) -> None:
+    def __init__(self, forwarding: Forwarding, cluster: Cluster, services: Services) -> None:
         self._forwarding = forwarding
+        self._cluster = cluster
         self._services = services
+
+    async def vaults(self) -> Mapping[str, ElsewhereVault]:
+        """``VaultsRoute``."""
+        membership = self._cluster.membership
+        others = [each for each in membership.servers if each.certificate and each.id != membership.id]
+        found = await asyncio.gather(*(self._ask_for_vaults(each) for each in others))
+        return {vault: what for each in found for vault, what in each.items()}
+
+    async def _ask_for_vaults(self, server: PeerServer) -> Mapping[str, ElsewhereVault]:
+        with suppress(ConnectionError, TimeoutError, StrongroomError):
+            async with asyncio.timeout(LOOK_S):
+                return load_vaults(await self._forwarding.peers.fetch(server, VAULTS_PATH))
+        return {}
 
     async def call(
         self, caller: Caller, tool: str, arguments: Mapping[str, Any], here: Callable[[], Awaitable[CallOutcome]]

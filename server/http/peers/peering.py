@@ -36,7 +36,7 @@ class Peering:
         self._door = cluster.door
         self._pool = PeerPool(self._door.identity)
         self._forwarding = Forwarding(cluster.held, self._pool, services.settings.server.call_timeout_s, observer)
-        self._calls = PassedCalls(self._forwarding, services)
+        self._calls = PassedCalls(self._forwarding, cluster, services)
         self._grace_s = services.settings.ops.shutdown_grace_s
         self._draining: asyncio.Task[None] | None = None
 
@@ -59,6 +59,7 @@ class Peering:
         listener.trust_only(self._cluster.membership.servers)
         routes = self._services.routes
         routes.call, routes.search, routes.stream = self._calls.call, self._calls.search, self._calls.stream
+        routes.vaults = self._calls.vaults
         follow = partial(self._follow, listener)
         followed = (self._cluster.membership.on_beat, self._cluster.membership.on_removed)
         async with listener.serving():
@@ -69,7 +70,7 @@ class Peering:
             finally:
                 if self._draining is not None:  # until then calls of the others are served
                     await asyncio.gather(self._draining, return_exceptions=True)
-                routes.call = routes.search = routes.stream = None
+                routes.call = routes.search = routes.stream = routes.vaults = None
                 for each in followed:
                     each.remove(follow)
                 self._pool.close()

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from server.ui.vault_lines import read_line, read_lines
 from tests.server.http.serving import browser, raw
 from tests.server.http.two_servers import two_servers
 from tests.work import PATIENCE_S
@@ -47,6 +48,22 @@ async def test_pages_are_those_of_the_holder(pair):
                 assert (answer.status_code, "in the reeds" in answer.text) == (200, True), answer.text
     opened = [slot.name for slot in pair.services["front"].pool.slots.values()]
     assert opened == ["near"], "its own"
+
+
+async def test_the_administration_shows_vaults_wherever_they_are(pair):
+    async with raw(pair.front, "both") as main, raw(pair.front, "both", "near") as near:
+        for one in (main, near):
+            await one.call("remember", {"content": "x"})
+    lines = {}
+    for name in ("front", "back"):
+        found = {line.entry.name: line for line in await read_lines(pair.services[name])}
+        assert {line.state for line in found.values()} == {"active"}
+        lines[name] = found["main"].size
+    assert lines["front"] == lines["back"] > 0
+    pair.table.holder["main"] = "nobody"
+    assert (await read_line(pair.services["front"], "main")).size is None
+    async with browser(base_url=pair.front.url) as http:
+        assert "–" in (await http.get("/ui/admin/vaults")).text
 
 
 async def test_an_open_page_hears_of_changes_on_the_other_server_and_is_led_after_the_vault(pair):
