@@ -19,9 +19,8 @@ VaultState = Literal["active", "archived", "damaged", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class VaultLine:
-    """``size``: bytes of its database; None where nobody can say. ``plan`` None: it is on the default one. ``reason``: why
-    it is not served.
-    ``has_folder``: False where its files are gone, or their disk is."""
+    """``size``: bytes of its database; None where nobody can say. ``plan`` None: it is on the default one. ``reason``:
+    why it is not served. ``has_folder``: False where its files are gone, or their disk is."""
 
     entry: VaultEntry
     state: VaultState
