@@ -16,12 +16,14 @@ from ops.audit.chain_files import ChainFiles
 from server.cluster import chain_moves, control_moves
 from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
+from server.cluster.installation_files import InstallationFiles
 from server.cluster.join import OnMoved
 from server.cluster.vault_departure import DepartedVault, move_out
 from server.cluster_settings import ClusterSettings
 from server.control_database import CONTROL_DB, prepare_control
 from server.running_server import hold_stopped
 from vaults import registry
+from vaults.cluster.control.file_rows import FileRows
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.postgres import schema
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
@@ -83,6 +85,9 @@ async def _export_all(departure: _Departure, entries: Sequence[VaultEntry], adva
         gone.append(await _move(departure, entry))
     advance(len(gone), len(entries), "audit")
     chain_entries = await _move_chains(departure)
+    advance(len(gone), len(entries), "keys")
+    files = InstallationFiles(FileRows(departure.connections), departure.data)
+    await asyncio.to_thread(files.begin, is_known=False)
     advance(len(gone), len(entries), "control")
     tables = await control_moves.describe_control(departure.target)
     rows = await control_moves.copy_control(departure.source, departure.target, tables)

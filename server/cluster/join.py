@@ -20,6 +20,7 @@ from server.cluster import chain_moves, control_moves, proofs
 from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
 from server.cluster.installation_adoption import adopt_installation
+from server.cluster.installation_files import InstallationFiles
 from server.cluster.refusals import refuse_for_cluster
 from server.cluster.vault_arrival import ArrivedVault, ClusterSeat, move_in
 from server.control_database import CONTROL_DB, prepare_control
@@ -28,6 +29,7 @@ from server.settings import Settings
 from server.version import version
 from vaults import registry
 from vaults.cluster.cluster_observer import NullClusterObserver
+from vaults.cluster.control.file_rows import FileRows
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.db.connection import Database
@@ -90,6 +92,8 @@ async def _join(crossing: _Crossing, advance: OnMoved, *, is_stopped: bool) -> J
         await proofs.prove_stored(crossing.seat.connections, vault, data, settings.storage)
     advance(len(vaults), len(vaults), "audit")
     chain_entries = await _move_chains(crossing)
+    advance(len(vaults), len(vaults), "keys")
+    await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     advance(len(vaults), len(vaults), "control")
     tables = await control_moves.describe_control(crossing.source)
     await crossing.source.write(registry.note_joined)
