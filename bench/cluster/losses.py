@@ -65,7 +65,9 @@ async def _answered_after(three: Installation, servers: list[ServerProcess], vau
     while time.perf_counter() - began < PATIENCE_S:
         number += 1
         try:
-            answer = await three.call(servers[number % len(servers)], vault, "memory_list", {"limit": 1, "order": "oldest"})
+            answer = await three.call(
+                servers[number % len(servers)], vault, "memory_list", {"limit": 1, "order": "oldest"}
+            )
         except (httpx2.TransportError, LookupError):
             answer = None
         if answer is not None and answer.code is None:

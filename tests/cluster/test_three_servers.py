@@ -17,7 +17,8 @@ from tests.cluster.grown_sets import check_grown, summary
 from tests.cluster.installation import Installation, ServerProcess, installed
 from tests.cluster.postgres_server import running_postgres
 from tests.cluster.tool_run import ToolRun
-from tests.cluster.tool_script import Recording, differences
+from tests.cluster.tool_script import Recording, differences, steps
+from tests.contracts.test_isolation import TOOLS
 from tests.work import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.cluster
@@ -39,7 +40,11 @@ async def test_every_tool_answers_through_any_of_three_as_through_one(
         ):
             wrong = await differences(Recording(one), Recording(three))
     with capsys.disabled():
-        print(f"\n{len(wrong)} answers differ", *wrong, sep="\n")
+        print(
+            f"\n{len(list(steps())):,} calls of {len(TOOLS)} tools each way: {len(wrong)} answers differ",
+            *wrong,
+            sep="\n",
+        )
     assert wrong == []
 
 
