@@ -20,6 +20,7 @@ from tests.cluster.postgres_server import PostgresServer
 SERVERS, VAULTS, LEASE_S, MORE_S, CALLERS = 3, 300, 3.0, 2.0, 6
 PAUSE_S = 0.1
 PATIENCE_S = 120.0
+OLDEST = {"limit": 1, "order": "oldest"}
 
 
 def measure(run: Run) -> Iterator[Figure]:
