@@ -3,6 +3,9 @@ nothing of them stays on the disk once they are replaced or removed.
 
 A file others may read is made private again rather than refused: whatever was copied is copied either way, a server
 that will not start helps nobody, and a restored backup often has such modes.
+
+Where several servers are one installation, a folder is kept elsewhere, and what lies here is a view of it: whoever
+keeps it is told first.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from vaults.files.atomic import sync_folder
 
@@ -19,6 +24,42 @@ LONGEST_WRITE_S = 60.0
 """Seconds after which a file that is being made is a leftover."""
 
 _ASIDE = ".new-"
+
+
+class FileKeeper(Protocol):
+    """Whoever keeps the files of a folder for all servers, and lays them out here. Blocking."""
+
+    def publish(self, path: Path, data: bytes) -> None:
+        """Make a file. Raises ``FileExistsError`` where there is one, which lies here by then."""
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Raises ``FileNotFoundError`` for one that is gone."""
+
+    def remove(self, path: Path) -> None:
+        """Nothing happens if it is gone."""
+
+
+_keepers: dict[Path, FileKeeper] = {}
+"""By folder. One for the process: dozens of places open a secret, and none of them should know where it is kept."""
+
+
+@contextmanager
+def kept_by(folder: Path, keeper: FileKeeper) -> Iterator[None]:
+    """Until the block ends, files of the folder are written through ``keeper``."""
+    place = folder.resolve()
+    before = _keepers.get(place)
+    _keepers[place] = keeper
+    try:
+        yield
+    finally:
+        if before is None:
+            del _keepers[place]
+        else:
+            _keepers[place] = before
+
+
+def _keeper_of(folder: Path) -> FileKeeper | None:
+    return _keepers.get(folder.resolve()) if _keepers else None
 
 
 def make_private_folder(folder: Path) -> None:
@@ -37,8 +78,16 @@ def make_private(path: Path) -> bool:
 
 
 def publish(folder: Path, name: str, data: bytes) -> None:
-    """Make a file. It is written under another name and then linked, so of two processes one makes it, and the other
-    gets ``FileExistsError``."""
+    """Make a file, whoever keeps it. Of two processes one makes it, and the other gets ``FileExistsError``."""
+    keeper = _keeper_of(folder)
+    if keeper is None:
+        publish_here(folder, name, data)
+    else:
+        keeper.publish(folder / name, data)
+
+
+def publish_here(folder: Path, name: str, data: bytes) -> None:
+    """Make a file on this disk. It is written under another name and then linked."""
     aside = folder / f"{_ASIDE}{secrets.token_hex(8)}"
     try:
         _write_aside(aside, data)
@@ -49,6 +98,15 @@ def publish(folder: Path, name: str, data: bytes) -> None:
 
 
 def replace(path: Path, data: bytes) -> None:
+    """Put ``data`` in place of a file's content, whoever keeps it."""
+    keeper = _keeper_of(path.parent)
+    if keeper is None:
+        replace_here(path, data)
+    else:
+        keeper.replace(path, data)
+
+
+def replace_here(path: Path, data: bytes) -> None:
     """Put ``data`` in place of a file's content, of which nothing stays on the disk."""
     aside = path.with_name(f"{_ASIDE}{secrets.token_hex(8)}")
     try:
@@ -62,6 +120,15 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def remove(path: Path) -> None:
+    """Remove a file, whoever keeps it; nothing happens if it is gone."""
+    keeper = _keeper_of(path.parent)
+    if keeper is None:
+        remove_here(path)
+    else:
+        keeper.remove(path)
+
+
+def remove_here(path: Path) -> None:
     """Remove a file, so that nothing of it stays on the disk; nothing happens if it is gone."""
     with suppress(FileNotFoundError):  # another process was faster
         before = os.open(path, os.O_WRONLY)
@@ -75,7 +142,7 @@ def sweep(folder: Path) -> None:
     for aside in folder.glob(f"{_ASIDE}*"):
         with suppress(OSError):  # the folder cannot be written, or another process does the same
             if aside.stat().st_mtime < time.time() - LONGEST_WRITE_S:
-                remove(aside)
+                remove_here(aside)
 
 
 def _write_aside(aside: Path, data: bytes) -> None:

@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry
 from ops.metrics import CounterSpec, GaugeSpec, HistogramSpec
 
 ForwardOutcome = Literal["answered", "retried", "refused", "broken"]
-"""Answered by the holder; sent again since it surely was not taken up; not sent anywhere; ended in the middle."""
+"""Of one attempt: the answer was passed on; it was made again; no server was found in time; the other server went away,
+and nobody knows what became of it. ``server.http`` counts them."""
 
-APPEND_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+APPEND_SECONDS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 TAKE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 LEASE_LEFT = GaugeSpec(
@@ -36,7 +37,7 @@ REBASE_TIME = HistogramSpec("strongroom_cluster_rebase_seconds", "Time to make a
 REBASED = CounterSpec("strongroom_cluster_rebase_bytes_total", "Bytes of new bases")
 FORWARDED = CounterSpec("strongroom_cluster_forwarded_total", "Requests passed on to other servers", ("outcome",))
 FORWARD_TIME = HistogramSpec(
-    "strongroom_cluster_forward_seconds", "Time until the holder began to answer", APPEND_SECONDS
+    "strongroom_cluster_forward_seconds", "Time that passing a request on added to its work", APPEND_SECONDS
 )
 NAME = GaugeSpec("strongroom_cluster_server_info", "Always 1; the label says what this server is called", ("server",))
 
@@ -112,8 +113,8 @@ class ClusterMetrics:
         self._rebase_time.observe(seconds)
         self._rebased.inc(size)
 
-    def on_forwarded(self, outcome: ForwardOutcome, seconds: float) -> None:
-        """A request was passed on. ``seconds``: until the holder began to answer; counted where it did."""
+    def on_forwarded(self, outcome: ForwardOutcome, added_s: float | None) -> None:
+        """What became of a request on its way. ``added_s``: seconds the way took besides the work, where known."""
         self._forwarded[outcome].inc()
-        if outcome == "answered":
-            self._forward_time.observe(seconds)
+        if added_s is not None:
+            self._forward_time.observe(added_s)

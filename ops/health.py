@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 PING_S = 1.0  # a part that has not answered by then is "silent"
@@ -19,6 +19,7 @@ FRESH_S = 0.5  # answers are reused that long: the route needs no token and must
 WELL = frozenset({"ok", "off", "cold", "loading", "ready"})
 WORDS = WELL | {"failed", "hung", "silent", "full", "stale"}
 Ping = Callable[[], Awaitable[str]]
+Details = Callable[[], Mapping[str, object]]
 HealthStatus = Literal["ready", "degraded", "draining", "unavailable"]
 
 
@@ -26,6 +27,8 @@ HealthStatus = Literal["ready", "degraded", "draining", "unavailable"]
 class Readiness:
     status: HealthStatus
     parts: Mapping[str, str]
+    details: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Numbers and words of parts that tell more than whether they are well."""
 
     @property
     def serving(self) -> bool:
@@ -44,13 +47,24 @@ class HealthRegistry:
 
     def __init__(self) -> None:
         self._parts: dict[str, _HealthPart] = {}
+        self._details: dict[str, Details] = {}
         self._draining = False
+        self._is_leaving: Callable[[], bool] = bool
         self._asking: asyncio.Task[dict[str, str]] | None = None
         self._last: tuple[float, dict[str, str]] | None = None
 
     def register(self, name: str, ping: Ping, *, required: bool) -> None:
         """``ping`` answers one of ``WORDS``; raising counts as ``failed``, silence for a second as ``silent``."""
         self._parts[name] = _HealthPart(ping, required)
+
+    def register_details(self, name: str, details: Details) -> None:
+        """``details`` is asked at once for each answer: it must be quick and must not raise, and holds nothing that a
+        caller without a token may not know."""
+        self._details[name] = details
+
+    def drain_while(self, is_leaving: Callable[[], bool]) -> None:
+        """Report not ready also while ``is_leaving`` says so; quick, and must not raise."""
+        self._is_leaving = is_leaving
 
     def drain(self) -> None:
         """Report not ready from now on. Safe to call from a signal handler."""
@@ -59,12 +73,16 @@ class HealthRegistry:
     async def ready(self) -> Readiness:
         """Whether callers should be sent here. Takes at most ``PING_S`` seconds; never raises."""
         parts = await self._answers()
-        if self._draining:
-            return Readiness("draining", parts)
+        details = {name: ask() for name, ask in self._details.items()}
+        return Readiness(self._status(parts), parts, details)
+
+    def _status(self, parts: Mapping[str, str]) -> HealthStatus:
         ill = {name for name, word in parts.items() if word not in WELL}
+        if self._draining or self._is_leaving():
+            return "draining"
         if any(self._parts[name].required for name in ill):
-            return Readiness("unavailable", parts)
-        return Readiness("degraded" if ill else "ready", parts)
+            return "unavailable"
+        return "degraded" if ill else "ready"
 
     async def _answers(self) -> dict[str, str]:
         """Every part's word. Concurrent callers share one round of questions."""

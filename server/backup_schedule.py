@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +60,10 @@ def make_schedule(services: Services, observer: BackupObserver, config: Path) ->
         entries=services.registry_cache.entries,
         lease=services.pool.lease,
         describe=lambda entry: _describe(services, entry),
-        installation=_installation(services, config) if settings.recipients else None,
+        # Where several servers share the installation it is rows of their database, which is backed up as a whole.
+        installation=_installation(services, config) if settings.recipients and services.cluster is None else None,
         place=place_of(settings),
+        share=_share(services),
     )
     pace = SchedulePace(settings.every_s, settings.bytes_per_s)
     return BackupSchedule(work, lambda: prepare_order(services), services.data, pace, observer)
@@ -98,10 +102,18 @@ def _installation(services: Services, config: Path) -> ControlSubject:
     return ControlSubject(services.data, config, services.instance_id, version(), services.settings.storage)
 
 
+def _share(services: Services) -> Callable[[Sequence[VaultEntry]], Awaitable[Sequence[VaultEntry]]] | None:
+    if services.cluster is None:
+        return None
+    from server.cluster.backup_share import own_share
+
+    return partial(own_share, services.cluster.held)
+
+
 async def _describe(services: Services, entry: VaultEntry) -> BackupSubject:
     from ops.backup.subject import read_subject
 
-    return await read_subject(
+    subject = await read_subject(
         services.control,
         services.data,
         entry,
@@ -109,3 +121,4 @@ async def _describe(services: Services, entry: VaultEntry) -> BackupSubject:
         storage=services.settings.storage,
         notes=services.settings.notes,
     )
+    return replace(subject, folder=services.pool.folder_of(entry))

@@ -11,13 +11,25 @@ from server.version import version
 from vaults import registry
 from vaults.db.connection import Database
 from vaults.db.migration import migrate, refuse_newer
-from vaults.errors import ReadOnly, StorageFull, VaultQuarantined, VaultUnavailable
+from vaults.errors import Conflict, ReadOnly, StorageFull, VaultQuarantined, VaultUnavailable
 from vaults.settings import StorageSettings
 
 CONTROL_DB = "control.db"
 
 
 async def migrate_control(control: Database, storage: StorageSettings) -> None:
+    """``prepare_control`` for one machine that serves alone. Raises ``Conflict`` where several servers do by now: what
+    was changed here would be lost."""
+    await prepare_control(control, storage)
+    since = await control.read(registry.joined_at)
+    if since is not None:
+        raise Conflict(
+            f"this installation is served by several servers since {since}, from the cluster's database",
+            hint="set cluster.url, or serve what strongroom cluster export wrote",
+        )
+
+
+async def prepare_control(control: Database, storage: StorageSettings) -> None:
     """Bring control.db up to date, with a copy of it before, and note this version in it. Raises ``VaultQuarantined``
     before anything is written if a newer one wrote it, or the audit beside it."""
     try:

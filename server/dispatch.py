@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -23,7 +24,7 @@ from server.audited_calls import AuditedCall
 from server.call import AnswerForm, Call, Caller, CallRecord
 from server.call_listeners import HeardCall
 from server.caller_views import view_of
-from server.local_attempt import tell_began, tell_elsewhere
+from server.local_attempt import is_watched, tell_began, tell_elsewhere
 from server.rendering import answers as rendering
 from server.tool_spec import Arguments, ResourceLink, ToolSpec
 from vaults.advice import Audience
@@ -80,7 +81,17 @@ class CallOutcome:
 
 
 async def dispatch(services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> CallOutcome:
-    """Serve one call."""
+    """Serve one call, here or where the vault is."""
+    here = partial(_dispatch_here, services, caller, name, arguments)
+    if services.routes.call is None or is_watched():
+        return await here()
+    outcome: CallOutcome = await services.routes.call(caller, name, arguments or {}, here)
+    return outcome
+
+
+async def _dispatch_here(
+    services: Services, caller: Caller, name: str, arguments: Mapping[str, Any] | None
+) -> CallOutcome:
     record, reference = CallRecord(caller, name), str(uuid7())
     try:
         outcome = await _serve(services, caller, name, arguments or {}, reference)

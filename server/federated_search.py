@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from server.call import Call
 from vaults.domain.notes.read import note_listing
@@ -14,6 +15,9 @@ from vaults.domain.retrieval.search_hits import RankedHit
 from vaults.errors import InvalidArgument, NotFound, Overloaded, StrongroomError
 from vaults.search.fusion import ScoreRange, normalize_score
 from vaults.vault import Vault
+
+if TYPE_CHECKING:
+    from server.services import Services
 
 
 async def search_vaults(call: Call, request: SearchRequest, named: Sequence[str]) -> SearchAnswer:
@@ -122,11 +126,22 @@ async def _search_one(call: Call, request: SearchRequest, name: str, *, crowded:
     # The budget is the whole answer's: each vault may fill it, the merge cuts.
     if name == call.vault.name:
         return await _search_vault(call.vault, request)
+    if (elsewhere := call.services.routes.search) is not None:
+        found: SearchAnswer | None = await elsewhere(call.caller, name, request)
+        if found is not None:
+            return found
     pool, entry = call.services.pool, call.services.registry_cache.entry(name)
     if crowded and not pool.has_room(entry):
         # One futile wait is enough for a call: its time is for the vaults that can be searched.
         raise Overloaded("every vault this server may keep open is in use")
     async with pool.lease_additional(entry) as vault:
+        return await _search_vault(vault, request)
+
+
+async def search_here(services: Services, name: str, request: SearchRequest) -> SearchAnswer:
+    """One vault's answer, for another server that merges it with others'. Raises what ``pool.lease`` raises, and the
+    search."""
+    async with services.pool.lease_additional(services.registry_cache.entry(name)) as vault:
         return await _search_vault(vault, request)
 
 

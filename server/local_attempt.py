@@ -7,6 +7,8 @@ variable.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -27,11 +29,19 @@ class LocalAttempt:
 _attempt: ContextVar[LocalAttempt | None] = ContextVar("local_attempt", default=None)
 
 
-def watch_attempt() -> LocalAttempt:
-    """What will be told of the request that this task serves, and the tasks it starts."""
-    attempt = LocalAttempt()
-    _attempt.set(attempt)
-    return attempt
+def is_watched() -> bool:
+    """Whether a door sees to it that the request this task serves is made where its vault is."""
+    return _attempt.get() is not None
+
+
+@contextmanager
+def watching_attempt() -> Iterator[LocalAttempt]:
+    """What is told of the request that this task makes inside the block, and the tasks it starts."""
+    before = _attempt.set(attempt := LocalAttempt())
+    try:
+        yield attempt
+    finally:
+        _attempt.reset(before)
 
 
 def tell_began() -> None:

@@ -29,7 +29,8 @@ from ops.logs import CallLine, CallLog
 from server.background_plan import SERVER_WORK, BackgroundPlan
 from server.call import CallRecord
 from server.call_listeners import CallListeners
-from server.control_state import ControlState, open_control
+from server.call_routes import CallRoutes
+from server.control_state import open_control
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
@@ -51,6 +52,7 @@ from vaults.settings import EmbeddingSettings
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.audit.chain_store import ChainStores
     from ops.metrics import Metrics
+    from server.cluster.installation import SharedInstallation
     from server.cluster.parts import Cluster
     from vaults.cluster.cluster_observer import ClusterObserver
     from vaults.domain.social.moltbook import Moltbook
@@ -67,6 +69,7 @@ class Recorders:
     metrics: Metrics | None = None
     calls: CallLog | None = None
     cluster: ClusterObserver | None = None
+    """Of a server that is one of several."""
 
 
 NO_RECORDERS = Recorders()
@@ -118,6 +121,7 @@ class Services:
     """The home folder of the one person this process serves; None where it serves several."""
     moltbook: Moltbook | None = None
     """A social network; None where no operator asked for it."""
+    routes: CallRoutes = field(default_factory=CallRoutes)
     cluster: Cluster | None = None
     """This server as one of several; None on one machine."""
     shared_counts: SharedCounts = UNSHARED
@@ -175,8 +179,10 @@ async def open_services(
     heap.limit_arenas()
     observer = recorders.metrics or NullObserver()
     async with AsyncExitStack() as stack:
-        control = await open_control(stack, data, settings, observer, background.followers)
-        cluster = await _join_cluster(stack, settings, data, control, recorders, background)
+        installation = await _open_installation(stack, settings, data)
+        shared = None if installation is None else installation.of_control
+        control = await open_control(stack, data, settings, observer, background.followers, shared)
+        cluster = await _join_cluster(stack, settings, data, installation, recorders, background)
         if background.rounds:
             await _sweep_leftovers(control.db, data)
         access_cache, licence = control.access_cache, control.licence
@@ -233,23 +239,31 @@ async def open_services(
         )
 
 
+async def _open_installation(stack: AsyncExitStack, settings: Settings, data: Path) -> SharedInstallation | None:
+    """What all servers of an installation share; ``stack`` closes it. None on one machine. Raises ``InvalidArgument``,
+    ``LogUnavailable``."""
+    if not settings.cluster.is_on:
+        return None
+    from server.cluster.installation import open_installation
+
+    return await stack.enter_async_context(open_installation(settings.cluster, data))
+
+
 async def _join_cluster(
     stack: AsyncExitStack,
     settings: Settings,
     data: Path,
-    control: ControlState,
+    installation: SharedInstallation | None,
     recorders: Recorders,
     background: BackgroundPlan,
 ) -> Cluster | None:
-    if not settings.cluster.is_on:
+    if installation is None:
         return None
-    from server.cluster.database import open_connections
     from server.cluster.parts import open_cluster
     from vaults.cluster.cluster_observer import NullClusterObserver
 
-    connections = await open_connections(stack, settings.cluster, await vault_registry.instance_id(control.db))
     observer = recorders.cluster or NullClusterObserver()
-    return await open_cluster(stack, settings, data, connections, observer, background)
+    return await open_cluster(stack, settings, data, installation.connections, observer, background)
 
 
 def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:

@@ -222,6 +222,24 @@ def note_version(tx: Writer, version: str) -> None:
     )
 
 
+JOINED = "joined_at"
+"""The row of the installation that says since when it is one of several servers."""
+
+
+def joined_at(tx: Reader) -> str | None:
+    """Since when several servers serve this installation from the cluster's database; None: one machine does."""
+    found: str | None = tx.value("SELECT value FROM installation WHERE key = :key", {"key": JOINED})
+    return found
+
+
+def note_joined(tx: Writer) -> None:
+    """From now on they do."""
+    tx.run(
+        "INSERT INTO installation (key, value) VALUES (:key, :now) ON CONFLICT (key) DO NOTHING",
+        {"key": JOINED, "now": clock.now()},
+    )
+
+
 def _entry(row: Row) -> VaultEntry:
     name, vault_id, path, *rest = row  # in the order of ``_COLUMNS``, which is that of the fields
     return VaultEntry(name, vault_id, Path(path) if path else None, *rest)

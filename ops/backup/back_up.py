@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,7 +45,8 @@ Make = Callable[[Path, Pace], StagedBackup]
 @dataclass(frozen=True, slots=True)
 class Installation:
     """The installation whose vaults are backed up. ``niceness``: how far the work steps back behind other processes. In
-    one that serves that must be 0: a thread that is set back would hold the interpreter's lock all the same."""
+    one that serves that must be 0: a thread that is set back would hold the interpreter's lock all the same.
+    ``folder_of``: where the files of a vault lie, where that is not in the data folder by its name."""
 
     data: Path
     control: Transactions
@@ -54,6 +55,7 @@ class Installation:
     storage: StorageSettings
     notes: NotesSettings
     niceness: int = 0
+    folder_of: Callable[[VaultEntry], Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,10 @@ async def back_up_control(home: Installation, order: ArchiveOrder) -> MadeBackup
 
 
 async def _read_subject(home: Installation, entry: VaultEntry) -> BackupSubject:
-    return await read_subject(
+    subject = await read_subject(
         home.control, home.data, entry, version=home.version, storage=home.storage, notes=home.notes
     )
+    return subject if home.folder_of is None else replace(subject, folder=home.folder_of(entry))
 
 
 async def _run(home: Installation, whose: tuple[str, str], order: ArchiveOrder, make: Make) -> MadeBackup:

@@ -40,6 +40,7 @@ from vaults.db.transactions import Transactions
 from vaults.errors import Cancelled, Conflict, Overloaded, StrongroomError, VaultUnavailable
 from vaults.registry import VaultEntry, list_vaults
 from vaults.vault import Vault
+from vaults.vault_hosting import VaultElsewhere
 
 T = TypeVar("T")
 
@@ -55,7 +56,9 @@ log = structlog.get_logger("ops.backup")
 @dataclass(frozen=True, slots=True)
 class ScheduledWork:
     """What is backed up, and how one gets at it. ``describe``: what there is of a vault; ``installation``: control.db
-    and keys; None where nothing is encrypted, because then they are not backed up. ``place``: the name of the store."""
+    and keys; None where nothing is encrypted, because then they are not backed up. ``place``: the name of the store.
+    ``share``: which of all vaults this server backs up, where others do the same; None: all of them. Then no vault's
+    files lie here but while it is leased, an archived one's neither."""
 
     control: Transactions
     entries: Callable[[], Sequence[VaultEntry]]
@@ -63,6 +66,7 @@ class ScheduledWork:
     describe: Callable[[VaultEntry], Awaitable[BackupSubject]]
     installation: ControlSubject | None
     place: str
+    share: Callable[[Sequence[VaultEntry]], Awaitable[Sequence[VaultEntry]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +146,29 @@ class BackupSchedule:
         if due_control and self._reports.may_try(CONTROL):
             await self._try(CONTROL, "", self._back_up_installation)
         for entry in due:
-            back_up = self._back_up_vault if entry.state == "active" else self._back_up_archived
+            is_leased = entry.state == "active" or self.work.share is not None
+            back_up = self._back_up_vault if is_leased else self._back_up_archived
             made += await self._try(entry.vault_id, entry.name, partial(back_up, entry))
         await self._read_standings()
         return made
 
     async def _read_standings(self) -> tuple[list[BackupStanding], BackupRun | None]:
-        active, now = self.work.entries(), datetime.now(UTC)
+        entries, now = await self._entries(), datetime.now(UTC)
 
         def read(tx: Reader) -> list[BackupStanding]:
-            archived = [each for each in list_vaults(tx) if each.state == "archived"]
-            return [
-                BackupStanding(each, backup_runs.newest_at(tx, each.vault_id, self.work.place))
-                for each in (*active, *archived)
-            ]
+            return [BackupStanding(each, backup_runs.newest_at(tx, each.vault_id, self.work.place)) for each in entries]
 
         standings = await self.work.control.read(read)
         age = max((each.age_s(now) for each in standings), default=0.0)
         size = sum(each.last.size for each in standings if each.last)
         self.observer.on_backup_state(age, self.pace.every_s, size)
         return standings, await self._last(CONTROL)
+
+    async def _entries(self) -> Sequence[VaultEntry]:
+        active = self.work.entries()
+        archived = [each for each in await self.work.control.read(list_vaults) if each.state == "archived"]
+        entries = [*active, *archived]
+        return entries if self.work.share is None else await self.work.share(entries)
 
     async def _last(self, vault_id: str) -> BackupRun | None:
         return await self.work.control.read(lambda tx: backup_runs.newest_at(tx, vault_id, self.work.place))
@@ -177,8 +184,8 @@ class BackupSchedule:
                 run = await back_up()
                 if run is not None:
                     await self._reports.note_success(run)
-        except (Cancelled, Conflict, Overloaded):  # we stop; another is at it; no room: none says anything of the vault
-            return False
+        except (Cancelled, Conflict, Overloaded, VaultElsewhere):
+            return False  # we stop; another is at it, or has it; no room: none says anything of the vault
         except StrongroomError as failure:
             code = failure.code
         except Exception:  # a defect must not end the backups of the other vaults

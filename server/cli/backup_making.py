@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from server.cli.cluster_address import refuse_in_cluster
 
-    from ops.backup.back_up import ArchiveOrder, MadeBackup
+if TYPE_CHECKING:
+    from ops.backup.back_up import ArchiveOrder, Installation, MadeBackup
     from server.settings import LoadedSettings
     from vaults.errors import StrongroomError
+    from vaults.registry import VaultEntry
+
+    BackUp = Callable[[VaultEntry, ArchiveOrder], Awaitable[MadeBackup]]
 
 NICENESS = 10
 """A command beside a server lets it go first."""
@@ -100,34 +107,58 @@ async def _make(
 async def _runs(
     loaded: LoadedSettings, order: ArchiveOrder, vault: str | None, *, every_vault: bool, control: bool
 ) -> AsyncIterator[tuple[str, MadeBackup | StrongroomError]]:
-    from functools import partial
-
-    from ops.backup.back_up import back_up_control, back_up_vault
+    from ops.backup.back_up import back_up_control
     from ops.backup.control_archive import require_encryption
-    from server.backups import describe_installation
     from server.cli.admin_acts import recorded
-    from server.cli.runtime import open_control
     from vaults.errors import NotFound, StrongroomError
     from vaults.registry import list_vaults
 
     if control:
+        refuse_in_cluster(loaded.settings.cluster, "--control")
         require_encryption(order.seal)
-    async with open_control(loaded) as database:
-        home = describe_installation(database, loaded.data, loaded.file, loaded.settings, NICENESS)
-        entries = [each for each in await database.read(list_vaults) if every_vault or each.name == vault]
+    async with _backing_up(loaded) as (home, back_up):
+        entries = [each for each in await home.control.read(list_vaults) if every_vault or each.name == vault]
         if vault is not None and not entries:
             raise NotFound(f"no vault {vault}", hint="vault list shows what there is")
-        works = [(each.name, partial(back_up_vault, home, each, order)) for each in entries]
-        for name, work in [*works, *([("--control", partial(back_up_control, home, order))] if control else [])]:
+        works: list[tuple[str, Callable[[], Awaitable[MadeBackup]]]] = [
+            (each.name, partial(back_up, each, order)) for each in entries
+        ]
+        if control:
+            works.append(("--control", partial(back_up_control, home, order)))
+        for name, work in works:
             try:
                 whose = None if name == "--control" else name
                 async with recorded(loaded, "backup", "run", vault=whose):
                     made = await work()
                 yield name, made
             except StrongroomError as failure:
-                if len(works) + control == 1:
+                if len(works) == 1:
                     raise
                 yield name, failure
+
+
+@asynccontextmanager
+async def _backing_up(loaded: LoadedSettings) -> AsyncIterator[tuple[Installation, BackUp]]:
+    """The installation, and how a vault of it is backed up: as its files lie there, or, of several servers, while this
+    process holds it, for which its server hands it over."""
+    from ops.backup.back_up import back_up_vault
+    from server.backups import describe_installation
+    from server.cli.runtime import open_all, open_control
+
+    if not loaded.settings.cluster.is_on:
+        async with open_control(loaded) as database:
+            home = describe_installation(database, loaded.data, loaded.file, loaded.settings, NICENESS)
+            yield home, partial(back_up_vault, home)
+        return
+    async with open_all(loaded) as services:
+        home = describe_installation(services.control, loaded.data, loaded.file, loaded.settings, NICENESS)
+        home = replace(home, folder_of=services.pool.folder_of)
+
+        async def back_up(entry: VaultEntry, order: ArchiveOrder) -> MadeBackup:
+            async with services.pool.lease(entry):
+                return await back_up_vault(home, entry, order)
+
+        yield home, back_up
 
 
 def _remarks(made: MadeBackup) -> list[str]:

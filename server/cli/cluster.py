@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from server.cli import cluster_moves
+from server.cli.cluster_address import Url, cluster_settings
+
 if TYPE_CHECKING:
     from server.cluster.administration import ClusterReport
     from server.cluster_settings import ClusterSettings
     from vaults.cluster.postgres.cluster_status import LoggedVault, SeenServer
 
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url", metavar="URL", help="postgresql:// address of the database; default: cluster.url; others see it in ps"
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 
 
@@ -25,8 +22,10 @@ def add_to(app: typer.Typer) -> None:
         name="cluster", help="Several servers over one PostgreSQL, as one installation.", no_args_is_help=True
     )
     group.command("init")(init)
+    group.command("join")(cluster_moves.join)
     group.command("status")(status)
     group.command("leave")(leave)
+    group.command("export")(cluster_moves.export)
     app.add_typer(group)
 
 
@@ -107,16 +106,9 @@ def leave(
 
 
 def _settings(ctx: typer.Context, url: str | None) -> ClusterSettings:
-    """Those in effect, or of ``url`` alone. Raises ``InvalidArgument`` where neither names a database."""
     from server.cli.runtime import load_settings
-    from vaults.errors import InvalidArgument
 
-    settings = load_settings(ctx).settings.cluster
-    if url is not None:
-        return settings.model_copy(update={"url": url, "url_file": None})
-    if not settings.is_on:
-        raise InvalidArgument("--url", "or cluster.url, cluster.url_file in the settings is needed")
-    return settings
+    return cluster_settings(load_settings(ctx).settings.cluster, url)
 
 
 def _to_json(report: ClusterReport) -> dict[str, Any]:

@@ -87,9 +87,8 @@ async def _shared_audit(loaded: LoadedSettings) -> DoctorCheck:
         try:
             chains = await open_shared_chains(stack, loaded)
         except StrongroomError as failure:
-            return DoctorCheck(
-                NAME, "error", f"the audit cannot be reached: {failure.message}", str(failure.hint or "")
-            )
+            message = f"the audit cannot be reached: {failure.message}"
+            return DoctorCheck(NAME, "error", message, str(failure.hint or ""))
         assert chains is not None
         return await asyncio.to_thread(check_shared_audit, chains.unsigned_before)
 

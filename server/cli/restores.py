@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from server.cli.backup_keys import IdentityFile, PassphraseFile
+from server.cli.cluster_address import refuse_in_cluster
 from server.cli.restore_orders import RestoreAnswer, RestoreOrder, recorded
 from server.cli.restore_parts import restore_installation, restore_memory_of, restore_note_of
 from server.cli.restore_reports import describe, describe_point
@@ -52,6 +53,10 @@ def restore(
     from server.cli.runtime import load_settings, run_async
 
     loaded = load_settings(ctx)
+    if control:
+        refuse_in_cluster(loaded.settings.cluster, "--control")
+    if note is None and memory is None and not dry_run:
+        refuse_in_cluster(loaded.settings.cluster, "restore")
     opener = make_opener(loaded, passphrase_file, identity_file)
     asked = RestoreOrder(archive, opener, vault, as_new, dry_run, grants, note, memory, replace, at)
     found = run_async(_choose_work(asked, control=control)(loaded, asked))

@@ -70,7 +70,14 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def open_control(loaded: LoadedSettings) -> AsyncIterator[Transactions]:
-    """Open control.db alone, for commands that touch no vault. Raises ``ReadOnly`` where it cannot be made."""
+    """Open control.db alone, for commands that touch no vault. Raises ``ReadOnly`` where it cannot be made. Of several
+    servers: their control, with keys and licence in the data folder by then."""
+    if loaded.settings.cluster.is_on:
+        from server.cluster.installation import open_installation
+
+        async with open_installation(loaded.settings.cluster, loaded.data) as installation:
+            yield installation.control
+        return
     from server.control_database import migrate_control
     from vaults.db.connection import Database
     from vaults.errors import ReadOnly

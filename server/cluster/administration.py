@@ -23,7 +23,7 @@ LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class LaidOut:
+class LaidOutCluster:
     """The installation whose tables these are; ``is_new``: they were made just now."""
 
     installation: str
@@ -48,7 +48,7 @@ class DrainReport:
     left: int
 
 
-def lay_out(settings: ClusterSettings, role: str | None) -> LaidOut:
+def lay_out(settings: ClusterSettings, role: str | None) -> LaidOutCluster:
     """Make the tables of a new installation, or check those that are there, and let ``role`` serve. Raises
     ``InvalidArgument``, ``LogUnavailable``."""
     login = _login(settings)
@@ -59,7 +59,7 @@ def lay_out(settings: ClusterSettings, role: str | None) -> LaidOut:
     if role is not None:
         with schema.single_connection(login) as connection:
             ddl.grant_rights(connection, role)
-    return LaidOut(installation, there is None)
+    return LaidOutCluster(installation, there is None)
 
 
 def new_installation() -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +37,7 @@ from auth.roles import Role
 from auth.settings import has_local_login, refuse_open_bind
 from auth.tokens import TOKEN_SEEN
 from ops import tracing
+from ops.cluster_metrics import ClusterMetrics
 from ops.disk_space import keep_reading, written_folders
 from ops.loop_lag import LoopLag
 from ops.metrics import Metrics
@@ -47,6 +48,7 @@ from server.backup_schedule import keep_backups
 from server.call import Caller
 from server.command_door import open_door
 from server.http.certificate import certificate_names
+from server.http.cluster_health import register_cluster
 from server.http.console_door import ConsoleDoor, is_console_address, is_console_path
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
@@ -113,6 +115,8 @@ class _Site:
         endpoints = configured_endpoints(self._settings)
         self._registry = discover_kept(application.loaded.data, application.extra_tools, endpoints)
         self._metrics = Metrics(instruments.registry, tools=self._registry.names, version=version())
+        cluster = self._settings.cluster
+        self._cluster_metrics = ClusterMetrics(instruments.registry, cluster.server_name) if cluster.is_on else None
         self._calls = instruments.calls
         self._calls.sink.on_drop = self._metrics.on_lines_dropped
         self._refusals = RefusalLog(self._calls, self._metrics.on_refusal)
@@ -147,23 +151,26 @@ class _Site:
             stop = tracing.start_tracing(self._settings.ops.otlp_endpoint, version=version())
             if stop is not None:
                 stack.push_async_callback(asyncio.to_thread, stop)
-            ring = await asyncio.to_thread(open_keys, self._application.loaded)
+            rings: list[KeyRing] = []
             services = await stack.enter_async_context(
                 open_services(
                     self._settings,
                     self._application.loaded.data,
                     self._registry,
-                    recorders=Recorders(self._metrics, self._calls),
-                    background=SERVER_WORK
-                    if ring is None
-                    else replace(SERVER_WORK, followers=(partial(_follow, ring),)),
+                    recorders=Recorders(self._metrics, self._calls, self._cluster_metrics),
+                    background=replace(SERVER_WORK, followers=(partial(_follow_all, rings),)),
                 )
             )
+            # Behind the services, which lay out the keys of several servers; so who follows them knows none before.
+            ring = await asyncio.to_thread(open_keys, self._application.loaded)
+            rings += [] if ring is None else [ring]
             _log_opened(services)
             if ring is not None:
                 log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
             await stack.enter_async_context(keep_up(services, ring))
             register_pings(services)
+            if (cluster := services.cluster) is not None:
+                register_cluster(services.health, cluster.held, self._settings.cluster.server_name)
             lag = LoopLag(self._metrics.on_loop_lag, self._settings.ops.loop_lag_interval_s)
             lag.start()
             stack.push_async_callback(lag.stop)
@@ -202,15 +209,13 @@ class _Site:
             on_refusal=self._refusals.write,
         )
         plain = JsonRoute(services, protocol, self._url, self._refusals.write)
-        behind, forwarding = serve_by_door(route, plain), None
+        behind = serve_by_door(route, plain)
         if (cluster := services.cluster) is not None and cluster.door is not None:
-            from server.http.peering import Peering
-            from server.http.vault_forwarding import VaultForwarding
+            from server.http.peers.peering import Peering
 
-            peering = Peering(cluster, self._settings.server.call_timeout_s, None)
-            await stack.enter_async_context(peering.serving(self.serve, {}))
-            forwarding = peering.forwarding
-            behind = VaultForwarding(behind, forwarding, services, protocol)
+            peering = Peering(cluster, services, protocol)
+            await stack.enter_async_context(peering.serving(self.serve))
+            behind = peering.before(behind)
         self._gate = Gate(behind, policy)
         issuers = [each.issuer for each in self._settings.auth.issuers]
         has_people = ring is None  # without keys everybody is the owner
@@ -303,6 +308,11 @@ def _follow(ring: KeyRing) -> None:
         log.info("signing", kid=ring.newest.kid, keys=len(ring.keys))
     if ring.unopened and ring.unopened != unopened:
         log.warning("keys_not_opened", files=", ".join(ring.unopened))
+
+
+def _follow_all(rings: Sequence[KeyRing]) -> None:
+    for ring in rings:
+        _follow(ring)
 
 
 def _authenticator(stack: AsyncExitStack, services: Services, ring: KeyRing, url: str) -> Authenticator:

@@ -247,6 +247,7 @@ async def _back_up(call: Call) -> MadeBackup:
         backups.make_order, services.settings.backup, services.data, key_passphrase_file=keys
     )
     home = backups.describe_installation(services.control, services.data, services.data / FILE, services.settings)
+    home = replace(home, folder_of=services.pool.folder_of)
     entry = call.vault.entry
     act = AuditEntry("act", "backup", "ok", actor=actor_of(call.caller), action="run", vault=entry.name)
     async with services.audit.acting(act):

@@ -1,17 +1,43 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from auth.keys import KeyRing, open_key_ring
 from tests.auth.forge import Door
+from tests.cluster.postgres_server import PostgresServer, programs, running_postgres
+from tests.cluster.shared_control import shared_control
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
+from vaults.db.transactions import Transactions
 from vaults.settings import StorageSettings
+
+PLACES = ("file", *(("postgres",) if programs() else ()))
+"""Where the tables of control.db lie: every test that uses them is run for each."""
+
+
+@pytest.fixture(scope="session")
+def postgres_of_control() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=PLACES)
+async def control(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Transactions]:
+    if request.param == "postgres":
+        with shared_control(request.getfixturevalue("postgres_of_control")) as shared:
+            yield shared
+            await shared.close()
+        return
+    db = Database(tmp_path / "control.db", StorageSettings())
+    await migrate(db, "control")
+    yield db
+    await db.close()
 
 
 @pytest.fixture
-async def control(tmp_path: Path) -> AsyncIterator[Database]:
+async def control_file(tmp_path: Path) -> AsyncIterator[Database]:
+    """For tests about the file."""
     db = Database(tmp_path / "control.db", StorageSettings())
     await migrate(db, "control")
     yield db

@@ -20,7 +20,7 @@ from auth.roles import Role
 from auth.settings import IssuerSettings
 from auth.token_claims import VerifyKey
 from auth.tokens import TokenRequest, create_token
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 
 INSTANCE = "abc"
 URN = "urn:strongroom:abc"
@@ -55,7 +55,7 @@ class Clock:
 class Door:
     """One installation with an outside issuer, and a mint for its tokens."""
 
-    def __init__(self, control: Database, ring: KeyRing, **issuer: Any) -> None:
+    def __init__(self, control: Transactions, ring: KeyRing, **issuer: Any) -> None:
         self.control, self.ring, self.keys, self.clock = control, ring, HeldKeys(), Clock()
         self.access_cache = AccessCache(control)
         settings = IssuerSettings(**{"issuer": IDP, "jwks_url": f"{IDP}/keys", "audiences": ("mem",), **issuer})

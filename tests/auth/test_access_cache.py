@@ -14,8 +14,11 @@ from auth.keys import KeyRing
 from auth.principal import LOCAL, Principal, local_names
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token, revoke_token
+from tests.cluster.shared_control import same_control
 from tests.work import PATIENCE_S
+from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import VaultUnavailable
 from vaults.settings import StorageSettings
 
@@ -37,19 +40,25 @@ class Clock:
 
 
 @pytest.fixture
-async def other_process(control: Database) -> AsyncIterator[Database]:
-    """A second connection to the same file: to SQLite the same as another process."""
+async def other_process(control: Transactions) -> AsyncIterator[Transactions]:
+    """Connections of its own: to SQLite and PostgreSQL the same as another process."""
+    if isinstance(control, PostgresControl):
+        with same_control(control) as shared:
+            yield shared
+            await shared.close()
+        return
+    assert isinstance(control, Database)
     db = Database(control.path, StorageSettings())
     yield db
     await db.close()
 
 
-async def test_before_the_first_look_nobody_is_let_in(control: Database) -> None:
+async def test_before_the_first_look_nobody_is_let_in(control: Transactions) -> None:
     with pytest.raises(VaultUnavailable):
         _ = AccessCache(control).current
 
 
-async def test_what_is_written_here_holds_when_the_write_returns(control: Database) -> None:
+async def test_what_is_written_here_holds_when_the_write_returns(control: Transactions) -> None:
     board = AccessCache(control)
     await board.refresh()
     await board.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
@@ -58,7 +67,7 @@ async def test_what_is_written_here_holds_when_the_write_returns(control: Databa
     assert board.current.role_in(ALICE, "v1") is None
 
 
-async def test_a_write_of_this_process_past_the_board_is_noticed_too(control: Database) -> None:
+async def test_a_write_of_this_process_past_the_board_is_noticed_too(control: Transactions) -> None:
     board = AccessCache(control)
     await board.refresh()
     await control.write(lambda w: set_grant(w, "alice", LOCAL, "v1", Role.WRITER))
@@ -66,7 +75,7 @@ async def test_a_write_of_this_process_past_the_board_is_noticed_too(control: Da
     assert board.current.role_in(ALICE, "v1") is Role.WRITER
 
 
-async def test_the_poll_notices_what_another_process_wrote(control: Database, other_process: Database) -> None:
+async def test_the_poll_notices_what_another_process_wrote(control: Transactions, other_process: Transactions) -> None:
     looks = asyncio.Queue[None]()
     loop = asyncio.get_running_loop()
     board = AccessCache(control, poll_s=0.01, followers=[lambda: loop.call_soon_threadsafe(looks.put_nowait, None)])
@@ -82,7 +91,7 @@ async def test_the_poll_notices_what_another_process_wrote(control: Database, ot
         await board.close()
 
 
-async def test_nothing_is_read_again_while_nothing_changed(control: Database, other_process: Database) -> None:
+async def test_nothing_is_read_again_while_nothing_changed(control: Transactions, other_process: Transactions) -> None:
     board = AccessCache(control)
     first = await board.refresh()
     assert await board.refresh() is first
@@ -90,7 +99,7 @@ async def test_nothing_is_read_again_while_nothing_changed(control: Database, ot
     assert await board.refresh() is not first
 
 
-async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_seconds(control: Database) -> None:
+async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_seconds(control: Transactions) -> None:
     clock = Clock()
     board = AccessCache(control, clock=clock)
     await board.refresh()
@@ -104,7 +113,7 @@ async def test_when_control_db_cannot_be_read_everybody_is_refused_after_five_se
         _ = board.current
 
 
-async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Database) -> None:
+async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Transactions) -> None:
     clock = Clock()
     board = AccessCache(control, clock=clock)
     await board.refresh()
@@ -117,7 +126,9 @@ async def test_a_loop_that_stood_still_makes_no_picture_stale(control: Database)
         _ = board.current
 
 
-async def test_after_a_stall_a_request_first_looks_for_changes(control: Database, other_process: Database) -> None:
+async def test_after_a_stall_a_request_first_looks_for_changes(
+    control: Transactions, other_process: Transactions
+) -> None:
     clock = Clock()
     board = AccessCache(control, clock=clock)
     await board.refresh()
@@ -129,7 +140,7 @@ async def test_after_a_stall_a_request_first_looks_for_changes(control: Database
     assert board.current.role_in(ALICE, "v1") is Role.WRITER
 
 
-async def test_a_hung_database_is_not_waited_for_by_every_request(control: Database) -> None:
+async def test_a_hung_database_is_not_waited_for_by_every_request(control: Transactions) -> None:
     clock = Clock()
     board = AccessCache(control, clock=clock)
     await board.refresh()
@@ -140,7 +151,7 @@ async def test_a_hung_database_is_not_waited_for_by_every_request(control: Datab
         _ = board.current
 
 
-async def test_the_clock_beats_while_the_board_is_started(control: Database) -> None:
+async def test_the_clock_beats_while_the_board_is_started(control: Transactions) -> None:
     clock = Clock()
     board = AccessCache(control, clock=clock)
     await board.start()
@@ -157,7 +168,7 @@ async def test_the_clock_beats_while_the_board_is_started(control: Database) -> 
         await board.close()
 
 
-async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
+async def test_a_failing_poll_goes_on_trying(control: Transactions) -> None:
     failing, calls = [True], asyncio.Queue[None]()
     loop = asyncio.get_running_loop()
 
@@ -180,7 +191,7 @@ async def test_a_failing_poll_goes_on_trying(control: Database) -> None:
         await board.close()
 
 
-async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Database) -> None:
+async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Transactions) -> None:
     board = AccessCache(control)
     await board.start()
     await board.close()
@@ -189,7 +200,9 @@ async def test_closing_leaves_no_task_and_keeps_the_database_open(control: Datab
     await control.read(load_access)
 
 
-async def test_revoked_and_long_expired_tokens_are_not_live(control: Database, ring: KeyRing, tmp_path: Path) -> None:
+async def test_revoked_and_long_expired_tokens_are_not_live(
+    control: Transactions, ring: KeyRing, tmp_path: Path
+) -> None:
     request = TokenRequest("alice", ("v1",), Role.READER, 3600)
     kept = await control.write(lambda w: create_token(w, ring, "i", request))
     gone = await control.write(lambda w: create_token(w, ring, "i", request))

@@ -29,7 +29,7 @@ from tests.auth.forge import (
     raw_token,
     signed,
 )
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import VaultUnavailable
 
 # --- good ones
@@ -84,7 +84,7 @@ async def test_scopes_cap_and_their_absence_is_marked(door: Door, change: Any, r
     assert (principal.scope_role, principal.lacks_scope) == (role, lacks)
 
 
-async def test_scopes_need_not_be_there_where_the_operator_says_so(control: Database, ring: KeyRing) -> None:
+async def test_scopes_need_not_be_there_where_the_operator_says_so(control: Transactions, ring: KeyRing) -> None:
     door = Door(control, ring, require_scope=False, groups_claim="roles")
     principal = await door(signed(claims(scope=..., roles="team")))
     assert (principal.scope_role, principal.lacks_scope) == (None, False)
@@ -171,7 +171,7 @@ async def test_73_a_token_whose_row_is_gone_is_refused(door: Door) -> None:
 
 
 async def test_when_grants_cannot_be_read_local_tokens_are_refused_as_unavailable(
-    control: Database, ring: KeyRing
+    control: Transactions, ring: KeyRing
 ) -> None:
     door = Door(control, ring)
     issued = await control.write(lambda w: create_token(w, ring, INSTANCE, TokenRequest("a", ("v1",), Role.READER, 60)))

@@ -5,7 +5,7 @@ import pytest
 
 from auth.daily_usage import KNOWN_S, CounterShare, DailyUsage
 from auth.plans import PlanBound
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import QuotaExceeded
 
 DAY = "2026-11-21"
@@ -15,11 +15,11 @@ def share(counter: str, limit: int | None = None) -> CounterShare:
     return CounterShare(counter, None if limit is None else PlanBound("stores_per_day", "principal", "free", limit))
 
 
-def counting(control: Database) -> DailyUsage:
+def counting(control: Transactions) -> DailyUsage:
     return DailyUsage(control, today=lambda: DAY)
 
 
-async def test_a_caller_is_refused_when_the_days_share_is_used_up_and_others_are_not(control: Database) -> None:
+async def test_a_caller_is_refused_when_the_days_share_is_used_up_and_others_are_not(control: Transactions) -> None:
     days = counting(control)
     for _ in range(3):
         await days.take([share("alice", 3)])
@@ -32,7 +32,7 @@ async def test_a_caller_is_refused_when_the_days_share_is_used_up_and_others_are
     await days.take([share("bob", 3)])
 
 
-async def test_as_many_are_let_in_as_every_share_has_left(control: Database) -> None:
+async def test_as_many_are_let_in_as_every_share_has_left(control: Transactions) -> None:
     days = counting(control)
     assert (await days.take([share("alice", 5), share("vault", 3)], 4)).stores == 3
     with pytest.raises(QuotaExceeded):
@@ -40,7 +40,7 @@ async def test_as_many_are_let_in_as_every_share_has_left(control: Database) -> 
     assert dict(await days.used(["alice", "vault"])) == {"alice": 3, "vault": 3}  # a refusal counts nowhere
 
 
-async def test_what_was_not_used_is_given_back_also_after_it_was_written(control: Database) -> None:
+async def test_what_was_not_used_is_given_back_also_after_it_was_written(control: Transactions) -> None:
     days = counting(control)
     taken = await days.take([share("alice", 4)], 4)
     await days.flush()
@@ -50,7 +50,7 @@ async def test_what_was_not_used_is_given_back_also_after_it_was_written(control
     assert dict(await counting(control).used(["alice"])) == {"alice": 1}
 
 
-async def test_the_count_survives_a_restart(control: Database) -> None:
+async def test_the_count_survives_a_restart(control: Transactions) -> None:
     before = counting(control)
     await before.start()
     await before.take([share("alice", 3)], 3)
@@ -59,7 +59,7 @@ async def test_the_count_survives_a_restart(control: Database) -> None:
         await counting(control).take([share("alice", 3)])
 
 
-async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
+async def test_processes_add_up_at_their_next_flush(control: Transactions) -> None:
     one, two = counting(control), counting(control)
     await one.take([share("alice", 10)], 4)
     await two.take([share("alice", 10)], 5)
@@ -68,7 +68,9 @@ async def test_processes_add_up_at_their_next_flush(control: Database) -> None:
     assert (await two.take([share("alice", 10)], 5)).stores == 1
 
 
-async def test_what_others_counted_is_looked_at_again_where_nothing_was_stored_here_for_long(control: Database) -> None:
+async def test_what_others_counted_is_looked_at_again_where_nothing_was_stored_here_for_long(
+    control: Transactions,
+) -> None:
     now = [100.0]
     one, two = DailyUsage(control, today=lambda: DAY, clock=lambda: now[0]), counting(control)
     await one.take([share("alice", 10)])
@@ -81,7 +83,7 @@ async def test_what_others_counted_is_looked_at_again_where_nothing_was_stored_h
         await one.take([share("alice", 10)])
 
 
-async def test_a_total_that_is_read_while_counts_are_written_is_not_the_one_of_before(control: Database) -> None:
+async def test_a_total_that_is_read_while_counts_are_written_is_not_the_one_of_before(control: Transactions) -> None:
     now = [100.0]
     days = DailyUsage(control, today=lambda: DAY, clock=lambda: now[0])
     await days.take([share("alice", 10)], 4)
@@ -91,7 +93,7 @@ async def test_a_total_that_is_read_while_counts_are_written_is_not_the_one_of_b
     assert dict(await reading) == {"alice": 4} == dict(await days.used(["alice"]))
 
 
-async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Database) -> None:
+async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Transactions) -> None:
     day = [DAY]
     days = DailyUsage(control, today=lambda: day[0])
     await days.take([share("alice", 2)])
@@ -102,7 +104,7 @@ async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day
         await days.take([share("alice", 2)])
 
 
-async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(control: Database) -> None:
+async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(control: Transactions) -> None:
     seen = iter([DAY, "2026-11-22"])
     last = "2026-11-22"
     days = DailyUsage(control, today=lambda: next(seen, last))
@@ -110,14 +112,14 @@ async def test_a_day_that_ends_while_the_table_is_read_counts_for_the_new_one(co
     assert (await days.take([share("alice", 9)], 9)).day == "2026-11-22"
 
 
-async def test_many_at_once_do_not_pass_the_limit(control: Database) -> None:
+async def test_many_at_once_do_not_pass_the_limit(control: Transactions) -> None:
     days = counting(control)
     done = await asyncio.gather(*(days.take([share("alice", 20)]) for _ in range(32)), return_exceptions=True)
     assert sum(isinstance(each, QuotaExceeded) for each in done) == 12
     assert dict(await days.used(["alice"])) == {"alice": 20}
 
 
-async def test_what_is_counted_while_a_batch_is_written_is_not_lost(control: Database) -> None:
+async def test_what_is_counted_while_a_batch_is_written_is_not_lost(control: Transactions) -> None:
     days = counting(control)
     await days.take([share("alice")], 2)
     writing = asyncio.create_task(days.flush())
@@ -129,7 +131,7 @@ async def test_what_is_counted_while_a_batch_is_written_is_not_lost(control: Dat
 
 
 async def test_a_batch_that_is_written_when_it_closes_is_written_once(
-    control: Database, monkeypatch: pytest.MonkeyPatch
+    control: Transactions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days, held, let_go = DailyUsage(control, today=lambda: DAY, flush_s=0), asyncio.Event(), asyncio.Event()
     write = control.write
@@ -149,7 +151,7 @@ async def test_a_batch_that_is_written_when_it_closes_is_written_once(
     assert dict(await counting(control).used(["alice"])) == {"alice": 2}
 
 
-async def test_old_days_are_forgotten(control: Database) -> None:
+async def test_old_days_are_forgotten(control: Transactions) -> None:
     await control.write(lambda w: w.run("INSERT INTO usage_days VALUES ('stores:x', '2026-01-01', 5)"))
     days = counting(control)
     await days.take([share("alice", 9)])
@@ -157,7 +159,7 @@ async def test_old_days_are_forgotten(control: Database) -> None:
     assert await control.read(lambda r: r.all("SELECT day, used FROM usage_days")) == [(DAY, 1)]
 
 
-async def test_without_a_share_nothing_is_counted(control: Database) -> None:
+async def test_without_a_share_nothing_is_counted(control: Transactions) -> None:
     days = counting(control)
     await days.start()
     assert (await days.take([], 10**6)).stores == 10**6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,48 +13,54 @@ from auth.local_issuer import LocalAuthenticator
 from auth.roles import Role
 from auth.token_claims import peek
 from auth.tokens import IssuedToken, TokenRequest, create_token, revoke_token
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
+from vaults.db.transactions import Transactions
 from vaults.errors import ReadOnly
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
-def clocked(control: Database) -> _Clock:
+def clocked(control: Transactions) -> _Clock:
     return _Clock(control)
+
+
+def _back(at: str, time: timedelta) -> str:
+    return (datetime.fromisoformat(at) - time).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class _Clock:
     """control.db as it will be later: what was written moves into the past."""
 
-    def __init__(self, control: Database) -> None:
+    def __init__(self, control: Transactions) -> None:
         self.control = control
 
     async def wait(self, time: timedelta) -> None:
         def age(tx: Writer) -> None:
-            for table, column, where in (
-                ("tokens", "created_at", ""), ("tokens", "expires_at", ""),
-                ("installation", "value", " WHERE key LIKE 'key_ended:%'"),
+            for table, key, column, where in (
+                ("tokens", "id", "created_at", ""), ("tokens", "id", "expires_at", ""),
+                ("installation", "key", "value", " WHERE key LIKE 'key_ended:%'"),
             ):  # fmt: skip
-                tx.run(
-                    f"UPDATE {table} SET {column} = strftime('%Y-%m-%dT%H:%M:%SZ', {column}, :by){where}",
-                    {"by": f"-{int(time.total_seconds())} seconds"},
-                )
+                for name, at in tx.all(f"SELECT {key}, {column} FROM {table}{where}"):
+                    if at is not None:
+                        tx.run(
+                            f"UPDATE {table} SET {column} = :at WHERE {key} = :name",
+                            {"at": _back(at, time), "name": name},
+                        )
 
         await self.control.write(age)
 
 
-async def _issue(control: Database, ring: KeyRing, life: timedelta) -> IssuedToken:
+async def _issue(control: Transactions, ring: KeyRing, life: timedelta) -> IssuedToken:
     request = TokenRequest("alice", ("v1",), Role.READER, int(life.total_seconds()))
     return await control.write(lambda tx: create_token(tx, ring, "i", request))
 
 
-async def _uses(control: Database, ring: KeyRing) -> list[KeyUse]:
+async def _uses(control: Transactions, ring: KeyRing) -> list[KeyUse]:
     return await control.read(lambda tx: key_rotation.uses_of(tx, ring.keys))
 
 
-async def test_the_new_key_signs_and_the_old_one_verifies(control: Database, ring: KeyRing) -> None:
+async def test_the_new_key_signs_and_the_old_one_verifies(control: Transactions, ring: KeyRing) -> None:
     before = await _issue(control, ring, DAY)
     old = ring.newest
     new = await key_rotation.rotate(control, ring)
@@ -69,7 +75,7 @@ async def test_the_new_key_signs_and_the_old_one_verifies(control: Database, rin
 
 
 async def test_a_key_goes_once_the_last_token_it_signed_has_run_out(
-    control: Database, ring: KeyRing, clocked: _Clock
+    control: Transactions, ring: KeyRing, clocked: _Clock
 ) -> None:
     await _issue(control, ring, 3 * HOUR)
     old = ring.newest
@@ -86,7 +92,7 @@ async def test_a_key_goes_once_the_last_token_it_signed_has_run_out(
     assert not await control.read(lambda tx: tx.all("SELECT key FROM installation WHERE key LIKE 'key_ended:%'"))
 
 
-async def test_a_revoked_token_holds_no_key(control: Database, ring: KeyRing, clocked: _Clock) -> None:
+async def test_a_revoked_token_holds_no_key(control: Transactions, ring: KeyRing, clocked: _Clock) -> None:
     issued = await _issue(control, ring, DAY)
     await clocked.wait(HOUR)
     await key_rotation.rotate(control, ring)
@@ -97,7 +103,7 @@ async def test_a_revoked_token_holds_no_key(control: Database, ring: KeyRing, cl
 
 
 async def test_the_key_of_a_rotation_that_was_killed_ends_when_that_is_noticed(
-    control: Database, ring: KeyRing, clocked: _Clock
+    control: Transactions, ring: KeyRing, clocked: _Clock
 ) -> None:
     await _issue(control, ring, HOUR)
     await clocked.wait(DAY)
@@ -109,7 +115,7 @@ async def test_the_key_of_a_rotation_that_was_killed_ends_when_that_is_noticed(
 
 
 async def test_a_clock_that_was_ahead_when_a_key_ended_takes_no_key_from_its_tokens(
-    control: Database, ring: KeyRing, clocked: _Clock
+    control: Transactions, ring: KeyRing, clocked: _Clock
 ) -> None:
     await key_rotation.rotate(control, ring)
     await key_rotation.remove_spent(control, ring)
@@ -124,21 +130,21 @@ async def test_a_clock_that_was_ahead_when_a_key_ended_takes_no_key_from_its_tok
     )
     await key_rotation.rotate(control, ring)
     await control.write(lambda tx: tx.run(
-        "UPDATE installation SET value = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 hour') WHERE key = :key",
-        {"key": f"key_ended:{second.kid}"},
+        "UPDATE installation SET value = :at WHERE key = :key",
+        {"at": _back(datetime.now(UTC).isoformat(), HOUR), "key": f"key_ended:{second.kid}"},
     ))  # fmt: skip
     await key_rotation.remove_spent(control, ring)
     assert ring.find(peek(issued.token).kid) is not None
 
 
-async def test_the_only_key_stays_however_old_it_is(control: Database, ring: KeyRing, clocked: _Clock) -> None:
+async def test_the_only_key_stays_however_old_it_is(control: Transactions, ring: KeyRing, clocked: _Clock) -> None:
     await clocked.wait(1000 * DAY)
     assert not await key_rotation.remove_spent(control, ring)
     assert ring.newest
 
 
 async def test_a_folder_that_cannot_be_written_is_said(
-    control: Database, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
+    control: Transactions, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "no")

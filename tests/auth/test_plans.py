@@ -9,7 +9,7 @@ from auth.plans import LIMIT_NAMES, NO_LIMITS, Limits, PlanBound, max_limits
 from auth.principal import LOCAL, Principal, external_names, local_names, owner
 from auth.settings import LimitSettings, PlanSettings
 from tests.auth.plans import lifting, plans_of
-from vaults.db.connection import Database
+from vaults.db.transactions import Transactions
 from vaults.errors import NotFound, QuotaExceeded
 
 ALICE = Principal("alice", LOCAL, local_names("alice"))
@@ -99,7 +99,7 @@ def test_a_refusal_says_what_is_used_up_and_no_more_than_that() -> None:
     assert "plan free" in caught.value.message
 
 
-async def test_who_is_on_which_plan_is_kept(control: Database) -> None:
+async def test_who_is_on_which_plan_is_kept(control: Transactions) -> None:
     main, ann = PlanHolder("vault", "main"), PlanHolder("subject", "group:devs", ANN.issuer)
     for holder, plan in ((main, "free"), (ann, "free"), (main, "team")):
         await control.write(lambda tx, holder=holder, plan=plan: set_plan(tx, holder, plan))

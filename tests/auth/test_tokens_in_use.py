@@ -12,14 +12,14 @@ from auth.errors import TokenInvalid
 from auth.roles import Role
 from auth.tokens import TOKEN_SEEN, ending_tokens, revoke_token
 from tests.auth.forge import Door, local_token, signed
-from vaults.db.connection import Database
 from vaults.db.sql import Reader
+from vaults.db.transactions import Transactions
 
 DAY_S = 86_400
 NOTICE = timedelta(days=14)
 
 
-async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control: Database) -> None:
+async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control: Transactions) -> None:
     days = DailyUsage(control)
     door.authenticator = Authenticator(
         door.chain, door.access_cache, clock=door.clock, on_use=lambda token_id: days.mark_seen(TOKEN_SEEN + token_id)
@@ -37,14 +37,14 @@ async def test_a_token_is_noted_once_a_day_when_it_is_let_in(door: Door, control
     assert rows == [(f"token:{issued.id}", 1)]
 
 
-async def test_seeing_a_token_where_nothing_can_be_written_fails_nobody(control: Database) -> None:
+async def test_seeing_a_token_where_nothing_can_be_written_fails_nobody(control: Transactions) -> None:
     days = DailyUsage(control)
     days.mark_seen("token:x")
     await control.close()
     await days.close()
 
 
-async def test_tokens_in_use_that_end_soon_are_told_of_unless_replaced(door: Door, control: Database) -> None:
+async def test_tokens_in_use_that_end_soon_are_told_of_unless_replaced(door: Door, control: Transactions) -> None:
     async def made(subject: str, days: int, vaults: tuple[str, ...] = ("v1",), *, used: bool = True) -> str:
         token = await local_token(door, subject=subject, ttl_s=days * DAY_S, vaults=vaults, role=Role.WRITER)
         if used:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,13 +17,12 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "m
 
 @dataclass(frozen=True)
 class Read:
-    """What a module says of itself: its public classes, and everything it imports."""
+    """What a module says of itself: its public classes, everything it imports, and what of that it loads with it."""
 
     path: Path
     classes: set[str]
     imported: set[str]
     loaded: set[str]
-    """What importing it imports at once: not what stands in functions, nor what only a type checker sees."""
 
 
 @cache
@@ -33,37 +32,30 @@ def modules() -> list[Read]:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
-        imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        at_once = [node for node in _at_once(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        found.append(Read(path.relative_to(ROOT), classes, _names(imports), _names(at_once)))
+        imported, loaded = _names(_statements(tree)), _names(_loaded_statements(tree))
+        found.append(Read(path.relative_to(ROOT), classes, imported, loaded))
     return found
 
 
-def _names(imports: Iterable[ast.Import | ast.ImportFrom]) -> set[str]:
+def _names(statements: Iterator[ast.AST]) -> set[str]:
+    imports = [node for node in statements if isinstance(node, ast.Import | ast.ImportFrom)]
     return {name for node in imports for name in _imported(node)}
 
 
-def _at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """Every statement that runs when the module is imported."""
-    for each in _statements_of(node):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if isinstance(each, ast.If) and isinstance(each.test, ast.Name) and each.test.id == "TYPE_CHECKING":
-            continue
-        yield each
-        yield from _at_once(each)
-
-
-def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
-    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
-        yield from getattr(node, name, ())
+def _loaded_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Those that run as the module is imported, at its top or in a class."""
+    for node in tree.body:
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not is_for_types and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
     """Every statement, however deep. Expressions, which are most of a tree, hold none."""
-    for each in _statements_of(node):
-        yield each
-        yield from _statements(each)
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for each in getattr(node, name, ()):
+            yield each
+            yield from _statements(each)
 
 
 def test_there_is_something_to_check() -> None:
@@ -125,6 +117,8 @@ ALLOWED_OUTBOUND = {
     "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/cluster/postgres/connections.py",  # the database of cluster.url
     "vaults/cluster/postgres/advisory_lease.py",
+    "vaults/cluster/control/postgres_control.py",  # its driver's errors
+    "vaults/cluster/control/statement_runner.py",  # and its cursors
     "vaults/cluster/postgres/bases.py",  # its driver's errors
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
@@ -169,14 +163,19 @@ def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
     assert found <= ALLOWED_OUTBOUND, found
 
 
+OF_A_CLUSTER = ("vaults/cluster", "server/cluster", "server/http/peers")
+
+
 def test_one_machine_loads_nothing_of_a_cluster() -> None:
-    """Outside of it only functions import it, which run where a cluster is on, and its driver stays in one package."""
-    ours = re.compile(r"(vaults\.cluster|server\.cluster\b|psycopg)")
+    """What is for a cluster alone is imported outside of it inside functions only, and its driver stays in two
+    packages."""
+    kept = re.compile(r"(vaults\.cluster|server\.cluster|server\.http\.peers|psycopg)\b")
     for module in modules():
-        inside = any(module.path.is_relative_to(each) for each in ("vaults/cluster", "server/cluster"))
-        assert inside or not any(map(ours.match, module.loaded)), module.path
-        driver = any(name.startswith("psycopg") for name in module.imported)
-        assert not driver or module.path.is_relative_to("vaults/cluster/postgres"), module.path
+        inside = any(module.path.is_relative_to(each) for each in OF_A_CLUSTER)
+        assert inside or not {name for name in module.loaded if kept.match(name)}, module.path
+        driver = {name for name in module.imported if name.startswith("psycopg")}
+        speaks = any(module.path.is_relative_to(f"vaults/cluster/{each}") for each in ("postgres", "control"))
+        assert speaks or not driver, module.path
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -359,3 +360,64 @@ def test_prometheus_scrapes_the_metrics_port_of_the_server():
     for file in config["rule_files"]:
         assert str(Path(file).parent) in mounted
         assert (ROOT / "deploy/prometheus" / Path(file).name).exists()
+
+
+# -- several servers
+
+
+CLUSTER = ROOT / "deploy" / "cluster"
+SEVERAL = yaml.safe_load((CLUSTER / "compose.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", SEVERAL["services"])
+def test_services_of_a_cluster_are_hardened_and_pinned(name):
+    service = SEVERAL["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"]
+    assert re.search(r":v?\d+\.\d+(\.\d+)?", service["image"])
+    assert set(service.get("secrets", [])) <= set(SEVERAL["secrets"])
+    assert [name for name in service.get("environment", {}) if re.search(r"(PASSWORD|URL|TOKEN|KEY)$", name)] in (
+        [],
+        ["STRONGROOM_AUTH__PUBLIC_URL"],
+    )
+
+
+def test_only_the_proxy_of_a_cluster_is_reached_from_outside():
+    published = {name: each["ports"] for name, each in SEVERAL["services"].items() if "ports" in each}
+    assert published == {"proxy": ["${STRONGROOM_BIND:-127.0.0.1}:8700:8700"]}
+    assert SEVERAL["networks"]["database"] == {"internal": True}
+    assert "postgres" not in [name for name, each in SEVERAL["services"].items() if "front" in each["networks"]]
+
+
+def test_servers_of_a_cluster_differ_by_name_alone_and_have_settings_that_exist():
+    from server.settings import load
+
+    servers = {name: each for name, each in SEVERAL["services"].items() if "STRONGROOM_CLUSTER__NAME" in str(each)}
+    assert set(servers) == {"alpha", "beta"}
+    for name, service in servers.items():
+        given = {key: re.sub(r"\$\{\w+:-(.*)\}", r"\1", value) for key, value in service["environment"].items()}
+        settings = load(environment=given).settings
+        assert settings.cluster.name == name
+        assert settings.cluster.is_on
+        (subnet,) = (each["subnet"] for each in SEVERAL["networks"]["front"]["ipam"]["config"])
+        assert settings.server.trusted_proxies == (subnet,)
+        assert float(service["stop_grace_period"].removesuffix("s")) > settings.ops.shutdown_grace_s + 2
+        assert f"{name}:8700" in (CLUSTER / "Caddyfile").read_text()
+
+
+def test_the_tables_of_a_cluster_are_made_by_a_command_that_is_one():
+    command = SEVERAL["services"]["tables"]["command"]
+    shown = help_of(*command[:2])
+    assert [word for word in command if word.startswith("--") and word not in shown] == []
+    role = command[command.index("--role") + 1]
+    assert f"CREATE ROLE {role} " in (CLUSTER / "roles.sql").read_text()
+
+
+@pytest.mark.skipif(shutil.which("caddy") is None, reason="needs Caddy")
+def test_caddy_takes_its_file_of_a_cluster(tmp_path):
+    command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(CLUSTER / "Caddyfile")]
+    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **home})
+    assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ def test_what_storage_says_of_a_cluster_is_counted() -> None:
     metrics.on_append(7_000, 0.002)
     metrics.on_rebased(3_000_000, 0.4)
     metrics.on_forwarded("answered", 0.001)
-    metrics.on_forwarded("broken", 3.0)
+    metrics.on_forwarded("broken", None)
     value = registry.get_sample_value
     assert value("strongroom_cluster_lease_left_seconds") == 2.5
     assert value("strongroom_cluster_beats_failed_total") == 1

@@ -22,7 +22,7 @@ GIT = ".git"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class WalkedFile:
     """A regular file, by its path in the vault, and its version. ``mode``: permission bits."""
 
     path: str
@@ -34,7 +34,7 @@ class FoundFile:
 class WholeWalk:
     """What a walk found. ``unread``: folders that could not be listed wholly."""
 
-    found: list[FoundFile] = field(default_factory=list)
+    found: list[WalkedFile] = field(default_factory=list)
     skipped: list[SkippedPath] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ class _Walker:
 
     def _add(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
-            self.result.found.append(FoundFile(path, stamp_of(status), stat.S_IMODE(status.st_mode)))
+            self.result.found.append(WalkedFile(path, stamp_of(status), stat.S_IMODE(status.st_mode)))
         else:
             self._skip(path, SkipReason.LINK if stat.S_ISLNK(status.st_mode) else SkipReason.ODD)
 

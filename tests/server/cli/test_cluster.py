@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -145,6 +146,27 @@ def test_the_printed_script_does_in_psql_what_init_does(postgres: PostgresServer
     assert again.returncode != 0, "an administrator is told that the tables are there"
 
 
+def test_the_roles_for_containers_and_the_tables_of_init_let_a_server_serve(
+    postgres: PostgresServer, strongroom: Strongroom
+) -> None:
+    url, folder = postgres.create_database(), programs()
+    assert folder is not None
+    roles = Path(__file__).parents[3] / "deploy" / "cluster" / "roles.sql"
+    command = [
+        str(folder / "psql"),
+        "--no-psqlrc",
+        "--quiet",
+        f"--set=server_password={PASSWORD}",
+        f"--file={roles}",
+        url,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert strongroom("cluster", "init", "--url", url, "--role", "strongroom_server").code == 0
+    serving = url.replace("owner:", "strongroom_server:")
+    everything_a_server_does(serving, installation(strongroom, serving))
+
+
 @pytest.mark.parametrize("role", ["server; DROP TABLE x", 'a"b', "Server", ""])
 def test_a_role_that_is_none_is_refused(role: str, strongroom: Strongroom) -> None:
     refused = strongroom("cluster", "init", "--print-sql", "--role", role)
@@ -264,3 +286,25 @@ def test_leave_of_a_server_that_is_not_there_is_one_line(url: str, strongroom: S
     assert "no server gamma" in refused.err
     own = strongroom("cluster", "leave", "--url", url, STRONGROOM_CLUSTER__NAME="delta")
     assert "no server delta" in own.err
+
+
+# -- what is for one machine
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backup", "--control", "--passphrase-file", "word"),
+        ("restore", "latest", "--control"),
+        ("restore", "latest", "--vault", "main"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_for_one_machine_is_refused_with_the_reason_and_a_way(
+    words: tuple[str, ...], strongroom: Strongroom
+) -> None:
+    (strongroom.data.parent / "word").write_text("correct horse battery staple\n")
+    refused = strongroom(*words, STRONGROOM_CLUSTER__URL="postgresql://owner:secret-word@127.0.0.1:1/x")
+    assert refused.code == 2
+    assert "cluster.url is set" in refused.err
+    assert "secret-word" not in refused.err

@@ -48,3 +48,12 @@ def test_draining_is_503():
     health.register("control", ok, required=True)
     health.drain()
     assert client(health).get("/health/ready").status_code == 503
+
+
+def test_details_stand_beside_the_parts_and_are_asked_for_each_answer():
+    health, held = HealthRegistry(), [3]
+    health.register_details("cluster", lambda: {"vaults": held[0]})
+    asked = client(health)
+    assert asked.get("/health/ready").json() == {"status": "ready", "parts": {}, "cluster": {"vaults": 3}}
+    held[0] = 4
+    assert asked.get("/health/ready").json()["cluster"] == {"vaults": 4}

@@ -38,8 +38,15 @@ class Table:
 
     holder: dict[str, str] = field(default_factory=dict)
     rows: list[KnownServer] = field(default_factory=list)
+    watchers: list[Callable[[], None]] = field(default_factory=list)
     looks: list[tuple[str, str, bool]] = field(default_factory=list)
     failure: StrongroomError | None = None
+
+    def change(self, *rows: KnownServer) -> None:
+        """Other servers from now on, which each finds out with its next beat."""
+        self.rows[:] = rows
+        for each in self.watchers:
+            each()
 
 
 @dataclass
@@ -50,10 +57,18 @@ class Standing:
     table: Table
     believes: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
+    on_removed: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def servers(self) -> list[KnownServer]:
         return self.table.rows
+
+    @property
+    def on_beat(self) -> list[Callable[[], None]]:
+        return self.table.watchers
+
+    def forget_location(self, vault_id: str) -> None:
+        """Nothing is kept."""
 
     def is_here(self, vault_id: str) -> bool:
         name = self.names.get(vault_id)
@@ -103,7 +118,7 @@ async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIt
         name = next(names)
         standing[name] = mine = Standing(name, table)
         doors[name] = door = make_door()
-        table.rows.append(KnownServer(name, door.address, door.identity.certificate))
+        table.change(*table.rows, KnownServer(name, door.address, door.identity.certificate))
         async with open_services(*args, **options) as services:
             opened[name] = clustered = replace(services, cluster=Cluster(mine, mine, door))
             lease = services.pool.lease

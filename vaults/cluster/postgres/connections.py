@@ -141,10 +141,12 @@ class Connections:
 _SESSION = """
 SELECT set_config('statement_timeout', %(statement)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle)s, false),
+       set_config('search_path', 'strongroom_control', false),
        set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, false)
 FROM pg_settings WHERE name = 'synchronous_commit'
 """
-"""An acknowledged append is on PostgreSQL's disk, and on its standby's where one is waited for."""
+"""An acknowledged append is on PostgreSQL's disk, and on its standby's where one is waited for. Statements on control's
+tables name no schema, as they are SQLite's too; all others do."""
 
 
 def is_quiet(connection: Connection) -> bool:

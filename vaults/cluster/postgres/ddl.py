@@ -6,19 +6,13 @@ A server reads and writes rows and nothing else. Who laid the tables out owns th
 from __future__ import annotations
 
 import re
-from importlib import resources
 
 from vaults.cluster.postgres.connections import Connection
-from vaults.cluster.postgres.schema import LAYOUT
+from vaults.cluster.postgres.schema import LAYOUT, SCHEMAS, installation_rows, layout_script
 from vaults.errors import InvalidArgument
-
-SCHEMAS = ("strongroom",)
-"""The schemas of a cluster, each laid out by ``schema.sql`` of its package."""
 
 ROLE = re.compile(r"^[a-z_][a-z0-9_$]{0,62}$")
 """A role that needs no quotes: PostgreSQL takes others, but who types one is mostly mistaken."""
-
-_INSTALLATION = re.compile(r"^[A-Za-z0-9-]{1,64}$")
 
 _RIGHTS = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
@@ -30,14 +24,12 @@ _RIGHTS = (
 def to_script(installation: str, role: str | None = None) -> str:
     """The whole of ``cluster init`` as one transaction for psql. Raises ``InvalidArgument`` for a ``role`` that is
     none."""
-    if not _INSTALLATION.match(installation):
-        raise ValueError("an installation's id holds letters, digits and dashes")
     lines = [
         f"-- Tables of a strongroom cluster, layout {LAYOUT}. Run it once, in a database of its own.",
         r"\set ON_ERROR_STOP on",
         "BEGIN;",
-        resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").strip(),
-        f"INSERT INTO strongroom.installation (id, layout) VALUES ('{installation}', {LAYOUT});",
+        *(layout_script(schema).strip() for schema in SCHEMAS),
+        *(f"{statement};" for statement in installation_rows(installation)),
         *(f"{statement};" for statement in _rights(role)),
         "COMMIT;",
     ]

@@ -6,6 +6,7 @@ Everything here is refused with one line that says what to do, and holds no secr
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -22,36 +23,43 @@ LAYOUT = 1
 OLDEST = 14
 """The first release of PostgreSQL that libpq can ask for the primary without a round trip; older ones get no fixes."""
 
+SCHEMAS = {"strongroom": "vaults.cluster.postgres", "strongroom_control": "vaults.cluster.control"}
+"""The schemas of an installation, and the packages that hold ``schema.sql`` and ``schema_shape.txt`` of each."""
+
+_INSTALLATION = re.compile(r"^[A-Za-z0-9-]{1,64}$")
+
 _LOCK = 0x5354524F4E47  # no two servers lay the tables out at once
 
 _SHAPE = """
 SELECT line FROM (
   SELECT 1 AS kind, c.relname::text AS name, a.attnum::int AS number,
-         format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+         format('%%s.%%s %%s%%s%%s%%s%%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+                CASE WHEN a.attcollation = t.typcollation THEN '' ELSE ' collate ' || a.attcollation::regcollation END,
                 CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
                 CASE WHEN a.atthasdef THEN ' default ' || pg_get_expr(d.adbin, d.adrelid) ELSE '' END,
                 CASE WHEN a.attidentity <> '' THEN ' identity' ELSE '' END) AS line
-  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
   LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-  WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL
-  SELECT 2, c.relname, 0, format('%s: %s', c.relname, replace(pg_get_constraintdef(k.oid), 'strongroom.', ''))
+  SELECT 2, c.relname, 0,
+         format('%%s: %%s', c.relname, replace(pg_get_constraintdef(k.oid), %(schema)s::text || '.', ''))
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-  WHERE c.relnamespace = to_regnamespace('strongroom') AND k.contype <> 'n'
+  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND k.contype <> 'n'
   UNION ALL
   SELECT 3, c.relname, 0,
-         format('%s: %s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
-  FROM pg_class c WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relkind NOT IN ('i', 'S', 't', 'c')
+         format('%%s: %%s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
+  FROM pg_class c WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relkind NOT IN ('i', 'S', 't', 'c')
   UNION ALL
-  SELECT 4, c.relname, 0, format('%s: trigger %s', c.relname, t.tgname)
+  SELECT 4, c.relname, 0, format('%%s: trigger %%s', c.relname, t.tgname)
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-  WHERE c.relnamespace = to_regnamespace('strongroom') AND NOT t.tgisinternal
+  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND NOT t.tgisinternal
   UNION ALL
-  SELECT 5, c.relname, 0, format('%s: rule %s', c.relname, r.rulename)
-  FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = to_regnamespace('strongroom')
+  SELECT 5, c.relname, 0, format('%%s: rule %%s', c.relname, r.rulename)
+  FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = to_regnamespace(%(schema)s::text)
   UNION ALL
-  SELECT 6, c.relname, 0, format('%s: rows are hidden by policies', c.relname)
-  FROM pg_class c WHERE c.relnamespace = to_regnamespace('strongroom') AND c.relrowsecurity
+  SELECT 6, c.relname, 0, format('%%s: rows are hidden by policies', c.relname)
+  FROM pg_class c WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relrowsecurity
 ) AS shape ORDER BY kind, name COLLATE "C", number, line COLLATE "C"
 """
 
@@ -107,22 +115,40 @@ def check_database(connection: Connection, installation: str) -> None:
     _check_shape(connection)
 
 
-def shape(connection: Connection) -> list[str]:
+def shape(connection: Connection, schema: str = "strongroom") -> list[str]:
     """The tables as they are: a line for each column, constraint and trigger."""
-    return [line for (line,) in connection.execute(_SHAPE)]
+    return [line for (line,) in connection.execute(_SHAPE, {"schema": schema})]
 
 
-def expected_shape() -> list[str]:
+def expected_shape(schema: str = "strongroom") -> list[str]:
     """The tables as ``schema.sql`` makes them."""
-    return _resource("schema_shape.txt").splitlines()
+    return _resource("schema_shape.txt", schema).splitlines()
+
+
+def installation_rows(installation: str) -> tuple[str, ...]:
+    """The statements that say whose tables these are, to servers and to what they share. ``installation`` needs no
+    quoting: ``ValueError``."""
+    if not _INSTALLATION.match(installation):
+        raise ValueError("an installation's id holds letters, digits and dashes")
+    return (
+        f"INSERT INTO strongroom.installation (id, layout) VALUES ('{installation}', {LAYOUT})",
+        f"INSERT INTO strongroom_control.installation (key, value) VALUES ('instance_id', '{installation}')",
+    )
+
+
+def layout_script(schema: str) -> str:
+    """The statements that make the tables of one of ``SCHEMAS``."""
+    return _resource("schema.sql", schema)
 
 
 def _lay_out_once(connection: Connection, installation: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     if _has_schema(connection):
         return
-    connection.execute(_resource("schema.sql").encode())
-    connection.execute("INSERT INTO strongroom.installation (id, layout) VALUES (%s, %s)", (installation, LAYOUT))
+    for schema in SCHEMAS:
+        connection.execute(layout_script(schema).encode())
+    for statement in installation_rows(installation):
+        connection.execute(statement.encode())
 
 
 def _check_server(connection: Connection) -> None:
@@ -146,14 +172,14 @@ def _has_schema(connection: Connection) -> bool:
 
 def _check_shape(connection: Connection) -> None:
     """Raises with the first line that is not as it was laid out."""
-    differences = difflib.ndiff(expected_shape(), shape(connection))
-    for line in differences:
-        sign, what = line[:2], line[2:]
-        if sign in ("- ", "+ "):
-            how = "lacks" if sign == "- " else "has, beyond what was laid out,"
-            raise InvalidArgument(
-                SETTING, f"{how} strongroom.{what}", hint="nothing was changed; restore the tables as they were"
-            )
+    for schema in SCHEMAS:
+        for line in difflib.ndiff(expected_shape(schema), shape(connection, schema)):
+            sign, what = line[:2], line[2:]
+            if sign in ("- ", "+ "):
+                how = "lacks" if sign == "- " else "has, beyond what was laid out,"
+                raise InvalidArgument(
+                    SETTING, f"{how} {schema}.{what}", hint="nothing was changed; restore the tables as they were"
+                )
 
 
 def _check_installation(connection: Connection, installation: str) -> None:
@@ -203,5 +229,5 @@ def _one_line(said: str, login: DatabaseLogin) -> str:
     return line.replace(secret, "…") if secret else line
 
 
-def _resource(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+def _resource(name: str, schema: str) -> str:
+    return resources.files(SCHEMAS[schema]).joinpath(name).read_text(encoding="utf-8")

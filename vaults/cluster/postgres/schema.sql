@@ -1,5 +1,5 @@
 -- What outlives the servers of a cluster. PostgreSQL 14 or newer, no extension. `schema.py` runs it in one transaction,
--- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of the schema.
+-- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of both schemas: the other is of control/schema.sql.
 CREATE SCHEMA strongroom;
 
 -- Whose database this is, in which layout.

@@ -23,7 +23,6 @@ from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import lay_out, open_database
 from vaults.cluster.postgres.servers import Servers
-from vaults.cluster.read_gate import ReadGate
 from vaults.errors import ReadOnly, StorageFull, StrongroomError
 
 ROOM_MB, LEASE_S = 24, 3600.0
@@ -114,7 +113,7 @@ async def held(connections: Connections, folder: Path, name: str = "main") -> As
     lease.renew(lease.clock())
     folder.mkdir()
     with ThreadPoolExecutor(1) as pool:
-        vault = HeldVault(folder, PostgresVaultLog(connections), placement, ReadGate(lease), pool)
+        vault = HeldVault(folder, PostgresVaultLog(connections), placement, lease, pool)
         await vault.open()
         try:
             yield vault

@@ -35,7 +35,8 @@ def run(login: DatabaseLogin, statement: str) -> None:
 
 def test_what_is_laid_out_is_what_is_expected(login: DatabaseLogin) -> None:
     with Connections(login).single() as connection:
-        assert shape(connection) == expected_shape()
+        for each in schema.SCHEMAS:
+            assert shape(connection, each) == expected_shape(each)
 
 
 def test_laying_out_again_changes_nothing(login: DatabaseLogin) -> None:
@@ -144,8 +145,9 @@ def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None
 def test_a_role_that_may_only_read_and_write_rows_suffices(postgres: PostgresServer, login: DatabaseLogin) -> None:
     run(login, "DROP ROLE IF EXISTS plain")
     run(login, f"CREATE ROLE plain LOGIN PASSWORD '{PASSWORD}'")
-    run(login, "GRANT USAGE ON SCHEMA strongroom TO plain")
-    run(login, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA strongroom TO plain")
+    for each in schema.SCHEMAS:
+        run(login, f"GRANT USAGE ON SCHEMA {each} TO plain")
+        run(login, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {each} TO plain")
     connections = open_database(DatabaseLogin(login.conninfo.replace("owner", "plain")), INSTALLATION)
     servers, placements, log = Servers(connections, 3600.0), Placements(connections), PostgresVaultLog(connections)
     servers.join("a", "address", "1")

@@ -29,14 +29,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class LaidOut:
+class LaidOutNotes:
     """How much was laid out."""
 
     files: int
     bytes: int
 
 
-def lay_out_notes(database: Path, root: Path, settings: StorageSettings) -> LaidOut:
+def lay_out_notes(database: Path, root: Path, settings: StorageSettings) -> LaidOutNotes:
     """Have ``root``, which nobody may use, hold the files that the database's rows say, and no others. Blocking. Raises
     ``VaultQuarantined`` where a version of a file is lost or damaged: then the folder is as it was."""
     with scratch_folder(root.parent, PREFIX) as scratch:
@@ -49,7 +49,7 @@ def lay_out_notes(database: Path, root: Path, settings: StorageSettings) -> Laid
     return done
 
 
-def _write_files(root: Path, tx: Reader) -> LaidOut:
+def _write_files(root: Path, tx: Reader) -> LaidOutNotes:
     folders = {""}
     files = size = 0
     for each, data in note_files.iter_contents(tx):
@@ -58,7 +58,7 @@ def _write_files(root: Path, tx: Reader) -> LaidOut:
         _make_folder(root, _segments(each.path)[:-1], folders)
         _write_file(root, each, data)
         files, size = files + 1, size + len(data)
-    return LaidOut(files, size)
+    return LaidOutNotes(files, size)
 
 
 def _segments(path: str) -> list[str]:

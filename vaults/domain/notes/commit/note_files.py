@@ -64,7 +64,7 @@ def iter_contents(tx: Reader) -> Iterator[tuple[NoteFile, bytes | None]]:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedFile:
+class PackedNoteFile:
     """A file as it was read, ready to be kept as a row."""
 
     path: str
@@ -73,20 +73,20 @@ class PackedFile:
     mode: int | None
 
 
-def pack_file(path: str, content: FileContent, mode: int | None = None) -> PackedFile:
+def pack_file(path: str, content: FileContent, mode: int | None = None) -> PackedNoteFile:
     """Blocking, and most of the cost of keeping a file."""
     name = compute_digest(content.data)
     (version,) = version_store.pack([(None, content.data)], [(None, name)], {})
-    return PackedFile(path, version, content.stamp.mtime_ns, mode)
+    return PackedNoteFile(path, version, content.stamp.mtime_ns, mode)
 
 
-def store(tx: Writer, found: PackedFile) -> None:
+def store(tx: Writer, found: PackedNoteFile) -> None:
     """Keep a file that no change by a tool made."""
     version_store.store_versions(tx, [found.version], [])
     put(tx, found.path, found.version.hash, found.mtime_ns, found.mode)
 
 
-def settle(tx: Writer, found: Mapping[str, PackedFile | None]) -> None:
+def settle(tx: Writer, found: Mapping[str, PackedNoteFile | None]) -> None:
     """Have the rows say what was found at these paths; None: nothing."""
     for path, each in found.items():
         if each is None:

@@ -14,7 +14,7 @@ from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.commit import file_placement, journal, note_files
 from vaults.domain.notes.commit.file_placement import PlacedFiles
 from vaults.domain.notes.commit.journal import ChangeRecord, FileChange, FileRecord
-from vaults.domain.notes.commit.note_files import PackedFile
+from vaults.domain.notes.commit.note_files import PackedNoteFile
 from vaults.domain.notes.index import note_rows, reconciliation
 from vaults.domain.notes.index.extraction import compute_digest
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
@@ -66,9 +66,9 @@ async def _finish_change(vault: Vault, record: ChangeRecord) -> None:
     vault.notes.refused.discard(record.seq)
 
 
-def _pack_files(vault: Vault, paths: Iterable[str]) -> dict[str, PackedFile | None]:
+def _pack_files(vault: Vault, paths: Iterable[str]) -> dict[str, PackedNoteFile | None]:
     """The files at these paths; what cannot be read is left out, so that its row stays. Blocking."""
-    found: dict[str, PackedFile | None] = {}
+    found: dict[str, PackedNoteFile | None] = {}
     for path in paths:
         content = _content(vault, path, note_files.MAX_BYTES)
         if content is not _NO_VERSION:

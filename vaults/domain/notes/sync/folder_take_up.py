@@ -7,19 +7,31 @@ and deleted by tools.
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from vaults.context import run_in, run_to_completion
+from vaults.db.connection import Database
 from vaults.db.sql import Reader, Writer
 from vaults.domain.notes.commit import journal, note_files, version_store
-from vaults.domain.notes.commit.note_files import NoteFile, PackedFile
+from vaults.domain.notes.commit.note_files import NoteFile, PackedNoteFile
 from vaults.domain.notes.index.reconciliation import is_within
-from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, ReadOnly, TooLarge
+from vaults.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidArgument,
+    NotFound,
+    ReadOnly,
+    TooLarge,
+    VaultUnavailable,
+)
+from vaults.files.note_walk import SkippedPath
 from vaults.files.tree import FileStamp, Tree
-from vaults.files.whole_walk import FoundFile
+from vaults.files.whole_walk import WalkedFile
 from vaults.vault import Vault
 
 BATCH_FILES, BATCH_BYTES = 100, 4 * 1024 * 1024
@@ -30,13 +42,13 @@ BATCH_FILES, BATCH_BYTES = 100, 4 * 1024 * 1024
 class FolderDifferences:
     """Where the folder is not what the rows say. ``unkept``: files that are too large to be kept, by path."""
 
-    saved: list[FoundFile] = field(default_factory=list)
+    saved: list[WalkedFile] = field(default_factory=list)
     missing: list[NoteFile] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
 
 
 def compare_folder(
-    rows: Iterable[NoteFile], found: Iterable[FoundFile], unread: Sequence[str] = ()
+    rows: Iterable[NoteFile], found: Iterable[WalkedFile], unread: Sequence[str] = ()
 ) -> FolderDifferences:
     """Compare by size and time. ``unread``: folders that could not be listed, of which nothing counts as missing.
     Pure."""
@@ -66,6 +78,31 @@ async def take_up_folder(vault: Vault, paths: Sequence[str] | None = None) -> No
         await run_to_completion(_bring_back(vault, differing.missing))
 
 
+async def keep_folder(db: Database, root: Path) -> list[SkippedPath]:
+    """Have the rows of a vault that nobody serves say what its folder of notes holds, and nothing else; returns what
+    cannot be kept: links, and names that are no text. Raises ``InvalidArgument`` for a file that is too large,
+    ``VaultUnavailable`` for a folder that cannot be read."""
+    await db.write(note_files.clear)
+    if not root.exists():
+        return []
+    tree = Tree(root)
+    walk = await asyncio.to_thread(tree.walk_whole)
+    if walk.unread:
+        raise VaultUnavailable(f"the folder {walk.unread[0]} of the notes cannot be read")
+    for batch in _split(_refuse_large(sorted(walk.found, key=lambda each: each.path))):
+        packed = await asyncio.to_thread(pack_saved, tree, batch, {})
+        await db.write(partial(store_all, packed=packed))
+    return walk.skipped
+
+
+def _refuse_large(found: Sequence[WalkedFile]) -> Sequence[WalkedFile]:
+    for each in found:
+        if each.stamp.size > note_files.MAX_BYTES:
+            limit = note_files.MAX_BYTES // 1024**2
+            raise InvalidArgument(each.path, f"is larger than the {limit} MB of a file beside notes in a cluster")
+    return found
+
+
 async def _look(vault: Vault, paths: Sequence[str] | None) -> FolderDifferences:
     """Rows first: a file that a tool makes in between then looks saved, not missing, and is compared again."""
     if paths is None:
@@ -78,8 +115,8 @@ async def _look(vault: Vault, paths: Sequence[str] | None) -> FolderDifferences:
     return compare_folder(rows, found.values(), [path for walk in walks for path in walk.unread])
 
 
-def _split(saved: Sequence[FoundFile]) -> Iterable[list[FoundFile]]:
-    batch: list[FoundFile] = []
+def _split(saved: Sequence[WalkedFile]) -> Iterable[list[WalkedFile]]:
+    batch: list[WalkedFile] = []
     size = 0
     for each in saved:
         if batch and (len(batch) == BATCH_FILES or size + each.stamp.size > BATCH_BYTES):
@@ -91,7 +128,7 @@ def _split(saved: Sequence[FoundFile]) -> Iterable[list[FoundFile]]:
         yield batch
 
 
-async def _keep(vault: Vault, batch: Sequence[FoundFile]) -> None:
+async def _keep(vault: Vault, batch: Sequence[WalkedFile]) -> None:
     """With no tool at work, so that what is there is somebody's and whole."""
     async with vault.notes.writing():
         if await vault.db.read(journal.has_unfinished):
@@ -102,10 +139,10 @@ async def _keep(vault: Vault, batch: Sequence[FoundFile]) -> None:
             await vault.db.write(lambda tx: store_all(tx, packed))
 
 
-def pack_saved(tree: Tree, batch: Sequence[FoundFile], rows: dict[str, NoteFile]) -> list[PackedFile]:
+def pack_saved(tree: Tree, batch: Sequence[WalkedFile], rows: dict[str, NoteFile]) -> list[PackedNoteFile]:
     """Those of the files that their rows do not say, as they are now. What cannot be read stays as its row has it.
     Blocking."""
-    packed: list[PackedFile] = []
+    packed: list[PackedNoteFile] = []
     for each in batch:
         row, stamp = rows.get(each.path), tree.stamp(each.path)
         if stamp is None or (row is not None and row.is_as(stamp)):
@@ -118,7 +155,7 @@ def pack_saved(tree: Tree, batch: Sequence[FoundFile], rows: dict[str, NoteFile]
     return packed
 
 
-def store_all(tx: Writer, packed: Sequence[PackedFile]) -> None:
+def store_all(tx: Writer, packed: Sequence[PackedNoteFile]) -> None:
     """Keep files as rows, in one transaction."""
     for each in packed:
         note_files.store(tx, each)
@@ -153,5 +190,5 @@ def _create(tree: Tree, path: str, data: bytes) -> FileStamp | None:
         return None
 
 
-def _paths(batch: Iterable[FoundFile]) -> list[str]:
+def _paths(batch: Iterable[WalkedFile]) -> list[str]:
     return [each.path for each in batch]

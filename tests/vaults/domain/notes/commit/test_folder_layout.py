@@ -10,7 +10,7 @@ from tests.vaults.domain.notes.kept_notes import files_below
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.domain.notes.commit import folder_layout, note_files
-from vaults.domain.notes.commit.folder_layout import LaidOut, lay_out_notes
+from vaults.domain.notes.commit.folder_layout import LaidOutNotes, lay_out_notes
 from vaults.errors import VaultQuarantined
 from vaults.files.tree import FileContent, FileStamp
 from vaults.settings import StorageSettings
@@ -37,7 +37,7 @@ def test_what_is_not_a_row_is_wiped_and_times_and_modes_are_the_rows(tmp_path: P
     (root / "deep").mkdir(parents=True)
     (root / "deep" / "stray.md").write_text("stray")
     (root / "a.md").write_text("older")
-    assert lay_out_notes(database, root, SETTINGS) == LaidOut(5, sum(map(len, FILES.values())))
+    assert lay_out_notes(database, root, SETTINGS) == LaidOutNotes(5, sum(map(len, FILES.values())))
     assert files_below(root) == FILES
     assert (root / "a.md").stat().st_mtime_ns == 10**18
     assert (root / "a.md").stat().st_mode & 0o777 == 0o444

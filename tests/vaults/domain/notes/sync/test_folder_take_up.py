@@ -22,7 +22,7 @@ from vaults.domain.notes.index import reconciliation
 from vaults.domain.notes.sync.folder_take_up import compare_folder, take_up_folder
 from vaults.domain.notes.verify import kept_file_check
 from vaults.files.tree import FileStamp, Tree
-from vaults.files.whole_walk import FoundFile
+from vaults.files.whole_walk import WalkedFile
 from vaults.settings import StorageSettings
 
 
@@ -125,7 +125,7 @@ async def test_verify_tells_of_a_folder_that_is_not_what_is_kept(opening: Openin
 def test_files_too_large_to_be_kept_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(note_files, "MAX_BYTES", 10)
     rows = [NoteFile("a", "0", 5, 1), NoteFile("gone", "0", 5, 1), NoteFile("unread/gone", "0", 5, 1)]
-    found = [FoundFile(path, FileStamp(size, 1, 1, 1), 0o600) for path, size in (("a", 5), ("big", 11), ("new", 3))]
+    found = [WalkedFile(path, FileStamp(size, 1, 1, 1), 0o600) for path, size in (("a", 5), ("big", 11), ("new", 3))]
     differing = compare_folder(rows, found, ["unread"])
     assert [each.path for each in differing.saved] == ["new"]
     assert [each.path for each in differing.missing] == ["gone"]

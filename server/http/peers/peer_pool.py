@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from server.cluster.peer_identity import HANDSHAKE_S, PeerIdentity, PeerServer, to_der
-from server.http.peer_connection import PeerConnection, PeerGone, PeerRequest
 from server.http.peer_marks import HELLO_PATH
+from server.http.peers.peer_connection import PeerConnection, PeerGone, PeerRequest
 
 IDLE_KEPT = 64
 """Connections to one server that are kept while nothing goes over them."""
@@ -147,7 +147,7 @@ async def _connect(peer: _Peer) -> PeerConnection:
                 host.strip("[]"),
                 int(port),
                 ssl=peer.context,
-                server_hostname="",
+                server_hostname="strongroom",
                 ssl_handshake_timeout=HANDSHAKE_S,
             )
             _check_certificate(connection, peer.server)

@@ -1,6 +1,6 @@
 """Who may speak to the listener for other servers, and what becomes of calls when the other server goes away.
 
-Covers server.http.peer_listener, server.http.peer_pool, server.http.peer_connection, server.cluster.peer_door.
+Covers server.http.peers.peer_pool, server.http.peers.peer_connection, server.http.peer_marks.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from server.cluster.peer_identity import make_identity, trust
-from server.http.peer_connection import PeerRequest
-from server.http.peer_pool import PeerPool, PeerUnreachable
+from server.http.peers.peer_connection import PeerRequest
+from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from tests.server.http import odd_tools
 from tests.server.http.serving import raw
 from tests.server.http.two_servers import KnownServer, make_door, two_servers, until
@@ -52,11 +52,11 @@ async def test_a_server_that_was_removed_is_hung_up_on_and_refused(pair):
         front, back = pair.table.rows
         pool = PeerPool(pair.doors["front"].identity)
         async with pool.connected(back) as kept:
-            pair.table.rows.remove(front)
+            pair.table.change(back)
             await until(lambda: not kept.is_open)
         with pytest.raises(PeerUnreachable):
             await reach(pool, back)
-        pair.table.rows.append(front)
+        pair.table.change(front, back)
         assert (await asked.call("noop"))["structuredContent"] == {"text": "nothing"}, "it came back in time"
         pool.close()
 
@@ -79,7 +79,7 @@ async def test_no_certificate_and_plain_http_get_no_answer(pair):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     trust(context, pair.doors["back"].identity.certificate)
-    for options in ({"ssl": context, "server_hostname": ""}, {}):
+    for options in ({"ssl": context, "server_hostname": "strongroom"}, {}):
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await say_hello(host, int(port), options)
 
@@ -129,7 +129,7 @@ async def a_server_that(pair, answer):
 
     async with await asyncio.start_server(serve, sock=door.listener, ssl=context):
         server = KnownServer("dying", door.address, door.identity.certificate)
-        pair.table.rows.append(server)
+        pair.table.change(*pair.table.rows, server)
         pair.table.holder["main"] = "dying"
         yield asked
 
@@ -168,7 +168,7 @@ async def test_a_server_that_is_silent_until_it_is_removed_answers_nobody_any_mo
         call = asyncio.create_task(asked.call("noop"))
         await until(lambda: seen)
         pair.table.holder["main"] = "back"
-        pair.table.rows.pop()
+        pair.table.change(*pair.table.rows[:2])
         assert (await asyncio.wait_for(call, PATIENCE_S))["structuredContent"] == {"text": "nothing"}
 
 
@@ -176,9 +176,9 @@ async def test_a_server_that_is_not_there_costs_a_pause(pair):
     back = pair.table.rows[1]
     gone = make_door()
     gone.listener.close()
-    pair.table.rows[1] = KnownServer("back", gone.address, gone.identity.certificate)
+    pair.table.change(pair.table.rows[0], KnownServer("back", gone.address, gone.identity.certificate))
     async with raw(pair.front, "both") as asked:
         call = asyncio.create_task(asked.call("remember", {"content": "x"}))
         await until(lambda: len(pair.table.looks) > 3)
-        pair.table.rows[1] = back
+        pair.table.change(pair.table.rows[0], back)
         assert not (await asyncio.wait_for(call, PATIENCE_S))["isError"]

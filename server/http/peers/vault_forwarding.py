@@ -11,8 +11,8 @@ from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server import errors
-from server.http.forwarding import Forwarding, PassableRequest
 from server.http.gate import Admission
+from server.http.peers.forwarding import Forwarding, PassableRequest
 from server.http.request_body import JsonBody, RequestBody
 from server.http.request_head import Headers, Refusal, respond
 from server.http.vault_paths import VaultPath

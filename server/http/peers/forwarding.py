@@ -16,7 +16,6 @@ from typing import Literal, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.cluster.peer_identity import PeerServer
-from server.http.peer_connection import PeerConnection, PeerGone, PeerRequest
 from server.http.peer_marks import (
     FORWARDED,
     NOT_SERVED,
@@ -26,9 +25,10 @@ from server.http.peer_marks import (
     was_forwarded,
     without_own,
 )
-from server.http.peer_pool import PeerPool, PeerUnreachable
+from server.http.peers.peer_connection import PeerConnection, PeerGone, PeerRequest
+from server.http.peers.peer_pool import PeerPool, PeerUnreachable
 from server.http.request_head import Headers
-from server.local_attempt import LocalAttempt, watch_attempt
+from server.local_attempt import LocalAttempt, watching_attempt
 from vaults.errors import StrongroomError, VaultUnavailable
 from vaults.registry import VaultEntry
 
@@ -58,6 +58,9 @@ class Whereabouts(Protocol):
 
     async def locate(self, entry: VaultEntry, *, forwarded: bool) -> PeerServer | None:
         """The server that has it or will; None: this one. Raises ``StrongroomError`` where nobody can tell."""
+
+    def forget_location(self, vault_id: str) -> None:
+        """The server that ``locate`` named could not be reached, or does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class Forwarding:
                         return
                 elif await self._pass_on(server, request, body):
                     return
+                self.whereabouts.forget_location(entry.vault_id)
                 if time.monotonic() + wait > until:
                     self._count("refused", None)
                     raise VaultUnavailable("the vault is moving between servers", hint="call again")
@@ -137,8 +141,9 @@ class Forwarding:
     async def _serve_here(self, request: PassableRequest, here: ASGIApp) -> bool:
         """False: the vault is elsewhere after all, and nothing was done or said."""
         request.rewind()
-        answer = _HeldBack(request.send, watch_attempt())
-        await here(dict(request.scope), request.receive, answer.send)  # which may change what it was given
+        with watching_attempt() as attempt:
+            answer = _HeldBack(request.send, attempt)
+            await here(dict(request.scope), request.receive, answer.send)  # which may change what it was given
         return not answer.is_dropped
 
     async def _pass_on(self, server: PeerServer, request: PassableRequest, body: bytes) -> bool:
@@ -182,7 +187,7 @@ class _Relay:
     async def run(self, connection: PeerConnection) -> bool:
         """False: the other server did nothing. A caller who hangs up ends it there as well. Raises ``PeerGone``,
         ``TimeoutError``."""
-        leaving = asyncio.ensure_future(_until_gone(self.request.receive))
+        leaving = asyncio.ensure_future(wait_until_gone(self.request.receive))
         leaving.add_done_callback(lambda _: None if self.is_over else connection.abort())
         try:
             return await self._run(connection)
@@ -235,7 +240,7 @@ class _HeldBack:
         await self._send(message)
 
 
-async def _until_gone(receive: Receive) -> None:
+async def wait_until_gone(receive: Receive) -> None:
     """Return when the caller has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,6 +1,6 @@
 """A request for a vault that another server has: whoever takes it, it is answered as the other would.
 
-Covers server.http.vault_forwarding, server.http.peering, server.local_attempt.
+Covers server.http.peers.vault_forwarding, server.http.peers.peering, server.local_attempt, server.cluster.parts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 
 import pytest
 
-from server.http.peer_connection import HIGH_WATER
+from server.http.peers.peer_connection import HIGH_WATER
 from tests.server.http import odd_tools
 from tests.server.http.serving import BOTH, ERAS, LATEST_HANDSHAKE, MODERN, browser, enveloped, raw
 from tests.server.http.test_mcp_streams import listen

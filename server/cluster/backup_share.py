@@ -1,0 +1,27 @@
+"""Which vaults a server of several backs up, so that each is backed up by one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from vaults.cluster.held_vaults import HeldVaults
+from vaults.cluster.rendezvous import prefer
+from vaults.registry import VaultEntry
+
+
+async def own_share(held: HeldVaults, entries: Sequence[VaultEntry]) -> list[VaultEntry]:
+    """Of these vaults those that this server holds, and those nobody holds that it is to take. What moves meanwhile
+    is found by its next holder with its next look. Raises ``LogUnavailable``."""
+    membership = held.membership
+    if membership.state != "serving":
+        return []
+    free = {each.vault for each in await asyncio.to_thread(held.placements.holders) if each.address is None}
+
+    def is_ours(vault: str) -> bool:
+        if held.is_here(vault):
+            return True
+        target = prefer(vault, membership.servers) if vault in free else None
+        return target is not None and target.id == membership.id
+
+    return [entry for entry in entries if is_ours(entry.vault_id)]

@@ -1,0 +1,1 @@
+"""Requests between the servers of a cluster."""

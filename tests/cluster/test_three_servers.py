@@ -1,0 +1,167 @@
+"""Three real servers answer as one does, whichever of them is asked; and lose nothing, whatever becomes of them.
+
+``make cluster``. Prints what was done, and the verdict. Covers tests.cluster.installation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cluster.grown_sets import check_grown, summary
+from tests.cluster.installation import Installation, ServerProcess, installed
+from tests.cluster.postgres_server import running_postgres
+from tests.cluster.tool_run import ToolRun
+from tests.cluster.tool_script import Recording, differences
+from tests.work import PROGRAM_PATIENCE_S
+
+pytestmark = pytest.mark.cluster
+
+FAULTS = int(os.environ.get("CLUSTER_FAULTS", "60"))
+VAULTS = int(os.environ.get("CLUSTER_VAULTS", "30"))
+SEED = int(os.environ.get("CLUSTER_SEED", "1"))
+REVOKED_S = 5.0
+TAKEN_OVER = 300
+
+
+async def test_every_tool_answers_through_any_of_three_as_through_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_postgres() as postgres:
+        async with (
+            installed(tmp_path / "one", ["main"]) as one,
+            installed(tmp_path / "three", ["main"], servers=3, database=postgres.create_database()) as three,
+        ):
+            wrong = await differences(Recording(one), Recording(three))
+    with capsys.disabled():
+        print(f"\n{len(wrong)} answers differ", *wrong, sep="\n")
+    assert wrong == []
+
+
+async def test_callers_of_tools_lose_nothing_and_are_shown_nothing_old(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_postgres() as postgres:
+        run = ToolRun(postgres, tmp_path, VAULTS, max(10, FAULTS // 3), SEED)
+        last = await run.go()
+    violations = check_grown(run.operations, last)
+    said = Counter(each.said for each in run.operations if each.outcome in ("refused", "bug"))
+    with capsys.disabled():
+        print(f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}")
+        print(
+            summary(run.operations, violations),
+            *(f"{n:,} times: {words}" for words, n in said.most_common(8)),
+            sep="\n",
+        )
+    assert violations == []
+
+
+async def test_a_rolling_restart_fails_no_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed: Counter[str] = Counter()
+    with running_postgres() as postgres:
+        async with installed(tmp_path, [], servers=3, database=postgres.create_database()) as three:
+            names = await made(three, 12)
+            done = asyncio.Event()
+            callers = [asyncio.create_task(call_until(done, three, names, number, failed)) for number in range(6)]
+            for server in three.servers:
+                server.is_offered = False  # what a balancer does that was told
+                await server.end()
+                server.start()
+                await server.ready()
+                server.is_offered = True
+            done.set()
+            answered = sum(await asyncio.gather(*callers))
+    with capsys.disabled():
+        print(f"\na rolling restart of three: {answered:,} calls answered, {failed.total()} failed {dict(failed)}")
+    assert answered
+    assert not failed
+
+
+async def test_a_revoked_grant_is_refused_by_every_server_within_seconds(tmp_path: Path) -> None:
+    with running_postgres() as postgres:
+        async with installed(tmp_path, ["main"], servers=3, database=postgres.create_database()) as three:
+            token = await three.issue_token("guest", "writer", "main")
+            for server in three.servers:
+                assert (await three.call(server, "main", "memory_list", {}, token)).code is None
+            await three.command("grant", "remove", "guest", "main")
+            loop = asyncio.get_running_loop()
+            until = loop.time() + REVOKED_S
+            for server in three.servers:
+                while await is_let_in(three, server, token):
+                    assert loop.time() < until, f"{server.name} lets in who was revoked"
+                    await asyncio.sleep(0.05)
+
+
+async def test_three_hundred_vaults_of_a_killed_server_are_answered_by_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_postgres() as postgres:
+        async with installed(
+            tmp_path, [], servers=3, database=postgres.create_database(), cluster__lease_s=1, cluster__connections=8
+        ) as three:
+            names = await made(three, TAKEN_OVER)
+            for name in names:
+                assert (await three.ask(name, "remember", {"content": f"What {name} is for."})).code is None
+            await three.servers[0].kill()
+            await asyncio.gather(*(asyncio.create_task(until_there(three, name)) for name in names))
+
+
+async def made(installation: Installation, count: int) -> list[str]:
+    """Vaults, made by the tool."""
+    names = [f"vault-{number}" for number in range(count)]
+    for name in names:
+        answer = await installation.ask("main", "vaults", {"action": "create", "name": name})
+        assert answer.code is None, answer.text
+    return names
+
+
+async def call_until(
+    done: asyncio.Event, installation: Installation, names: list[str], caller: int, failed: Counter[str]
+) -> int:
+    """How many calls were answered; a write and a read in turns, each of any server that is offered."""
+    answered = number = 0
+    while not done.is_set():
+        number += 1
+        name = installation.chance.choice(names)
+        tool, arguments = (
+            ("remember", {"content": f"Caller {caller} said {number}."}) if number % 2 else ("memory_list", {})
+        )
+        try:
+            answer = await installation.ask(name, tool, arguments)
+        except (httpx2.TransportError, LookupError) as failure:
+            failed[f"{tool}: {failure!r}"] += 1
+            continue
+        answered += answer.code is None
+        if answer.code is not None:
+            failed[f"{tool}: {answer.text}"] += 1
+        await asyncio.sleep(0.01)
+    return answered
+
+
+async def is_let_in(installation: Installation, server: ServerProcess, token: str) -> bool:
+    try:
+        answer = await installation.call(server, "main", "memory_list", {}, token)
+    except LookupError:
+        return False
+    return answer.code is None
+
+
+async def until_there(installation: Installation, name: str) -> None:
+    """Until it shows what was stored."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + PROGRAM_PATIENCE_S
+    while True:
+        try:
+            answer = await installation.ask(name, "memory_list", {})
+        except (httpx2.TransportError, LookupError):
+            answer = None
+        if answer is not None and answer.code is None:
+            assert f"What {name} is for." in answer.text
+            return
+        assert loop.time() < until, f"{name}: {answer}"
+        await asyncio.sleep(0.2)
