@@ -25,8 +25,9 @@ from tests.blanks import lay_out_used
 from tests.conftest import QUIET, Asking, asker, the_tools
 from tests.fakes import HashEmbedder
 from vaults import registry
+from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out
+from vaults.cluster.postgres.schema import lay_out, open_database
 from vaults.db.connection import Database
 from vaults.registry import VaultEntry
 from vaults.settings import StorageSettings
@@ -75,16 +76,20 @@ class OpenServers:
     async def lay_out(self) -> None:
         lay_out_used(self.origin, self.vaults)
         control = Database(self.origin / "control.db", StorageSettings())
-        await asyncio.to_thread(lay_out, DatabaseLogin(self.url), await registry.instance_id(control))
+        login = DatabaseLogin(self.url)
+        installation, entries = await registry.instance_id(control), await control.read(registry.list_vaults)
         await control.close()
+        await asyncio.to_thread(lay_out, login, installation)
+        connections = await asyncio.to_thread(open_database, login, installation)
+        shared = PostgresControl(connections)
+        await shared.write(lambda tx: [registry.create(tx, each.name, None, each.vault_id) for each in entries])
+        await shared.close()
+        await asyncio.to_thread(connections.close)
 
     async def start(self, name: str, *, background: BackgroundPlan = SERVER_WORK, **flags: Any) -> OpenServer:
         """Another server, which holds nothing yet."""
         data = self.folder / name
         data.mkdir(mode=0o700, exist_ok=True)
-        if not (data / "control.db").exists():
-            for each in self.origin.glob("control.db*"):
-                shutil.copy(each, data)
         own = {"cluster.url": self.url, "cluster.name": name, "cluster.lease_s": LEASE_S, "cluster.host": "127.0.0.1"}
         loaded = load(data, flags={**QUIET, **own, **self.flags, **flags}, environment={})
         stack = AsyncExitStack()

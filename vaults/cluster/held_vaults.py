@@ -45,6 +45,11 @@ CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
 
 AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
+MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
+
+
+async def _make_nothing(_entry: VaultEntry, _folder: Path) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -81,6 +86,8 @@ class HeldVaults:
         """Who has the held vaults open; set once, before any is taken."""
         self.after_restore: list[AfterRestore] = []
         """Awaited with each vault that was restored, and its folder, before it is opened."""
+        self.make_new: MakeNew = _make_nothing
+        """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
         self._root = root
@@ -189,7 +196,7 @@ class HeldVaults:
             async with self._restores:
                 database = folder / DATABASE_FILE
                 start = await run_in(self._threads, self._lay_out, placement, database)
-            if start is None:
+            if start is None and (placement.head or not await self.make_new(entry, folder)):
                 raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
             for hook in self.after_restore:
                 await hook(entry, folder)
