@@ -120,7 +120,6 @@ ALLOWED_OUTBOUND = {
     "vaults/cluster/control/postgres_control.py",  # its driver's errors
     "vaults/cluster/control/statement_runner.py",  # and its cursors
     "vaults/cluster/postgres/bases.py",  # its driver's errors
-    "vaults/cluster/postgres/advisory_lease.py",
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
     "vaults/cluster/postgres/schema.py",
