@@ -217,7 +217,7 @@ async def open_services(
         _start_pool(stack, pool, background, parts=cluster is None)
         if cluster is not None:
             cluster.serve(stack, pool)
-        shared_counts = _share_counts(stack, cluster)
+        shared_counts = _share_counts(stack, cluster, background)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
         yield Services(
@@ -331,8 +331,8 @@ def _shared_chains(stack: AsyncExitStack, cluster: Cluster | None) -> ChainStore
     return open_chains(stack, cluster.connections)
 
 
-def _share_counts(stack: AsyncExitStack, cluster: Cluster | None) -> SharedCounts:
-    if cluster is None:
+def _share_counts(stack: AsyncExitStack, cluster: Cluster | None, background: BackgroundPlan) -> SharedCounts:
+    if cluster is None or not background.rounds:  # a command is one call, of who owns the machine
         return UNSHARED
     from server.cluster.shared_rates import open_shared_rates
 
