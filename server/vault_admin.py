@@ -13,6 +13,7 @@ from auth.roles import Role
 from ops.vault_life import folder_moves
 from server.version import version
 from vaults import registry
+from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
@@ -50,6 +51,10 @@ async def register(
     takes over, never a registered vault without files. ``also`` runs in the registering transaction."""
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
+    if not isinstance(control, Database):  # it is not of this machine alone, and neither are its vaults
+        from server.cluster import vault_life
+
+        return await vault_life.register(control, name, path, also=also)
     await folder_moves.finish_all(control, data)
     await control.read(lambda tx: folder_moves.refuse_if_moving(tx, name, path))
     entries = await control.read(registry.list_vaults)
@@ -114,9 +119,14 @@ async def unarchive(services: Services, name: str) -> VaultEntry:
 
 async def rename(services: Services, old: str, new: str) -> VaultEntry:
     """As ``renames.rename``, seen at once in this process."""
-    from ops.vault_life import renames
+    if services.cluster is None:
+        from ops.vault_life import renames
 
-    entry = await renames.rename(services.control, services.data, old, new)
+        entry = await renames.rename(services.control, services.data, old, new)
+    else:
+        from server.cluster import vault_life
+
+        entry = await vault_life.rename(services.control, old, new)
     await _refresh(services)
     return entry
 
@@ -124,6 +134,11 @@ async def rename(services: Services, old: str, new: str) -> VaultEntry:
 async def copy(services: Services, name: str, new: str) -> VaultEntry:
     """As ``copies.copy``, seen at once in this process."""
     from ops.vault_life import copies
+
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        vault_life.refuse_copy()
 
     settings = copies.CopySettings(version(), services.settings.storage, services.settings.notes)
     entry = await copies.copy(services.control, services.data, name, new, settings)
@@ -133,6 +148,12 @@ async def copy(services: Services, name: str, new: str) -> VaultEntry:
 
 async def delete(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``deletion.delete`` with a last backup, seen at once in this process."""
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        gone = await vault_life.delete(services, services.cluster.held, name, confirm=confirm)
+        await _refresh(services)
+        return gone
     from ops.vault_life import deletion
     from server.last_backups import back_up_last
 
@@ -145,6 +166,11 @@ async def delete(services: Services, name: str, *, confirm: str | None) -> Delet
 async def delete_lost(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``deletion.delete_lost``, seen at once in this process."""
     from ops.vault_life import deletion
+
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        vault_life.refuse_lost()
 
     gone = await deletion.delete_lost(services.control, services.data, name, confirm=confirm)
     await _refresh(services)

@@ -455,14 +455,14 @@ def notes_root(entry: VaultEntry, folder: Path) -> Path:
     return entry.path or folder / NOTES_FOLDER
 
 
-async def create_files(folder: Path, settings: StorageSettings) -> str:
+async def create_files(folder: Path, settings: StorageSettings, vault_id: str | None = None) -> str:
     """Make the folder and database of a new vault; returns its vault id. Existing files stay and keep their id. Raises
     ``VaultQuarantined`` for a database that is something else."""
     make_private_folder(folder)
     db = Database(folder / DATABASE_FILE, settings)
 
     def stamp(tx: Writer) -> str:
-        for key, value in (("vault_id", str(uuid7())), ("created_at", clock.now())):
+        for key, value in (("vault_id", vault_id or str(uuid7())), ("created_at", clock.now())):
             tx.run(
                 "INSERT INTO vault_info (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING",
                 {"key": key, "value": value},

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ from vaults.settings import StorageSettings
 
 if TYPE_CHECKING:  # what vaults are made of is most of this program, and a start opens none
     from vaults.pool import VaultPool
+    from vaults.registry import VaultEntry
     from vaults.vault import SharedResources
 
 LOCK_FILE = ".lock"
@@ -94,10 +96,17 @@ async def open_cluster(
     root = await own_folder(stack, data, shared=door is None)
     membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
     held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
+    held.make_files = partial(_make_files, to_cache(settings.storage))
     stack.callback(held.close)
     await membership.join()
     stack.push_async_callback(membership.leave)
     return Cluster(connections, membership, held, HandOvers(held), door)
+
+
+async def _make_files(storage: StorageSettings, entry: VaultEntry, folder: Path) -> None:
+    from vaults.vault import create_files
+
+    await create_files(folder, storage, entry.vault_id)
 
 
 def refuse_unsuitable(settings: Settings) -> None:

@@ -44,7 +44,12 @@ RESTORES = 4
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
 
+MakeFiles = Callable[[VaultEntry, Path], Awaitable[object]]
 AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
+
+
+async def _refuse_to_make(entry: VaultEntry, _folder: Path) -> None:
+    raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
 
 
 @dataclass(slots=True)
@@ -79,6 +84,8 @@ class HeldVaults:
         self.observer = observer
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
+        self.make_files: MakeFiles = _refuse_to_make
+        """Awaited with a vault that was never opened, and its folder, for its first files."""
         self.after_restore: list[AfterRestore] = []
         """Awaited with each vault that was restored, and its folder, before it is opened."""
         self.on_gone: list[Callable[[str], None]] = []
@@ -189,8 +196,8 @@ class HeldVaults:
             async with self._restores:
                 database = folder / DATABASE_FILE
                 start = await run_in(self._threads, self._lay_out, placement, database)
-            if start is None:
-                raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
+            if start is None:  # it was registered, and nothing was ever acknowledged
+                await self.make_files(entry, folder)
             for hook in self.after_restore:
                 await hook(entry, folder)
             if self.membership.seat is not seat:
@@ -278,15 +285,13 @@ class HeldVaults:
         self._tell_gone(vault_id)
         return True
 
-    async def remove(self, vault_id: str) -> None:
-        """Forget for ever a vault that this server holds and that is closed, with its log. Raises ``Fenced``,
-        ``LogUnavailable``."""
+    async def forget(self, vault_id: str) -> None:
+        """Drop the copy of a vault that the cluster does not have any more, and that is closed."""
         async with self._turns.of(vault_id):
             held = await self._settled(vault_id)
             if held is not None:
-                await asyncio.to_thread(self.placements.remove, held.placement)
                 self._held.pop(vault_id, None)
-                await asyncio.to_thread(local_copies.clear, held.folder, ())
+                await asyncio.to_thread(local_copies.clear, held.folder)
         self._tell_gone(vault_id)
 
     async def _release(self, placement: Placement) -> None:
