@@ -13,7 +13,6 @@ from auth.roles import Role
 from ops.vault_life import folder_moves
 from server.version import version
 from vaults import registry
-from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
@@ -51,10 +50,8 @@ async def register(
     takes over, never a registered vault without files. ``also`` runs in the registering transaction."""
     if not is_valid_name(name):
         raise InvalidArgument("name", NAME_RULE)
-    if not isinstance(control, Database):  # it is not of this machine alone, and neither are its vaults
-        from server.cluster import vault_life
-
-        return await vault_life.register(control, name, path, also=also)
+    if control.is_shared:
+        return await _register_shared(control, name, path, also)
     await folder_moves.finish_all(control, data)
     await control.read(lambda tx: folder_moves.refuse_if_moving(tx, name, path))
     entries = await control.read(registry.list_vaults)
@@ -72,6 +69,27 @@ async def register(
     def write(tx: Writer) -> VaultEntry:
         folder_moves.refuse_if_moving(tx, name, path)
         entry = registry.create(tx, name, path, vault_id)
+        if also is not None:
+            also(tx)
+        return entry
+
+    return await control.write(write)
+
+
+async def _register_shared(
+    control: Transactions, name: str, path: Path | None, also: Callable[[Writer], object] | None
+) -> VaultEntry:
+    """Of several servers. Whichever takes the vault first makes its files, as none of them is the place for them."""
+    from vaults.cluster.control import new_vaults
+
+    if path is not None:
+        raise InvalidArgument(
+            "path", "must be left out in a cluster: a folder lies on one machine", hint="import its notes instead"
+        )
+
+    def write(tx: Writer) -> VaultEntry:
+        entry = registry.create(tx, name)
+        new_vaults.place(tx, entry.vault_id)
         if also is not None:
             also(tx)
         return entry

@@ -158,7 +158,8 @@ def remove(tx: Writer, name: str) -> VaultEntry:
     """Forget a vault; its files are the caller's. Raises ``NotFound``."""
     entry = get(tx, name)
     tx.run("DELETE FROM vaults WHERE name = :name", {"name": name})
-    tx.run("DELETE FROM installation WHERE key = :key", {"key": _WORK + entry.vault_id})
+    for mark in (_WORK, NEW):
+        tx.run("DELETE FROM installation WHERE key = :key", {"key": mark + entry.vault_id})
     return entry
 
 
@@ -176,6 +177,9 @@ def list_vaults(tx: Reader) -> list[VaultEntry]:
 
 
 _WORK = "work:"
+
+NEW = "new:"
+"""Before the id of a vault of several servers that none of them had made files of when it was registered."""
 
 
 def announce_work(tx: Writer, vault_id: str) -> None:

@@ -456,8 +456,8 @@ def notes_root(entry: VaultEntry, folder: Path) -> Path:
 
 
 async def create_files(folder: Path, settings: StorageSettings, vault_id: str | None = None) -> str:
-    """Make the folder and database of a new vault; returns its vault id. Existing files stay and keep their id. Raises
-    ``VaultQuarantined`` for a database that is something else."""
+    """Make the folder and database of a new vault; returns its vault id, which is ``vault_id`` if given. Existing files
+    stay and keep their id. Raises ``VaultQuarantined`` for a database that is something else."""
     make_private_folder(folder)
     db = Database(folder / DATABASE_FILE, settings)
 

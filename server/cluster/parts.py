@@ -11,12 +11,13 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
+from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
+from server.cluster.refusals import refuse_for_cluster
 from server.cluster_settings import ClusterSettings
 from server.settings import Settings
 from server.version import version
@@ -36,7 +37,6 @@ from vaults.settings import StorageSettings
 
 if TYPE_CHECKING:  # what vaults are made of is most of this program, and a start opens none
     from vaults.pool import VaultPool
-    from vaults.registry import VaultEntry
     from vaults.vault import SharedResources
 
 LOCK_FILE = ".lock"
@@ -91,34 +91,16 @@ async def open_cluster(
     """Join; ``stack`` leaves, with every vault closed by then. A process that only runs a command takes no
     requests and is nobody's preferred server. Raises ``InvalidArgument``, ``LogUnavailable``."""
     cluster = settings.cluster
-    refuse_unsuitable(settings)
+    refuse_for_cluster(settings)
     door = await open_peer_door(stack, cluster, connections) if background.rounds else None
     root = await own_folder(stack, data, shared=door is None)
     membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
     held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
-    held.make_files = partial(_make_files, to_cache(settings.storage))
+    held.after_restore.append(to_note_layout(settings.storage))
     stack.callback(held.close)
     await membership.join()
     stack.push_async_callback(membership.leave)
     return Cluster(connections, membership, held, HandOvers(held), door)
-
-
-async def _make_files(storage: StorageSettings, entry: VaultEntry, folder: Path) -> None:
-    from vaults.vault import create_files
-
-    await create_files(folder, storage, entry.vault_id)
-
-
-def refuse_unsuitable(settings: Settings) -> None:
-    """Raise ``InvalidArgument`` for what only one machine can do."""
-    if settings.server.workers > 1:
-        raise InvalidArgument(
-            "server.workers", "must be 1 in a cluster", hint="start more servers: each is one process there"
-        )
-    if settings.backup.log:
-        raise InvalidArgument(
-            "backup.log", "is for one machine", hint="the cluster's database is the log; keep its own, by its means"
-        )
 
 
 def to_cache(storage: StorageSettings) -> StorageSettings:

@@ -1,12 +1,8 @@
-"""Making, renaming and deleting vaults whose files are wherever they are held: rows, which all servers see at once."""
+"""Renaming and deleting vaults whose files are wherever they are held: rows, which all servers see at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from uuid_utils import uuid7
 
 from auth import grants, plan_holders, tokens
 from auth.oauth import client_logins, consents
@@ -30,25 +26,6 @@ GATE_WAIT_S = 15.0
 
 OF_VAULTS = (grants, plan_holders, tokens, client_logins, consents)
 """What names vaults in control's tables."""
-
-
-async def register(
-    control: Transactions, name: str, path: Path | None, *, also: Callable[[Writer], object] | None = None
-) -> VaultEntry:
-    """Register a vault; its files are made by the server that takes it first. ``also`` runs in the same transaction.
-    Raises ``InvalidArgument``, also for a folder to be served in place, ``AlreadyExists``."""
-    if path is not None:
-        raise InvalidArgument("path", "is a folder of one machine, and this installation is a cluster")
-    vault_id = str(uuid7())
-
-    def write(tx: Writer) -> VaultEntry:
-        entry = registry.create(tx, name, None, vault_id)
-        placements.register_in(tx, vault_id)
-        if also is not None:
-            also(tx)
-        return entry
-
-    return await control.write(write)
 
 
 async def rename(control: Transactions, old: str, new: str) -> VaultEntry:

@@ -44,12 +44,12 @@ RESTORES = 4
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
 
-MakeFiles = Callable[[VaultEntry, Path], Awaitable[object]]
 AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
+MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
 
 
-async def _refuse_to_make(entry: VaultEntry, _folder: Path) -> None:
-    raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
+async def _make_nothing(_entry: VaultEntry, _folder: Path) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -84,10 +84,10 @@ class HeldVaults:
         self.observer = observer
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
-        self.make_files: MakeFiles = _refuse_to_make
-        """Awaited with a vault that was never opened, and its folder, for its first files."""
         self.after_restore: list[AfterRestore] = []
         """Awaited with each vault that was restored, and its folder, before it is opened."""
+        self.make_new: MakeNew = _make_nothing
+        """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
         self._root = root
@@ -196,8 +196,8 @@ class HeldVaults:
             async with self._restores:
                 database = folder / DATABASE_FILE
                 start = await run_in(self._threads, self._lay_out, placement, database)
-            if start is None:  # it was registered, and nothing was ever acknowledged
-                await self.make_files(entry, folder)
+            if start is None and (placement.head or not await self.make_new(entry, folder)):
+                raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
             for hook in self.after_restore:
                 await hook(entry, folder)
             if self.membership.seat is not seat:

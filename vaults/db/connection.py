@@ -63,6 +63,8 @@ class _PendingWrite(Generic[T]):
 class Database:
     """An open database. ``close`` is idempotent: it refuses new work, drains, then closes for ever."""
 
+    is_shared = False
+
     def __init__(
         self,
         path: Path,

@@ -13,6 +13,9 @@ T = TypeVar("T")
 class Transactions(Protocol):
     """``Database`` is one over a file. Work runs on another thread, inside one transaction, and waits for nothing."""
 
+    is_shared: bool
+    """Whether several servers have it: no folder of this machine is the only place of anything then."""
+
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Run ``work`` in one read snapshot."""
 

@@ -39,6 +39,8 @@ class PostgresControl:
     """Fulfils ``Transactions``. Everything raises ``LogUnavailable``, and then whether a write was made is unknown;
     ``ReadOnly`` and ``StorageFull`` where none was."""
 
+    is_shared = True
+
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._readers = ThreadPoolExecutor(THREADS, thread_name_prefix="control-r")

@@ -135,13 +135,6 @@ class Placements:
             return [VaultHolder(*row) for row in rows]
 
 
-def register_in(tx: Writer, vault: str) -> None:
-    """``Placements.register`` of a vault that control's tables get in the same transaction."""
-    tx.run(
-        "INSERT INTO strongroom.placement (vault, server, epoch, head) VALUES (:vault, NULL, 0, 0)", {"vault": vault}
-    )
-
-
 def remove_in(tx: Writer, vault: str) -> None:
     """Forget a vault for ever, with its log and bases, in the transaction that takes it out of control's tables.
     Whoever holds it is fenced."""
