@@ -2,9 +2,10 @@
 
 Vaults move one after the other, each as a copy. While a server runs over the data folder, that is all: copies are made
 beside it, and a second call, once it is stopped, moves what has changed since, which is little. Then follow the chains
-of the audit, and in one transaction the rows of control.db: with these the installation is the cluster's. Before them
-the data folder is marked, so that one machine alone never serves it again. A call that was killed at any point is
-repeated; what is there already is compared, and not moved again. Nothing in the data folder is changed but that mark.
+of the audit, keys, secrets and licence, and in one transaction the rows of control.db: with these the installation is
+the cluster's. Before them the data folder is marked, so that one machine alone never serves it again. A call that was
+killed at any point is repeated; what is there already is compared, and not moved again. Nothing in the data folder is
+changed but that mark.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from server.cluster import chain_moves, control_moves, proofs
 from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
 from server.cluster.installation_adoption import adopt_installation
+from server.cluster.installation_files import InstallationFiles
 from server.cluster.refusals import refuse_for_cluster
 from server.cluster.vault_arrival import ArrivedVault, ClusterSeat, move_in
 from server.control_database import CONTROL_DB, prepare_control
@@ -28,6 +30,7 @@ from server.settings import Settings
 from server.version import version
 from vaults import registry
 from vaults.cluster.cluster_observer import NullClusterObserver
+from vaults.cluster.control.file_rows import FileRows
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.db.connection import Database
@@ -90,7 +93,10 @@ async def _join(crossing: _Crossing, advance: OnMoved, *, is_stopped: bool) -> J
         await proofs.prove_stored(crossing.seat.connections, vault, data, settings.storage)
     advance(len(vaults), len(vaults), "audit")
     chain_entries = await _move_chains(crossing)
+    advance(len(vaults), len(vaults), "keys")
+    await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     advance(len(vaults), len(vaults), "control")
+    await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     tables = await control_moves.describe_control(crossing.source)
     await crossing.source.write(registry.note_joined)
     rows = await control_moves.move_control(crossing.source, crossing.target, tables)
