@@ -73,8 +73,10 @@ class Cluster:
 
     async def drain(self, within_s: float | None = None) -> None:
         """Have the other servers serve every vault; what is not handed over in time is given back by the end of this
-        server. Again for nothing."""
+        server. Returns once all of them have heard of it, so that nobody sends calls here any more. Again for
+        nothing."""
         await self.hand_overs.drain(within_s)
+        await self.membership.be_heard()
 
     async def _refuse_early_migration(self, db: Database, _done: int) -> None:
         self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())

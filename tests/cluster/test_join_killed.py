@@ -1,4 +1,6 @@
-"""``cluster join`` in a process that is killed again and again, and all out again. ``CLUSTER_VAULTS`` says how many.
+"""``cluster join`` in a process that is killed again and again, and everything out again.
+
+``CLUSTER_VAULTS`` says of how many vaults.
 
 Covers server.cluster.join, server.cluster.export with many vaults: ``make cluster``.
 """
