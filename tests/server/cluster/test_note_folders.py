@@ -50,7 +50,9 @@ async def last_change(server: OpenServer) -> str:
     return str((await server.asking()("history", action="log", limit=1)).content["changes"][0]["id"])
 
 
-async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     async with open_servers(tmp_path, postgres.create_database(), **{"notes.watch": "off"}) as servers:
         a, b = servers.opened
         assert (await a.asking()("note_write", path="a.md", content="kept\n")).ok
