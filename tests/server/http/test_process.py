@@ -39,7 +39,7 @@ async def serving(hand_over: HandOver) -> AsyncIterator[tuple[DrainingServer, as
     with bind("127.0.0.1", 0) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         async with asyncio.timeout(PATIENCE_S):
-            while not server.started:
+            while not server.started:  # noqa: ASYNC110  uvicorn tells nobody
                 await asyncio.sleep(0)
         try:
             yield server, task, f"http://127.0.0.1:{listener.getsockname()[1]}/"
