@@ -135,6 +135,8 @@ class InstallationFiles:
 
     def _files_here(self) -> list[str]:
         folder = self._data / KEYS_FOLDER
+        if not folder.is_dir():
+            return []
         return sorted(f"{KEYS_FOLDER}/{path.name}" for path in folder.iterdir() if _KEPT.fullmatch(path.name))
 
     def _name_of(self, path: Path) -> str:

@@ -93,6 +93,8 @@ async def _join(crossing: _Crossing, advance: OnMoved, *, is_stopped: bool) -> J
         await proofs.prove_stored(crossing.seat.connections, vault, data, settings.storage)
     advance(len(vaults), len(vaults), "audit")
     chain_entries = await _move_chains(crossing)
+    advance(len(vaults), len(vaults), "keys")
+    await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     advance(len(vaults), len(vaults), "control")
     await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     tables = await control_moves.describe_control(crossing.source)

@@ -7,6 +7,7 @@ Covers nothing by itself: used by the tests of the cluster.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,11 +25,13 @@ from server.settings import configured_endpoints, load
 from tests.blanks import lay_out_used
 from tests.conftest import QUIET, Asking, asker, the_tools
 from tests.fakes import HashEmbedder
+from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.postgres.connections import DatabaseLogin
 from vaults.cluster.postgres.schema import lay_out, open_database
 from vaults.db.connection import Database
+from vaults.errors import StrongroomError
 from vaults.registry import VaultEntry
 from vaults.settings import StorageSettings
 
@@ -47,6 +50,16 @@ class OpenServer:
     def cluster(self) -> Cluster:
         assert self.services.cluster is not None
         return self.services.cluster
+
+    @property
+    def id(self) -> str:
+        return self.cluster.membership.id
+
+    def die(self) -> None:
+        """As a process that is stopped: it beats no more, and knows nothing of it."""
+        sitting = self.cluster.membership._sitting
+        assert sitting is not None
+        sitting._heartbeat.stop()
 
     def asking(self, vault: str = "main") -> Asking:
         """Calls tools in that vault through this server, wherever it is."""
@@ -99,6 +112,13 @@ class OpenServers:
         self.opened.append(server)
         return server
 
+    async def acquaint(self) -> None:
+        """Return once each server knows all others."""
+        for server in self.opened:
+            async with asyncio.timeout(PATIENCE_S):
+                while len(server.cluster.membership.servers) < len(self.opened):  # noqa: ASYNC110  their beats tell
+                    await asyncio.sleep(0.01)
+
     async def move_in(self, server: OpenServer) -> None:
         """Make the vaults the cluster's, held by ``server``."""
         held = server.cluster.held
@@ -123,7 +143,9 @@ async def open_servers(
             server = await servers.start(name)
             if not number:
                 await servers.move_in(server)
+        await servers.acquaint()
         yield servers
     finally:
         for server in reversed(servers.opened):
-            await server.end()
+            with contextlib.suppress(StrongroomError):
+                await server.end()

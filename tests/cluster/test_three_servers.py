@@ -64,8 +64,8 @@ async def test_callers_of_tools_lose_nothing_and_are_shown_nothing_old(
 async def test_a_rolling_restart_fails_no_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     failed: Counter[str] = Counter()
     with running_postgres() as postgres:
-        async with installed(tmp_path, [], servers=3, database=postgres.create_database()) as three:
-            names = await made(three, 12)
+        names = [f"vault-{number}" for number in range(12)]
+        async with installed(tmp_path, names, servers=3, database=postgres.create_database()) as three:
             done = asyncio.Event()
             callers = [asyncio.create_task(call_until(done, three, names, number, failed)) for number in range(6)]
             for server in three.servers:
@@ -101,23 +101,14 @@ async def test_three_hundred_vaults_of_a_killed_server_are_answered_by_the_other
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_postgres() as postgres:
+        names = [f"vault-{number}" for number in range(TAKEN_OVER)]
         async with installed(
-            tmp_path, [], servers=3, database=postgres.create_database(), cluster__lease_s=1, cluster__connections=8
+            tmp_path, names, servers=3, database=postgres.create_database(), cluster__lease_s=1
         ) as three:
-            names = await made(three, TAKEN_OVER)
             for name in names:
                 assert (await three.ask(name, "remember", {"content": f"What {name} is for."})).code is None
             await three.servers[0].kill()
             await asyncio.gather(*(asyncio.create_task(until_there(three, name)) for name in names))
-
-
-async def made(installation: Installation, count: int) -> list[str]:
-    """Vaults, made by the tool."""
-    names = [f"vault-{number}" for number in range(count)]
-    for name in names:
-        answer = await installation.ask("main", "vaults", {"action": "create", "name": name})
-        assert answer.code is None, answer.text
-    return names
 
 
 async def call_until(

@@ -61,6 +61,13 @@ SELECT c.name FROM strongroom.audit_chains c CROSS JOIN LATERAL (
 WHERE first.at < %(before)s ORDER BY c.name
 """
 
+_BEGUN = """
+SELECT c.name FROM strongroom.audit_chains c CROSS JOIN LATERAL (
+  SELECT at FROM strongroom.audit_entries WHERE chain = c.id ORDER BY seq LIMIT 1
+) AS first
+WHERE first.at < %(before)s ORDER BY c.name
+"""
+
 _UNSENT = """
 SELECT c.name FROM strongroom.audit_chains c
 LEFT JOIN strongroom.audit_forwarded f ON f.chain = c.id AND f.receiver = %(receiver)s
@@ -100,6 +107,10 @@ class ChainTables:
     def unsigned(self, before: int = FAR) -> list[str]:
         """Chains with entries that nobody signed yet, of before a moment in milliseconds since 1970."""
         return self._names(_UNSIGNED, before=before)
+
+    def begun_before(self, moment: int) -> list[str]:
+        """Chains whose first entry is of before a moment, in milliseconds since 1970."""
+        return self._names(_BEGUN, before=moment)
 
     def unsent(self, receiver: str) -> list[str]:
         """Chains with entries that a receiver did not take yet."""
