@@ -6,6 +6,7 @@ Each says what this server did or sees; Prometheus adds them up. ``vaults/cluste
 
 from __future__ import annotations
 
+import time
 from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry
@@ -20,7 +21,9 @@ APPEND_SECONDS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 TAKE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 LEASE_LEFT = GaugeSpec(
-    "strongroom_cluster_lease_left_seconds", "What the last heartbeat left of the lease; 0 = none", mode="livemin"
+    "strongroom_cluster_lease_left_seconds",
+    "For how long this server may answer; 0 = not",
+    mode="livemin",
 )
 BEATS_FAILED = CounterSpec("strongroom_cluster_beats_failed_total", "Heartbeats that PostgreSQL did not answer")
 SERVING = GaugeSpec("strongroom_cluster_servers", "Servers that serve, as this one sees them", mode="livemin")
@@ -64,7 +67,10 @@ class ClusterMetrics:
     """Implements ``vaults.cluster.cluster_observer.ClusterObserver``. Any thread; nothing here blocks or raises."""
 
     def __init__(self, registry: CollectorRegistry, server: str) -> None:
-        self._lease_left, self._beats_failed = LEASE_LEFT.register(registry), BEATS_FAILED.register(registry)
+        self._lease_until = 0.0
+        # Asked when it is scraped: a server whose heartbeats fail hears of nothing that would set it.
+        LEASE_LEFT.register(registry).set_function(self._lease_left_s)
+        self._beats_failed = BEATS_FAILED.register(registry)
         self._serving, self._removed, self._held = (
             SERVING.register(registry),
             REMOVED.register(registry),
@@ -80,8 +86,11 @@ class ClusterMetrics:
         self._forwarded = {outcome: forwarded.labels(outcome) for outcome in get_args(ForwardOutcome)}
         NAME.register(registry).labels(server).set(1)
 
+    def _lease_left_s(self) -> float:
+        return max(0.0, self._lease_until - time.monotonic())
+
     def on_beat(self, left_s: float) -> None:
-        self._lease_left.set(max(0.0, left_s))
+        self._lease_until = time.monotonic() + left_s
 
     def on_beat_failed(self) -> None:
         self._beats_failed.inc()
@@ -91,7 +100,7 @@ class ClusterMetrics:
 
     def on_removed(self) -> None:
         self._removed.inc()
-        self._lease_left.set(0)
+        self._lease_until = 0.0
 
     def on_held(self, vaults: int) -> None:
         self._held.set(vaults)

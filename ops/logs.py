@@ -52,6 +52,7 @@ class CallLine:
     warnings: int | None = None
     ref: str | None = None  # the reference in an ``internal`` answer
     failure: BaseException | None = None  # what ``ref`` refers to
+    server: str | None = None  # the one of several that made it
 
 
 class CallLog:
@@ -85,6 +86,7 @@ class CallLog:
             "cache": line.cache,
             "warnings": line.warnings,
             "ref": line.ref,
+            "server": line.server,
         }
         if line.failure is not None:
             fields |= failure_fields(line.failure)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from server.call import Caller
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Scope
 
 
 class CallRoute(Protocol):
@@ -28,9 +31,33 @@ class SearchRoute(Protocol):
     async def __call__(self, caller: Caller, vault: str, request: Any) -> Any | None: ...
 
 
+class StreamRoute(Protocol):
+    """What serves an open page's stream by passing its request on to the server that has the vault; None: it is
+    here."""
+
+    async def __call__(self, vault: str, scope: Scope) -> ASGIApp | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereVault:
+    """A vault that another server has. ``size``: bytes of its database; ``reason``: why it is not served, if it is
+    not."""
+
+    size: int
+    reason: str = ""
+
+
+class VaultsRoute(Protocol):
+    """The vaults that other servers have, by id, as far as these answer."""
+
+    async def __call__(self) -> Mapping[str, ElsewhereVault]: ...
+
+
 @dataclass(slots=True)
 class CallRoutes:
     """None: everything is here."""
 
     call: CallRoute | None = None
     search: SearchRoute | None = None
+    stream: StreamRoute | None = None
+    vaults: VaultsRoute | None = None

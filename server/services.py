@@ -31,6 +31,7 @@ from server.call import CallRecord
 from server.call_listeners import CallListeners
 from server.call_routes import CallRoutes
 from server.control_state import open_control
+from server.local_attempt import tell_began, tell_elsewhere
 from server.settings import Settings
 from server.tool_registry import ToolRegistry
 from vaults import heap
@@ -48,6 +49,7 @@ from vaults.pool import KnownVaults, VaultPool
 from vaults.registry import VaultEntry
 from vaults.registry_cache import RegistryCache
 from vaults.settings import EmbeddingSettings
+from vaults.vault_hosting import VaultElsewhere
 
 if TYPE_CHECKING:  # the library behind it takes a twentieth of a cold start, and over stdio nobody scrapes
     from ops.audit.chain_store import ChainStores
@@ -139,8 +141,12 @@ class Services:
         """Have the vault here, as whoever listens hears of the calls that are served here; to be ended once it is not
         ``holds`` any more. Raises ``VaultElsewhere``, and what keeps a vault from being opened."""
         if self.cluster is not None:
-            async with self.pool.lease(entry):
-                pass
+            try:
+                async with self.pool.lease(entry):
+                    tell_began()
+            except VaultElsewhere:
+                tell_elsewhere()
+                raise
 
     def record(self, record: CallRecord) -> None:
         """Count a finished call and write its line."""
@@ -160,6 +166,7 @@ class Services:
                     seconds=record.seconds,
                     ref=record.reference,
                     failure=record.failure,
+                    server=None if self.cluster is None else self.cluster.membership.id,
                 )
             )
 
@@ -210,7 +217,7 @@ async def open_services(
         _start_pool(stack, pool, background, parts=cluster is None)
         if cluster is not None:
             cluster.serve(stack, pool)
-        shared_counts = _share_counts(stack, cluster)
+        shared_counts = _share_counts(stack, cluster, background)
         requested = RequestedRuns()
         stack.push_async_callback(requested.close)
         yield Services(
@@ -324,8 +331,8 @@ def _shared_chains(stack: AsyncExitStack, cluster: Cluster | None) -> ChainStore
     return open_chains(stack, cluster.connections)
 
 
-def _share_counts(stack: AsyncExitStack, cluster: Cluster | None) -> SharedCounts:
-    if cluster is None:
+def _share_counts(stack: AsyncExitStack, cluster: Cluster | None, background: BackgroundPlan) -> SharedCounts:
+    if cluster is None or not background.rounds:  # a command is one call, of who owns the machine
         return UNSHARED
     from server.cluster.shared_rates import open_shared_rates
 

@@ -289,7 +289,7 @@ class AuditLog:
         if self.settings.keep == "forever":
             return 0
         gone = 0
-        for name in await asyncio.to_thread(self.stores.names):
+        for name in await asyncio.to_thread(self.stores.begun_before, retention.oldest_kept(self.settings.keep)):
             with contextlib.suppress(StrongroomError, OSError):  # doctor tells of a chain that cannot be written
                 gone += await retention.prune(self.chain(name), await self.keys(), self.settings.keep)
         return gone

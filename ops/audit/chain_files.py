@@ -168,6 +168,10 @@ class ChainFiles:
         """Every one: which it is stands in the file."""
         return list_chains(self._data)
 
+    def begun_before(self, moment: int) -> Sequence[str]:  # noqa: ARG002
+        """Every one: which it is stands in the file."""
+        return list_chains(self._data)
+
     def unsent(self, receiver: str) -> Sequence[str]:  # noqa: ARG002
         """Every one: which it is stands in the file."""
         return list_chains(self._data)

@@ -79,6 +79,9 @@ class ChainStores(Protocol):
     def unsigned(self) -> Sequence[str]:
         """Chains that may hold entries which nobody is going to sign."""
 
+    def begun_before(self, moment: int) -> Sequence[str]:
+        """Chains that may hold entries of before a moment, in milliseconds since 1970."""
+
     def unsent(self, receiver: str) -> Sequence[str]:
         """Chains that may hold entries which a receiver did not take yet."""
 

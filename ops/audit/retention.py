@@ -17,9 +17,14 @@ STEP = 500
 _clock = GuardedClock()
 
 
+def oldest_kept(keep: str) -> int:
+    """The moment before which entries go, in milliseconds since 1970."""
+    return round(clock.seconds_since_1970(_clock.ago(parse_duration(keep))) * 1000)
+
+
 async def prune(chain: AuditChain, keys: KeyRing, keep: str) -> int:
     """Delete the entries older than ``keep``, up to the last one among them that was signed; returns how many."""
-    oldest = round(clock.seconds_since_1970(_clock.ago(parse_duration(keep))) * 1000)
+    oldest = oldest_kept(keep)
     found = await chain.read(lambda tx: chain_rows.find_checkpoint_before(tx, oldest))
     if found is None:
         return 0

@@ -85,14 +85,11 @@ async def open_shared_chains(stack: AsyncExitStack, loaded: LoadedSettings) -> C
     """The chains that servers share; None on one machine, where they are files. Raises ``InvalidArgument``."""
     if not loaded.settings.cluster.is_on:
         return None
-    from server.cli.runtime import open_control
     from server.cluster.audit_chains import open_chains
-    from server.cluster.database import open_connections
-    from vaults import registry
+    from server.cluster.installation import open_installation
 
-    async with open_control(loaded) as control:
-        installation = await registry.instance_id(control)
-    return open_chains(stack, await open_connections(stack, loaded.settings.cluster, installation))
+    shared = await stack.enter_async_context(open_installation(loaded.settings.cluster, loaded.data))
+    return open_chains(stack, shared.connections)
 
 
 def act_of(tool: str, action: str, vault: str | None, **details: Any) -> AuditEntry:

@@ -153,6 +153,10 @@ class ClusterChains:
         """Chains with entries that nobody signed, of before a moment in milliseconds since 1970."""
         return self._tables.unsigned(moment)
 
+    def begun_before(self, moment: int) -> Sequence[str]:
+        """The contract's."""
+        return self._tables.begun_before(moment)
+
     def unsent(self, receiver: str) -> Sequence[str]:
         """The contract's."""
         return self._tables.unsent(receiver)

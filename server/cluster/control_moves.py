@@ -40,7 +40,7 @@ async def move_control(source: Transactions, target: Transactions, tables: Seque
 async def copy_control(source: Transactions, target: Transactions, tables: Sequence[MovedTable]) -> int:
     """Have a new control.db hold the rows of the cluster's; returns how many there are. Raises ``VaultUnavailable``."""
     rows = await source.read(partial(_read_rows, tables=tables))
-    rows[_INSTALLATION] = [row for row in rows[_INSTALLATION] if row[0] != registry.JOINED]
+    rows[_INSTALLATION] = [row for row in rows[_INSTALLATION] if not _is_of_cluster(row[0])]
 
     def write(tx: Writer) -> None:
         empty(tx, tables)
@@ -52,6 +52,10 @@ async def copy_control(source: Transactions, target: Transactions, tables: Seque
     if found != {table.name: RowDigest.of(rows[table.name]) for table in tables}:
         raise VaultUnavailable("the rows of the cluster did not arrive as they are", hint="call again")
     return sum(map(len, rows.values()))
+
+
+def _is_of_cluster(key: str) -> bool:
+    return key == registry.JOINED or key.startswith(registry.NEW)
 
 
 def _replace(tx: Writer, tables: Sequence[MovedTable], rows: dict[str, list[Row]]) -> None:

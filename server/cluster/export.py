@@ -18,7 +18,8 @@ from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
 from server.cluster.installation_files import InstallationFiles
 from server.cluster.join import OnMoved
-from server.cluster.vault_departure import DepartedVault, move_out
+from server.cluster.new_vaults import make_new_vault
+from server.cluster.vault_departure import DepartedVault, has_entries, move_out
 from server.cluster_settings import ClusterSettings
 from server.control_database import CONTROL_DB, prepare_control
 from server.running_server import hold_stopped
@@ -89,6 +90,7 @@ async def _export_all(departure: _Departure, entries: Sequence[VaultEntry], adva
     files = InstallationFiles(FileRows(departure.connections), departure.data)
     await asyncio.to_thread(files.begin, is_known=False)
     advance(len(gone), len(entries), "control")
+    await asyncio.to_thread(_lay_out_files, departure.connections, departure.data)
     tables = await control_moves.describe_control(departure.target)
     rows = await control_moves.copy_control(departure.source, departure.target, tables)
     return ExportReport(departure.installation, tuple(gone), rows, chain_entries)
@@ -108,6 +110,9 @@ async def _export_one(departure: _Departure, entry: VaultEntry) -> ExportReport:
 
 async def _move(departure: _Departure, entry: VaultEntry) -> DepartedVault:
     folder = folder_of(departure.data, entry.name, None)
+    if not await asyncio.to_thread(has_entries, departure.connections, entry):
+        await make_new_vault(departure.source, departure.storage, entry, folder)  # nobody opened it yet
+        return DepartedVault(entry.name, entry.vault_id, 0, "", "", 0)
     return await move_out(departure.connections, entry, folder, departure.storage)
 
 
@@ -117,6 +122,10 @@ async def _move_chains(departure: _Departure) -> int:
         return await chain_moves.move_chains(source, target)
     finally:
         await asyncio.to_thread(source.close)
+
+
+def _lay_out_files(connections: Connections, data: Path) -> None:
+    InstallationFiles(FileRows(connections), data).begin(is_known=True)
 
 
 def _claim(into: Path) -> None:

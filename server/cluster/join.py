@@ -2,9 +2,10 @@
 
 Vaults move one after the other, each as a copy. While a server runs over the data folder, that is all: copies are made
 beside it, and a second call, once it is stopped, moves what has changed since, which is little. Then follow the chains
-of the audit, and in one transaction the rows of control.db: with these the installation is the cluster's. Before them
-the data folder is marked, so that one machine alone never serves it again. A call that was killed at any point is
-repeated; what is there already is compared, and not moved again. Nothing in the data folder is changed but that mark.
+of the audit, keys, secrets and licence, and in one transaction the rows of control.db: with these the installation is
+the cluster's. Before them the data folder is marked, so that one machine alone never serves it again. A call that was
+killed at any point is repeated; what is there already is compared, and not moved again. Nothing in the data folder is
+changed but that mark.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ async def _join(crossing: _Crossing, advance: OnMoved, *, is_stopped: bool) -> J
     advance(len(vaults), len(vaults), "keys")
     await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     advance(len(vaults), len(vaults), "control")
+    await asyncio.to_thread(InstallationFiles(FileRows(crossing.seat.connections), data).keep_all)
     tables = await control_moves.describe_control(crossing.source)
     await crossing.source.write(registry.note_joined)
     rows = await control_moves.move_control(crossing.source, crossing.target, tables)

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
+from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
+from server.cluster.refusals import refuse_for_cluster
 from server.cluster_settings import ClusterSettings
 from server.settings import Settings
 from server.version import version
@@ -71,8 +73,10 @@ class Cluster:
 
     async def drain(self, within_s: float | None = None) -> None:
         """Have the other servers serve every vault; what is not handed over in time is given back by the end of this
-        server. Again for nothing."""
+        server. Returns once all of them have heard of it, so that nobody sends calls here any more. Again for
+        nothing."""
         await self.hand_overs.drain(within_s)
+        await self.membership.be_heard()
 
     async def _refuse_early_migration(self, db: Database, _done: int) -> None:
         self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())
@@ -89,27 +93,16 @@ async def open_cluster(
     """Join; ``stack`` leaves, with every vault closed by then. A process that only runs a command takes no
     requests and is nobody's preferred server. Raises ``InvalidArgument``, ``LogUnavailable``."""
     cluster = settings.cluster
-    refuse_unsuitable(settings)
+    refuse_for_cluster(settings)
     door = await open_peer_door(stack, cluster, connections) if background.rounds else None
-    root = await _own_folder(stack, data, shared=door is None)
+    root = await own_folder(stack, data, shared=door is None)
     membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
     held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
+    held.after_restore.append(to_note_layout(settings.storage))
     stack.callback(held.close)
     await membership.join()
     stack.push_async_callback(membership.leave)
     return Cluster(connections, membership, held, HandOvers(held), door)
-
-
-def refuse_unsuitable(settings: Settings) -> None:
-    """Raise ``InvalidArgument`` for what only one machine can do."""
-    if settings.server.workers > 1:
-        raise InvalidArgument(
-            "server.workers", "must be 1 in a cluster", hint="start more servers: each is one process there"
-        )
-    if settings.backup.log:
-        raise InvalidArgument(
-            "backup.log", "is for one machine", hint="the cluster's database is the log; keep its own, by its means"
-        )
 
 
 def to_cache(storage: StorageSettings) -> StorageSettings:
@@ -135,7 +128,7 @@ def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
     return ServerCard(server_name(settings), said, "serving", door.address, door.identity.certificate)
 
 
-async def _own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
+async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
     """Where this process lays vaults out: alone in the data folder, or, where a server has that, in a folder that goes
     with the process. Raises ``InvalidArgument`` where another server has it."""
     return await asyncio.to_thread(_temporary_folder if shared else _data_folder, stack, data / COPIES_FOLDER)

@@ -22,7 +22,7 @@ from typing import Protocol
 from auth.shared_counts import LookAtCount
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.rate_counts import RateCount, RateCounts
-from vaults.context import begin_apart
+from vaults.context import begin_apart, run_to_completion
 from vaults.errors import StrongroomError
 
 SHARE_S = 0.5
@@ -138,7 +138,7 @@ class SharedRates:
         due = {digest: told for digest, each in watched.items() if (told := each.due(now)) is not None}
         own = [RateCount("", digest, hits, left_s) for digest, (hits, left_s) in due.items()]
         try:
-            learned = await asyncio.to_thread(self._exchange.exchange, own)
+            learned = await run_to_completion(asyncio.to_thread(self._exchange.exchange, own))
         except BaseException:
             self._watched |= watched
             raise

@@ -66,6 +66,11 @@ async def move_out(
     return DepartedVault(entry.name, entry.vault_id, head.seq, head.digest.hex(), digest_notes(rows), laid_out.files)
 
 
+def has_entries(connections: Connections, entry: VaultEntry) -> bool:
+    """Whether anything of the vault is stored. Blocking."""
+    return PostgresVaultLog(connections).base(entry.vault_id) is not None
+
+
 def _restore(connections: Connections, entry: VaultEntry, database: Path) -> RestoredLog:
     store, placements = PostgresVaultLog(connections), Placements(connections)
     for attempt in range(ATTEMPTS):

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -69,6 +69,9 @@ from server.toolsets.registry import required_role as old_tool_role
 from server.version import version
 from vaults.db.migration import load_migrations
 from vaults.errors import InvalidArgument, StrongroomError
+
+if TYPE_CHECKING:
+    from server.http.peers.peering import Peering
 
 log = structlog.get_logger("server.http")
 
@@ -125,6 +128,7 @@ class _Site:
         self._gate: ASGIApp = self._lifespan
         self._sign_in: ASGIApp | None = None
         self._console: ConsoleDoor | None = None
+        self._peering: Peering | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -185,10 +189,11 @@ class _Site:
             stack.callback(asyncio.create_task(_load_tools(services.registry), name="tools").cancel)
             stack.callback(self._refusals.flush)
             yield {
-                "drain": partial(_drain, services, protocol, self._console),
+                "drain": partial(_drain, services, protocol, self._console, self._peering),
                 "reload": _Reload(ring, services),
                 "certificate": self._metrics.on_certificate,
                 "refused": self._refusals.write,
+                **({} if services.cluster is None else {"hand_over": services.cluster.drain}),
             }
 
     async def _open_doors(
@@ -213,7 +218,7 @@ class _Site:
         if (cluster := services.cluster) is not None and cluster.door is not None:
             from server.http.peers.peering import Peering
 
-            peering = Peering(cluster, services, protocol)
+            self._peering = peering = Peering(cluster, services, protocol, self._cluster_metrics)
             await stack.enter_async_context(peering.serving(self.serve))
             behind = peering.before(behind)
         self._gate = Gate(behind, policy)
@@ -373,8 +378,10 @@ async def _load_tools(registry: ToolRegistry) -> None:
     gc.freeze()
 
 
-def _drain(services: Services, protocol: Protocol, console: ConsoleDoor | None) -> None:
+def _drain(services: Services, protocol: Protocol, console: ConsoleDoor | None, peering: Peering | None) -> None:
     services.health.drain()
+    if peering is not None:
+        peering.drain()
     protocol.subscriptions.close()
     if console is not None:
         console.close()

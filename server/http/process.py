@@ -27,9 +27,10 @@ from server.http.connection import Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
 from server.http.reloading import SIGNAL, Terminal, let_through, reload_certificate
-from vaults.errors import InvalidArgument
+from vaults.errors import InvalidArgument, StrongroomError
 
 EXIT_CLEAN, EXIT_UNCLEAN, EXIT_START_FAILED = 0, 1, 3
+HAND_OVER_SHARE = 0.5  # of the grace period, in which a server of several has the others take its vaults over
 CLOSING_SHARE = 0.2  # of the grace period, kept for the application to close in
 MAX_OPEN_FILES = 65_536  # open at most besides connections: vaults, watched folders, TLS handshakes not done yet
 FAREWELL_S = 0.5  # for the answers of cancelled calls to leave
@@ -39,7 +40,8 @@ log = structlog.get_logger("server.http")
 
 class DrainingServer(uvicorn.Server):
     """uvicorn's server with an orderly end: ``drain`` stops accepting, ``hurry`` cancels the calls still in flight.
-    ``hang_up`` reads certificate and keys again.
+    ``hang_up`` reads certificate and keys again. One of several servers goes on accepting until the others have what
+    it had: who calls it meanwhile is answered, here or there.
 
     All are safe in signal handlers. ``grace_s`` after ``drain`` the process exits with ``EXIT_UNCLEAN``, if it still
     runs.
@@ -52,6 +54,8 @@ class DrainingServer(uvicorn.Server):
         self._terminal = Terminal()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._certificate_end: float | None = None
+        self._is_draining = False
+        self._handing_over: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -65,15 +69,16 @@ class DrainingServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """First signal: drain. Second: hurry. Replaces uvicorn's, which re-raises the signal after a clean end."""
         del sig, frame
-        if self.should_exit:
+        if self._is_draining:
             self.hurry()
         else:
             self.drain()
 
     def drain(self) -> None:
-        if self.should_exit:
+        if self._is_draining:
             return
-        self.should_exit = True
+        self._is_draining = True
+        self.should_exit = not self.started or "hand_over" not in self.lifespan.state
         last = threading.Timer(self._grace_s, _exit_now)
         last.daemon = True
         last.start()
@@ -87,6 +92,7 @@ class DrainingServer(uvicorn.Server):
             self._on_loop(self._reload)
 
     def hurry(self) -> None:
+        self.should_exit = True
         self._on_loop(self._cancel_calls)
 
     def _on_loop(self, act: Callable[[], None]) -> None:
@@ -115,6 +121,16 @@ class DrainingServer(uvicorn.Server):
         hook = self.lifespan.state.get("drain")
         if hook is not None:
             hook()
+        if not self.should_exit:
+            self._handing_over = asyncio.create_task(self._hand_over(), name="hand-over-all")
+
+    async def _hand_over(self) -> None:
+        try:
+            await self.lifespan.state["hand_over"](self._grace_s * HAND_OVER_SHARE)
+        except StrongroomError as failure:
+            log.warning("not_handed_over", reason=failure.message)
+        finally:
+            self.should_exit = True
 
     def _cancel_calls(self) -> None:
         for task in tuple(self.server_state.tasks):

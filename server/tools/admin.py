@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -34,7 +34,7 @@ from vaults.domain.maintenance.vault_status import (
 )
 from vaults.domain.retrieval.explanations import read_vault_threshold
 from vaults.domain.text.fields import Text
-from vaults.errors import Forbidden, InvalidArgument, NotFound
+from vaults.errors import Forbidden, InvalidArgument, NotFound, VaultUnavailable
 from vaults.registry import VaultEntry
 from vaults.search.relevance_threshold import RelevanceThreshold
 
@@ -206,6 +206,8 @@ async def _vault_info(call: Call, name: str) -> VaultSummary:
     if role is None:
         raise NotFound("no such vault, or no grant for it")
     entry = call.services.registry_cache.entry(name)
+    if name != call.vault.name and not call.services.holds(entry.vault_id):
+        return await _ask_holder(call, name)
     async with call.services.pool.lease(entry) as vault:
         found = await vault_status.read_status(vault, call.actor)
     return VaultSummary(
@@ -216,6 +218,21 @@ async def _vault_info(call: Call, name: str) -> VaultSummary:
         memories=found.memories.living,
         storage_bytes=_rounded_size(found.storage_bytes, role),
     )
+
+
+async def _ask_holder(call: Call, name: str) -> VaultSummary:
+    """The same call, made in that vault by the server that has it."""
+    route, caller = call.services.routes.call, replace(call.caller, vault=name, form="data")
+    if route is None:
+        raise VaultUnavailable("another server has the vault", hint="call again")
+    outcome = await route(caller, "vaults", {"action": "info", "name": name}, _is_here)
+    if outcome is None or not outcome.ok:
+        raise VaultUnavailable("the vault cannot be looked at where it is", hint="call again")
+    return VaultSummary(**outcome.content["vaults"][0])
+
+
+async def _is_here() -> None:
+    """It came here meanwhile."""
 
 
 class DiscoverArguments(Arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.oauth.pages import HEADERS
 from server.oauth.visits import Visits
@@ -18,6 +19,9 @@ async def show(view: VaultView) -> Response:
     """Server-sent events, until the grant or the session ends, the page is closed, the vault goes to another server or
     this one stops. The browser asks again then."""
     parts, principal = view.parts, view.guest.principal
+    find = parts.services.routes.stream
+    if find is not None and (elsewhere := await find(view.vault, view.request.scope)) is not None:
+        return _PassedOn(elsewhere)
     headers = {**HEADERS, "x-accel-buffering": "no"}  # by which nginx passes each line on at once
     if not parts.streams.has_room(principal.key):
         wait = {**headers, "retry-after": str(RETRY_AFTER_S)}
@@ -43,6 +47,17 @@ async def show(view: VaultView) -> Response:
     stream = LiveStream(entry.vault_id, principal.key)
     lines = parts.streams.serve(stream, parts.services.call_listeners, may_stay, is_damaged)
     return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
+
+
+class _PassedOn(Response):
+    """What another server answers to the same request."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        super().__init__()
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
 
 
 PAGE = VaultPage("events", show, is_use=False)

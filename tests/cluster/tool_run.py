@@ -71,7 +71,11 @@ class ToolRun:
             ]
             ways = [self.postgres.conninfo(name, *(proxy.port for proxy in each)) for each in self._proxies]
             async with installed(
-                self.folder, [], servers=SERVERS, database=self.postgres.conninfo(name), cluster__lease_s=LEASE_S
+                self.folder,
+                self._names,
+                servers=SERVERS,
+                database=self.postgres.conninfo(name),
+                cluster__lease_s=LEASE_S,
             ) as installation:
                 for server, way in zip(installation.servers, ways, strict=True):
                     server.set("cluster.url", way)
@@ -80,8 +84,6 @@ class ToolRun:
     async def _work(self, installation: Installation) -> dict[str, tuple[int, ...]]:
         self._installation = installation
         for name in self._names:
-            made = await installation.ask("main", "vaults", {"action": "create", "name": name})
-            assert made.code is None, made.text
             await self._call(name, "note_write", {"path": NOTE, "content": "# Log\n", "mode": "create"})
         done = asyncio.Event()
         callers = [asyncio.create_task(self._call_until(done)) for _ in range(CALLERS)]
@@ -128,6 +130,8 @@ class ToolRun:
             async with asyncio.timeout(self._random.uniform(*PATIENCE_S)):
                 answer, ids = await _whole(asked, partial(self._installation.call, server))
             outcome, said = _outcome(answer)
+        except httpx2.ConnectError:
+            return  # nobody was asked
         except (httpx2.TransportError, TimeoutError):
             pass
         except LookupError as failure:

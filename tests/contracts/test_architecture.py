@@ -116,13 +116,12 @@ ALLOWED_OUTBOUND = {
     "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
     "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/cluster/postgres/connections.py",  # the database of cluster.url
+    "vaults/cluster/postgres/advisory_lease.py",
     "vaults/cluster/control/postgres_control.py",  # its driver's errors
     "vaults/cluster/control/statement_runner.py",  # and its cursors
     "vaults/cluster/postgres/bases.py",  # its driver's errors
-    "vaults/cluster/postgres/advisory_lease.py",
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
-    "vaults/cluster/postgres/scoped_rows.py",
     "vaults/cluster/postgres/schema.py",
     "vaults/cluster/postgres/servers.py",
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.failures import LogUnavailable
-from vaults.cluster.heartbeat import Heartbeat
+from vaults.cluster.heartbeat import BEATS_A_LEASE, Heartbeat
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.servers import Servers
@@ -98,6 +98,10 @@ class Membership:
         self._wanted_state = "draining"
         if self._sitting is not None:
             self._sitting.servers.state = "draining"
+
+    async def be_heard(self) -> None:
+        """Returns once every other server has had the time to hear how this one is: its beat, and theirs after it."""
+        await asyncio.sleep(2 * self._lease_s / BEATS_A_LEASE)
 
     async def join(self) -> None:
         """Raises ``LogUnavailable``."""

@@ -33,7 +33,7 @@ from vaults.db.page_changes import ChangeReader
 from vaults.db.page_digests import PageDigests, digest_page
 from vaults.db.wal_frames import WalCommit
 from vaults.db.wal_tail import WalGap, WalTail
-from vaults.errors import Overloaded, StrongroomError, VaultUnavailable
+from vaults.errors import Overloaded, StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.settings import StorageSettings
 
 RENEW_FRAMES = 1000
@@ -120,8 +120,8 @@ class PageLog:
     @property
     def closed(self) -> tuple[Placement, RestoredLog] | None:
         """From where the same server goes on with the files that are there, once this is closed; None where the log
-        was lost, or has not begun."""
-        if self.failure is not None or self.head is None:
+        was lost, or the files were never compared."""
+        if self.failure is not None or self.head is None or not self.has_begun:
             return None
         sizes = self._sizes
         purged = self.placement.purged if sizes.at_purge > sizes.at_base else 0
@@ -287,6 +287,8 @@ class PageLog:
             raise VaultUnavailable("the vault's log failed: it is opened anew from there", hint="call again")
         try:
             yield
+        except VaultQuarantined as failure:  # the copy is damaged: what the log holds is restored
+            raise self._lose(VaultUnavailable("the local copy is damaged", hint="call again")) from failure
         except StrongroomError as failure:
             self._lose(failure)
             raise

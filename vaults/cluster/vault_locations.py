@@ -63,8 +63,9 @@ class VaultLocations:
     def _recall(self, vault: str) -> ServerBeat | None:
         server, until = self._believed.get(vault, ("", 0.0))
         found = self._membership.find(server) if time.monotonic() < until else None
-        if found is None:
+        if found is None or found.state == "draining":  # which gives it away, and is soon gone
             self._believed.pop(vault, None)
+            return None
         return found
 
     async def _look(self, vault: str, *, forwarded: bool) -> ServerBeat | None:

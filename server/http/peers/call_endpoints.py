@@ -12,9 +12,16 @@ from pydantic import BaseModel, ValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.federated_search import search_here
-from server.http.peers.call_messages import PassedCall, PassedSearch, dump_answer, dump_failure, dump_outcome
+from server.http.peers.call_messages import (
+    PassedCall,
+    PassedSearch,
+    dump_answer,
+    dump_failure,
+    dump_outcome,
+    dump_vaults,
+)
 from server.http.peers.forwarding import Forwarding, PassableRequest, wait_until_gone
-from server.http.peers.passed_calls import CALL_PATH, SEARCH_PATH
+from server.http.peers.passed_calls import CALL_PATH, SEARCH_PATH, VAULTS_PATH
 from server.local_attempt import tell_elsewhere
 from server.protocol import Protocol
 from server.services import Services
@@ -37,7 +44,7 @@ class CallEndpoints:
     @property
     def by_path(self) -> Mapping[str, ASGIApp]:
         """The endpoints."""
-        return {CALL_PATH: self._serve_call, SEARCH_PATH: self._serve_search}
+        return {CALL_PATH: self._serve_call, SEARCH_PATH: self._serve_search, VAULTS_PATH: self._serve_vaults}
 
     async def _serve_call(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(body: bytes) -> bytes:
@@ -48,6 +55,11 @@ class CallEndpoints:
 
     async def _serve_search(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._serve(scope, receive, send, lambda body: _parse(PassedSearch, body).vault, self._search)
+
+    async def _serve_vaults(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        from server.ui.vault_lines import look_at_held  # of the console, which is imported when it is first asked for
+
+        await _send(send, 200, dump_vaults(await look_at_held(self._services)))
 
     async def _search(self, body: bytes) -> bytes:
         asked = _parse(PassedSearch, body)

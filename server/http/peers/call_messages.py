@@ -12,12 +12,14 @@ from auth.principal import Principal
 from auth.roles import Role
 from server import errors
 from server.call import AnswerForm, Caller, PersonState
+from server.call_routes import ElsewhereVault
 from server.dispatch import CallOutcome
 from vaults.domain.retrieval.hybrid_search import SearchAnswer, SearchRequest
 from vaults.errors import Overloaded, StrongroomError, VaultQuarantined, VaultUnavailable
 
 _OUTCOME = TypeAdapter(CallOutcome)
 _ANSWER = TypeAdapter(SearchAnswer)
+_VAULTS = TypeAdapter(dict[str, ElsewhereVault])
 _FAILURES: Mapping[str, type[StrongroomError]] = {
     each.code: each for each in (Overloaded, VaultQuarantined, VaultUnavailable)
 }
@@ -114,6 +116,19 @@ def load_answer(data: bytes) -> SearchAnswer:
     try:
         return _ANSWER.validate_python(json.loads(data))
     except (ValueError, ValidationError):
+        raise _not_understood() from None
+
+
+def dump_vaults(vaults: Mapping[str, ElsewhereVault]) -> bytes:
+    """The vaults a server has, by id."""
+    return _VAULTS.dump_json(dict(vaults))
+
+
+def load_vaults(data: bytes) -> Mapping[str, ElsewhereVault]:
+    """Raises ``VaultUnavailable`` for what is none."""
+    try:
+        return _VAULTS.validate_json(data)
+    except ValidationError:
         raise _not_understood() from None
 
 

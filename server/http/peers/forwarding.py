@@ -11,10 +11,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ops.cluster_metrics import ForwardOutcome
 from server.cluster.peer_identity import PeerServer
 from server.http.peer_marks import (
     FORWARDED,
@@ -43,11 +44,6 @@ _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
 )
 _REPLACED = _HOP_BY_HOP | OWN | {b"content-length"}
-
-
-ForwardingOutcome = Literal["answered", "retried", "refused", "broken"]
-"""Of one attempt: the answer was passed on; nothing was done or it may be done again, so it is; no server was found in
-time; the other server went away with the outcome unknown."""
 
 
 class Whereabouts(Protocol):
@@ -81,8 +77,8 @@ class PassableRequest:
 class ForwardingObserver(Protocol):
     """Who counts."""
 
-    def on_forwarded(self, outcome: ForwardingOutcome, added_s: float | None) -> None:
-        """What became of a request on its way. ``added_s``: seconds the way took besides the work, where known."""
+    def on_forwarded(self, outcome: ForwardOutcome, seconds: float) -> None:
+        """What became of a request on its way. ``seconds``: what the way took besides the work, of an answered one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +165,9 @@ class Forwarding:
         self._count("answered" if is_answered else "retried", relay)
         return is_answered
 
-    def _count(self, outcome: ForwardingOutcome, relay: _Relay | None) -> None:
+    def _count(self, outcome: ForwardOutcome, relay: _Relay | None) -> None:
         if self.observer is not None:
-            self.observer.on_forwarded(outcome, relay.added_s if relay else None)
+            self.observer.on_forwarded(outcome, relay.added_s if relay else 0.0)
 
 
 @dataclass(slots=True)
@@ -181,7 +177,7 @@ class _Relay:
     request: PassableRequest
     sent: PeerRequest
     limit_s: float  # until the head of the answer has come
-    added_s: float | None = None
+    added_s: float = 0.0
     is_over: bool = False
 
     async def run(self, connection: PeerConnection) -> bool:
@@ -207,8 +203,8 @@ class _Relay:
             async for _ in connection.chunks():
                 pass
             return False
-        took = next((float(value) for name, value in headers if name == TOOK), None)
-        self.added_s = None if took is None else time.perf_counter() - started - took
+        took = next((float(value) for name, value in headers if name == TOOK), 0.0)
+        self.added_s = max(0.0, time.perf_counter() - started - took)
         kept = [each for each in without_own(headers) if each[0] not in _HOP_BY_HOP]
         await self.request.send({"type": "http.response.start", "status": status, "headers": kept})
         async for chunk, more in connection.chunks():

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.call import Caller
+from server.call_routes import ElsewhereVault
+from server.cluster.parts import Cluster
+from server.cluster.peer_identity import PeerServer
 from server.dispatch import CallOutcome
+from server.http.peer_marks import was_forwarded
 from server.http.peers.call_messages import (
     PassedCall,
     PassedCaller,
@@ -19,6 +24,7 @@ from server.http.peers.call_messages import (
     load_answer,
     load_failure,
     load_outcome,
+    load_vaults,
     to_failed_outcome,
 )
 from server.http.peers.forwarding import Forwarding, PassableRequest
@@ -29,6 +35,10 @@ from vaults.errors import NotFound, StrongroomError
 
 CALL_PATH = "/cluster/call"
 SEARCH_PATH = "/cluster/search"
+VAULTS_PATH = "/cluster/vaults"
+
+LOOK_S = 2.0
+"""Seconds that other servers have to say which vaults they have, until a page does without."""
 
 _MADE_HERE = 204
 """No server answers so: it has something to say."""
@@ -37,9 +47,23 @@ _MADE_HERE = 204
 class PassedCalls:
     """The routes of ``server.call_routes``."""
 
-    def __init__(self, forwarding: Forwarding, services: Services) -> None:
+    def __init__(self, forwarding: Forwarding, cluster: Cluster, services: Services) -> None:
         self._forwarding = forwarding
+        self._cluster = cluster
         self._services = services
+
+    async def vaults(self) -> Mapping[str, ElsewhereVault]:
+        """``VaultsRoute``."""
+        membership = self._cluster.membership
+        others = [each for each in membership.servers if each.certificate and each.id != membership.id]
+        found = await asyncio.gather(*(self._ask_for_vaults(each) for each in others))
+        return {vault: what for each in found for vault, what in each.items()}
+
+    async def _ask_for_vaults(self, server: PeerServer) -> Mapping[str, ElsewhereVault]:
+        with suppress(ConnectionError, TimeoutError, StrongroomError):
+            async with asyncio.timeout(LOOK_S):
+                return load_vaults(await self._forwarding.peers.fetch(server, VAULTS_PATH))
+        return {}
 
     async def call(
         self, caller: Caller, tool: str, arguments: Mapping[str, Any], here: Callable[[], Awaitable[CallOutcome]]
@@ -71,6 +95,29 @@ class PassedCalls:
         await self._forwarding.serve(entry, exchange.request, exchange.make_here)
         return None if exchange.was_made_here else load_answer(exchange.require_answer())
 
+    async def stream(self, vault: str, scope: Scope) -> ASGIApp | None:
+        """``StreamRoute``."""
+        entry, whereabouts = self._services.registry_cache.entry(vault), self._forwarding.whereabouts
+        try:
+            if await whereabouts.locate(entry, forwarded=was_forwarded(scope)) is None:
+                return None
+        except StrongroomError:
+            return _ask_again
+
+        async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+            async def read() -> bytes:
+                return b""
+
+            async def fail(_failure: StrongroomError, _body: bytes) -> None:
+                await _ask_again(scope, receive, send)
+
+            request = PassableRequest(
+                scope, receive, send, read_body=read, rewind=lambda: None, is_repeatable=lambda _: True, fail=fail
+            )
+            await self._forwarding.serve(entry, request, _ask_again)
+
+        return pass_on
+
 
 def _outcome_of(exchange: _Exchange) -> CallOutcome:
     if exchange.was_made_here:
@@ -80,6 +127,13 @@ def _outcome_of(exchange: _Exchange) -> CallOutcome:
         return load_outcome(exchange.require_answer())
     except StrongroomError as failure:
         return to_failed_outcome(failure)
+
+
+async def _ask_again(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """An empty stream: browsers give up on a failure, and come again after an end."""
+    headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"retry: 1000\n\n"})
 
 
 async def _say_here() -> bool:

@@ -82,6 +82,16 @@ class PeerPool:
                 connection.abort()
             peer.wake_one()
 
+    async def fetch(self, server: PeerServer, path: str) -> bytes:
+        """What another server has at an address of its own. Raises ``PeerUnreachable``, ``PeerGone``."""
+        head = f"GET {path} HTTP/1.1\r\nhost: peer\r\n\r\n".encode()
+        async with self.connected(server) as connection:
+            status, _ = await connection.ask(PeerRequest(head, b""))
+            body = b"".join([chunk async for chunk, _ in connection.chunks()])
+        if status != 200:
+            raise PeerUnreachable(f"{server.id}: status {status}")
+        return body
+
     def forget_all_but(self, living: Collection[str]) -> None:
         """End what leads to servers that are no more; ``living``: ids. One that was only stopped answers nobody, and
         keeps every connection open."""

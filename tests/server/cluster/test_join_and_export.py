@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from auth.principal import owner
 from auth.roles import Role
 from ops.audit import verification as audit_verification
+from server import vault_admin
 from server.call import Caller
 from server.cluster import control_moves
 from server.cluster.export import ExportReport, export_cluster
@@ -21,6 +23,7 @@ from server.cluster_settings import ClusterSettings
 from server.running_server import hold_serving
 from server.services import Services
 from server.settings import Settings, load
+from tests.cluster.open_servers import OpenServers
 from tests.cluster.postgres_server import PostgresServer
 from tests.conftest import Opening, asker, local
 from tests.noted import folder
@@ -207,3 +210,40 @@ async def test_a_folder_that_holds_something_is_not_written_to(
     await exported(database, out)
     with pytest.raises(AlreadyExists):
         await exported(database, out)
+
+
+async def test_servers_serve_what_joined_and_one_machine_serves_what_they_wrote(
+    opening: Opening, database: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out, cluster = tmp_path_factory.mktemp("out") / "data", tmp_path_factory.mktemp("cluster")
+    async with opening(QUIET, vaults=VAULTS[:2]) as services:
+        await fill(services, VAULTS[:2])
+    before = files_below(folder(tmp_path, "vault1"))
+    await joined(tmp_path, database)
+    servers = OpenServers(cluster, database, VAULTS[:2], {"notes.watch": "off", "embedding.engine": "off"})
+    try:
+        one, other = await servers.start("a"), await servers.start("b")
+        found = await one.asking("vault1")("recall", query="harbour number 2")
+        assert "harbour vault1 number 2" in str(found.content)
+        assert (await one.asking("vault1")("note_write", path="new.md", content="by the cluster\n")).ok
+        assert (await one.asking("vault1")("note_move", path="deep/vault1-0.md", to="elsewhere.md")).ok
+        await vault_admin.create(one.services, "made")
+        await one.cluster.held.hand_over(one.entry("vault1").vault_id, 30.0)
+        assert "by the cluster" in (await other.asking("vault1")("note_read", path="new.md")).text
+    finally:
+        for server in reversed(servers.opened):
+            await server.end()
+    report = await exported(database, out)
+    assert [each.name for each in report.vaults] == ["made", "vault0", "vault1"]
+    after = files_below(folder(out, "vault1"))
+    assert {path: data for path, data in before.items() if "vault1-" not in path}.items() <= after.items()
+    assert after["new.md"] == b"by the cluster\n"
+    assert "elsewhere.md" in after
+    async with opening(QUIET, vaults=("made", "vault0", "vault1"), data=out) as services:
+        for name in ("made", "vault0", "vault1"):
+            assert (await asker(services, Caller(owner("cli"), name, Role.ADMIN, "cli"))("status")).ok
+            async with services.pool.lease(services.registry_cache.entry(name)) as vault:
+                found_there = await verify(vault)
+            assert found_there.agrees, found_there.findings
+        checked = await audit_verification.verify(services.audit)
+        assert [(each.chain, each.faults) for each in checked if not each.ok] == []

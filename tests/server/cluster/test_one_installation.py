@@ -12,12 +12,17 @@ import pytest
 from auth.principal import owner
 from auth.roles import Role
 from ops.audit.links import INSTALLATION
+from ops.audit.searching import AuditQuery, search
 from ops.audit.verification import verify
 from server.call import Caller
+from server.cli import admin_acts
+from server.cli import audit as audit_commands
+from server.cli import doctor as doctor_commands
 from server.cluster.shared_rates import SharedRates
+from server.settings import load
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
-from tests.conftest import Asking, asker
+from tests.conftest import QUIET, Asking, asker
 from vaults.cluster import hand_overs
 from vaults.vault_hosting import VaultElsewhere
 
@@ -106,8 +111,25 @@ async def test_the_audit_of_a_vault_is_one_chain_whoever_holds_it(servers: OpenS
         (2, "remember"),
     ]
     for server in (a, b):
-        assert [each.ok for each in await verify(server.services.audit, [chain, INSTALLATION])] == [True, True]
+        await server.services.audit.sign()
+    for server in (a, b):
+        reports = await verify(server.services.audit, [chain, INSTALLATION])
+        assert [(each.ok, each.signed) for each in reports] == [(True, each.last) for each in reports]
         assert not (server.services.data / "audit").exists()
+
+
+async def test_commands_record_in_the_audit_of_the_servers_and_check_it(servers: OpenServers, tmp_path: Path) -> None:
+    a, _ = servers.opened
+    await agent(a)("remember", content="tea is at four")
+    await a.services.audit.sign()
+    loaded = load(tmp_path / "command", flags={**QUIET, "cluster.url": servers.url}, environment={})
+    async with admin_acts.recorded(loaded, "grant", "set", vault="main", subject="anna"):
+        pass
+    acts = await search(a.services.audit, INSTALLATION, AuditQuery(tool="grant"))
+    assert [each.fields()["details"] for each in acts] == [{"subject": "anna"}]
+    reports, names = await audit_commands._verify(loaded, None, installation=False)
+    assert {names.get(each.chain, each.chain): each.faults for each in reports} == {"main": [], INSTALLATION: []}
+    assert (await doctor_commands._shared_audit(loaded)).status == "ok"
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from auth.roles import Role
-from server.cluster.parts import Cluster
 from server.cluster.peer_door import PeerDoor
 from server.cluster.peer_identity import make_identity
 from server.http import app
@@ -64,6 +63,10 @@ class Standing:
         return self.table.rows
 
     @property
+    def membership(self) -> Standing:
+        return self
+
+    @property
     def on_beat(self) -> list[Callable[[], None]]:
         return self.table.watchers
 
@@ -90,6 +93,19 @@ class Standing:
 
 
 @dataclass
+class OneOfTwo:
+    """In the place of ``server.cluster.parts.Cluster``."""
+
+    membership: Standing
+    held: Standing
+    door: PeerDoor
+    connections: Any = None
+
+    async def drain(self, within_s: float | None = None) -> None:
+        """Nothing is handed over but by a test."""
+
+
+@dataclass
 class Pair:
     """``front`` takes the requests of tests, ``back`` has the vault ``main``; ``front`` has ``near``."""
 
@@ -108,7 +124,9 @@ def make_door() -> PeerDoor:
 
 
 @asynccontextmanager
-async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIterator[Pair]:
+async def two_servers(
+    tmp_path: Path, monkeypatch: Any, front_only: Mapping[str, Any] | None = None, **flags: Any
+) -> AsyncIterator[Pair]:
     """Both over the same grants and keys."""
     table, standing, opened, doors = Table(), {}, {}, {}
     names = iter(("front", "back"))
@@ -120,7 +138,7 @@ async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIt
         doors[name] = door = make_door()
         table.change(*table.rows, KnownServer(name, door.address, door.identity.certificate))
         async with open_services(*args, **options) as services:
-            opened[name] = clustered = replace(services, cluster=Cluster(mine, mine, door))
+            opened[name] = clustered = replace(services, cluster=OneOfTwo(mine, mine, door))
             lease = services.pool.lease
 
             @asynccontextmanager
@@ -144,7 +162,9 @@ async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIt
     options = {"application": {"extra_tools": ("tests.server.http.odd_tools",)}, **flags}
     async with AsyncExitStack() as stack:
         make = {"vaults": ("main", "near"), **options}
-        front = await stack.enter_async_context(served(tmp_path / "front", prepare=prepare, **make))
+        front = await stack.enter_async_context(
+            served(tmp_path / "front", prepare=prepare, **make, **(front_only or {}))
+        )
         back = await stack.enter_async_context(served(tmp_path / "back", **make))
         front.tokens |= tokens
         back.tokens |= tokens

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vaults.cluster.failures import Fenced
-from vaults.cluster.postgres.connections import Connection, Connections, in_transaction
+from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.vault_log import Placement
+from vaults.db.sql import Writer
 from vaults.errors import NotFound
 
 _REGISTER = """
@@ -44,8 +44,11 @@ LEFT JOIN strongroom.servers w ON w.id = p.wanted
 _WANT = """
 UPDATE strongroom.placement p SET wanted = %(server)s
 WHERE p.vault = %(vault)s AND p.server IS DISTINCT FROM %(server)s
-  AND NOT EXISTS (SELECT FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s)
+  AND NOT EXISTS (
+    SELECT FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s
+      AND (s.state = 'command' OR EXISTS (SELECT FROM strongroom.servers h WHERE h.id = p.server)))
 """
+"""A vault that lies free for a server which only may be asked for it one day keeps nobody waiting who needs it now."""
 
 _FORGO = "UPDATE strongroom.placement SET wanted = NULL WHERE vault = %(vault)s AND wanted = %(server)s"
 
@@ -55,12 +58,10 @@ WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server OR
 """
 
 _REMOVE = (
-    "DELETE FROM strongroom.vault_base WHERE vault = %(vault)s",
-    "DELETE FROM strongroom.vault_log WHERE vault = %(vault)s",
+    "DELETE FROM strongroom.placement WHERE vault = :vault",
+    "DELETE FROM strongroom.vault_base WHERE vault = :vault",
+    "DELETE FROM strongroom.vault_log WHERE vault = :vault",
 )
-_REMOVE_PLACEMENT = """
-DELETE FROM strongroom.placement WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +118,6 @@ class Placements:
         with self._connections.use() as connection:
             return [str(vault) for (vault,) in connection.execute(_ASKED, {"server": server})]
 
-    def remove(self, placement: Placement) -> None:
-        """Forget a vault for ever, with its log and bases, by its holder. Raises ``Fenced``."""
-        held = {"vault": placement.vault, "server": placement.server, "epoch": placement.epoch}
-
-        def work(connection: Connection) -> None:
-            if connection.execute(_REMOVE_PLACEMENT, held).rowcount != 1:
-                raise Fenced
-            for statement in _REMOVE:
-                connection.execute(statement, held)
-
-        with self._connections.use() as connection:
-            in_transaction(connection, work)
-
     def holder(self, vault: str) -> VaultHolder:
         """Raises ``NotFound`` where no such vault was registered."""
         with self._connections.use() as connection:
@@ -148,3 +136,10 @@ class Placements:
         with self._connections.use() as connection:
             rows = connection.execute(f"{_HOLDER} WHERE p.server = %(server)s ORDER BY p.vault", {"server": server})
             return [VaultHolder(*row) for row in rows]
+
+
+def remove_in(tx: Writer, vault: str) -> None:
+    """Forget a vault for ever, with its log and bases, in the transaction that takes it out of control's tables.
+    Whoever holds it is fenced."""
+    for statement in _REMOVE:
+        tx.run(statement, {"vault": vault})

@@ -107,6 +107,16 @@ async def test_a_search_over_several_vaults_asks_their_holders(pair):
     assert pair.services["front"].pool.open_count == 1
 
 
+async def test_what_a_vault_elsewhere_holds_is_asked_of_its_holder(pair):
+    async with raw(pair.back, "both") as there, raw(pair.front, "both", "near") as near:
+        await there.call("remember", {"content": "a bittern"})
+        arguments = {"action": "info", "name": "main"}
+        (ours,) = (await near.call("vaults", arguments))["structuredContent"]["vaults"]
+        (theirs,) = (await there.call("vaults", arguments))["structuredContent"]["vaults"]
+        assert ours == theirs
+        assert ours["memories"] == 1
+
+
 async def test_a_command_at_either_server_reaches_the_vault(pair):
     for name in ("front", "back"):
         answer = await answer_command(pair.services[name], {"vault": "main", "tool": "noop", "arguments": {}})

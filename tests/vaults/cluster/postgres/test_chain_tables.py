@@ -1,4 +1,4 @@
-"""Numbered rows of chains that several servers add to. Covers vaults.cluster.postgres.scoped_rows."""
+"""Numbered rows of chains that several servers add to."""
 
 from __future__ import annotations
 
@@ -134,5 +134,6 @@ def test_chains_that_nobody_signed_or_sent_to_their_end_are_found(tables: ChainT
     assert tables.unsigned() == ["grown"]
     assert tables.unsigned(1002) == []
     assert tables.unsigned(1003) == ["grown"]
+    assert (tables.begun_before(1001), tables.begun_before(1002)) == ([], ["done", "grown"])
     assert tables.unsent("syslog") == ["grown"]
     assert tables.unsent("webhook") == ["done", "grown"]

@@ -156,6 +156,21 @@ def test_a_vault_that_is_wanted_is_kept_for_who_wants_it(
     assert not placements.want("main", "c")
 
 
+def test_a_vault_that_lies_free_for_a_server_goes_to_who_asks_for_it_now(
+    placements: Placements, servers: Servers
+) -> None:
+    held = placements.take("main", "a")
+    assert held is not None
+    assert placements.want("main", "b")  # as a vault is handed to the server that is to have it one day
+    servers.join("c", "c", "1")
+    assert not placements.want("main", "c"), "who holds it hands it to the first"
+    assert placements.release(held)
+    assert placements.take("main", "c") is None
+    assert placements.want("main", "c")
+    assert placements.take("main", "b") is None
+    assert placements.take("main", "c") is not None
+
+
 def test_a_vault_wanted_by_a_server_that_is_gone_is_anybodys(
     placements: Placements, servers: Servers, connections: Connections
 ) -> None:
@@ -175,25 +190,6 @@ def test_a_holder_that_takes_its_own_vault_anew_is_still_asked_for_it(placements
     assert placements.asked_of("a") == ["main"]
     placements.forgo("main", "b")
     assert placements.asked_of("a") == []
-
-
-def test_a_vault_is_removed_by_its_holder_with_its_log(
-    placements: Placements, servers: Servers, connections: Connections
-) -> None:
-    log, held = PostgresVaultLog(connections), placements.take("main", "a")
-    assert held is not None
-    log.replace_base(held, 0, [b"base"])
-    held = log.append(held, b"entry")
-    again = placements.take("main", "a")
-    assert again is not None
-    with pytest.raises(Fenced):
-        placements.remove(held)
-    placements.remove(again)
-    with pytest.raises(NotFound):
-        placements.holder("main")
-    with connections.use() as connection:
-        for table in ("vault_log", "vault_base", "vault_base_part"):
-            assert connection.execute(f"SELECT count(*) FROM strongroom.{table}").fetchone() == (0,)
 
 
 def test_a_purge_is_remembered_until_a_base_takes_its_place(

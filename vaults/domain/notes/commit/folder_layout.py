@@ -52,7 +52,7 @@ def lay_out_notes(database: Path, root: Path, settings: StorageSettings) -> Laid
 def _write_files(root: Path, tx: Reader) -> LaidOutNotes:
     folders = {""}
     files = size = 0
-    for each, data in note_files.iter_contents(tx):
+    for each, data in note_files.iter_contents(tx) if note_files.are_kept(tx) else ():
         if data is None:
             raise VaultQuarantined("a file of notes is lost or damaged in the vault's database", reason="damaged")
         _make_folder(root, _segments(each.path)[:-1], folders)

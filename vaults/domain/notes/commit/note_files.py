@@ -45,6 +45,11 @@ def is_empty(tx: Reader) -> bool:
     return tx.one("SELECT 1 FROM note_files LIMIT 1") is None
 
 
+def are_kept(tx: Reader) -> bool:
+    """Whether the database has the table: one of an older schema, which is not migrated yet, has none."""
+    return tx.one("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'note_files'") is not None
+
+
 def list_files(tx: Reader) -> list[NoteFile]:
     """Every file, by path."""
     return _from_rows(tx.all(f"SELECT {_COLUMNS} FROM {_FROM} ORDER BY f.path"))

@@ -1,0 +1,85 @@
+"""The end of a server that is one of several: the others have its vaults before it stops to accept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from ops.settings import OpsSettings
+from server.http.options import ServeOptions, bind
+from server.http.process import DrainingServer, uvicorn_config
+from tests.server.http.serving import browser
+from tests.work import PATIENCE_S
+from vaults.errors import VaultUnavailable
+
+HandOver = Callable[[float], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(hand_over: HandOver) -> AsyncIterator[tuple[DrainingServer, asyncio.Task[None], str]]:
+    """A server with one page, its end, and the address of the page."""
+    began = asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[dict[str, Any]]:
+        yield {"drain": began.set, "hand_over": hand_over}
+
+    async def page(_request: Request) -> PlainTextResponse:
+        return PlainTextResponse("here")
+
+    options = ServeOptions(ops=OpsSettings(shutdown_grace_s=60))
+    server = DrainingServer(uvicorn_config(Starlette(routes=[Route("/", page)], lifespan=lifespan), options), options)
+    with bind("127.0.0.1", 0) as listener:
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        async with asyncio.timeout(PATIENCE_S):
+            while not server.started:  # noqa: ASYNC110  uvicorn tells nobody
+                await asyncio.sleep(0)
+        try:
+            yield server, task, f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            await asyncio.wait_for(task, PATIENCE_S)
+
+
+async def test_it_accepts_until_its_vaults_are_handed_over() -> None:
+    asked, done = asyncio.Event(), asyncio.Event()
+
+    async def hand_over(within_s: float) -> None:
+        assert 0 < within_s < 60
+        asked.set()
+        await done.wait()
+
+    async with serving(hand_over) as (server, task, url):
+        server.drain()
+        await asyncio.wait_for(asked.wait(), PATIENCE_S)
+        async with browser() as client:
+            assert (await client.get(url)).text == "here"
+        assert not task.done()
+        done.set()
+        await asyncio.wait_for(task, PATIENCE_S)
+
+
+async def test_a_second_signal_waits_for_no_hand_over() -> None:
+    async def hand_over(_within_s: float) -> None:
+        await asyncio.Event().wait()
+
+    async with serving(hand_over) as (server, task, _):
+        server.handle_exit(15, None)
+        server.handle_exit(15, None)
+        await asyncio.wait_for(task, PATIENCE_S)
+
+
+async def test_a_hand_over_that_fails_ends_the_server_all_the_same() -> None:
+    async def hand_over(_within_s: float) -> None:
+        raise VaultUnavailable("the others are gone")
+
+    async with serving(hand_over) as (server, task, _):
+        server.drain()
+        await asyncio.wait_for(task, PATIENCE_S)
