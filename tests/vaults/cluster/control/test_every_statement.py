@@ -1,6 +1,6 @@
 """Every function that asks something of control.db, run over a file and PostgreSQL: both say the same.
 
-Functions are found by what they take, a ``Reader`` or a ``Writer``. One that is new fails here until ``SCRIPT`` runs it.
+Functions are found by what they take, a ``Reader`` or a ``Writer``. A new one fails here until ``SCRIPT`` runs it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import itertools
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -98,16 +98,13 @@ class Run:
 
 def told(found: Any) -> Any:
     """What may be compared: shapes, numbers and truth; texts that are random by their being there alone."""
-    if isinstance(found, str | bytes):
-        return type(found).__name__
-    if isinstance(found, dict):
-        return {key if "work" not in str(key) else "": told(value) for key, value in found.items()}
-    if isinstance(found, list | tuple | set | frozenset):
+    if isinstance(found, Mapping):
+        return sorted(((len(str(key)), repr(told(value)))) for key, value in found.items())
+    if isinstance(found, list | tuple):
         return [told(each) for each in found]
     if is_dataclass(found):
-        fields = (getattr(found, name) for name in found.__dataclass_fields__)
-        return [type(found).__name__, *(told(each) for each in fields)]
-    return found
+        return [type(found).__name__, *(told(getattr(found, name)) for name in found.__dataclass_fields__)]
+    return found if isinstance(found, int | float | None) else type(found).__name__
 
 
 def required() -> set[tuple[str, str]]:
