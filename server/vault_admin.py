@@ -137,9 +137,14 @@ async def unarchive(services: Services, name: str) -> VaultEntry:
 
 async def rename(services: Services, old: str, new: str) -> VaultEntry:
     """As ``renames.rename``, seen at once in this process."""
-    from ops.vault_life import renames
+    if services.cluster is None:
+        from ops.vault_life import renames
 
-    entry = await renames.rename(services.control, services.data, old, new)
+        entry = await renames.rename(services.control, services.data, old, new)
+    else:
+        from server.cluster import vault_life
+
+        entry = await vault_life.rename(services.control, old, new)
     await _refresh(services)
     return entry
 
@@ -147,6 +152,11 @@ async def rename(services: Services, old: str, new: str) -> VaultEntry:
 async def copy(services: Services, name: str, new: str) -> VaultEntry:
     """As ``copies.copy``, seen at once in this process."""
     from ops.vault_life import copies
+
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        vault_life.refuse_copy()
 
     settings = copies.CopySettings(version(), services.settings.storage, services.settings.notes)
     entry = await copies.copy(services.control, services.data, name, new, settings)
@@ -156,6 +166,12 @@ async def copy(services: Services, name: str, new: str) -> VaultEntry:
 
 async def delete(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``deletion.delete`` with a last backup, seen at once in this process."""
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        gone = await vault_life.delete(services, services.cluster.held, name, confirm=confirm)
+        await _refresh(services)
+        return gone
     from ops.vault_life import deletion
     from server.last_backups import back_up_last
 
@@ -168,6 +184,11 @@ async def delete(services: Services, name: str, *, confirm: str | None) -> Delet
 async def delete_lost(services: Services, name: str, *, confirm: str | None) -> DeletedVault:
     """As ``deletion.delete_lost``, seen at once in this process."""
     from ops.vault_life import deletion
+
+    if services.cluster is not None:
+        from server.cluster import vault_life
+
+        vault_life.refuse_lost()
 
     gone = await deletion.delete_lost(services.control, services.data, name, confirm=confirm)
     await _refresh(services)

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from uuid_utils import uuid7
+
 from auth.principal import owner
 from auth.roles import Role
+from server import vault_admin
 from server.background_plan import SERVER_WORK, BackgroundPlan
 from server.call import Caller
 from server.cluster.parts import Cluster
 from server.services import Services, open_services
 from server.settings import configured_endpoints, load
-from tests.blanks import lay_out_used
 from tests.conftest import QUIET, Asking, asker, the_tools
 from tests.fakes import HashEmbedder
 from tests.work import PATIENCE_S
-from vaults import registry
-from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out, open_database
-from vaults.db.connection import Database
+from vaults.cluster.postgres.schema import lay_out
 from vaults.errors import StrongroomError
 from vaults.registry import VaultEntry
-from vaults.settings import StorageSettings
 
 LEASE_S = 1.0
 
@@ -82,22 +79,8 @@ class OpenServers:
     flags: dict[str, Any] = field(default_factory=dict)
     opened: list[OpenServer] = field(default_factory=list)
 
-    @property
-    def origin(self) -> Path:
-        return self.folder / "origin"
-
     async def lay_out(self) -> None:
-        lay_out_used(self.origin, self.vaults)
-        control = Database(self.origin / "control.db", StorageSettings())
-        login = DatabaseLogin(self.url)
-        installation, entries = await registry.instance_id(control), await control.read(registry.list_vaults)
-        await control.close()
-        await asyncio.to_thread(lay_out, login, installation)
-        connections = await asyncio.to_thread(open_database, login, installation)
-        shared = PostgresControl(connections)
-        await shared.write(lambda tx: [registry.create(tx, each.name, None, each.vault_id) for each in entries])
-        await shared.close()
-        await asyncio.to_thread(connections.close)
+        await asyncio.to_thread(lay_out, DatabaseLogin(self.url), str(uuid7()))
 
     async def start(self, name: str, *, background: BackgroundPlan = SERVER_WORK, **flags: Any) -> OpenServer:
         """Another server, which holds nothing yet."""
@@ -119,14 +102,10 @@ class OpenServers:
                 while len(server.cluster.membership.servers) < len(self.opened):  # noqa: ASYNC110  their beats tell
                     await asyncio.sleep(0.01)
 
-    async def move_in(self, server: OpenServer) -> None:
-        """Make the vaults the cluster's, held by ``server``."""
-        held = server.cluster.held
+    async def make_vaults(self, server: OpenServer) -> None:
+        """Make the vaults, and have ``server`` hold them."""
         for name in self.vaults:
-            entry = server.entry(name)
-            folder = held.folder_of(entry)
-            await asyncio.to_thread(shutil.copytree, self.origin / "vaults" / name, folder)
-            await held.begin(entry, folder)
+            entry = await vault_admin.create(server.services, name)
             async with server.services.pool.lease(entry):
                 pass
 
@@ -142,7 +121,7 @@ async def open_servers(
         for number, name in enumerate(names):
             server = await servers.start(name)
             if not number:
-                await servers.move_in(server)
+                await servers.make_vaults(server)
         await servers.acquaint()
         yield servers
     finally:

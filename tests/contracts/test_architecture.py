@@ -123,7 +123,6 @@ ALLOWED_OUTBOUND = {
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
     "vaults/cluster/postgres/schema.py",
-    "vaults/cluster/postgres/scoped_rows.py",
     "vaults/cluster/postgres/servers.py",
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named

@@ -285,15 +285,13 @@ class HeldVaults:
         self._tell_gone(vault_id)
         return True
 
-    async def remove(self, vault_id: str) -> None:
-        """Forget for ever a vault that this server holds and that is closed, with its log. Raises ``Fenced``,
-        ``LogUnavailable``."""
+    async def forget(self, vault_id: str) -> None:
+        """Drop the copy of a vault that the cluster does not have any more, and that is closed."""
         async with self._turns.of(vault_id):
             held = await self._settled(vault_id)
             if held is not None:
-                await asyncio.to_thread(self.placements.remove, held.placement)
                 self._held.pop(vault_id, None)
-                await asyncio.to_thread(local_copies.clear, held.folder, ())
+                await asyncio.to_thread(local_copies.clear, held.folder)
         self._tell_gone(vault_id)
 
     async def _release(self, placement: Placement) -> None:

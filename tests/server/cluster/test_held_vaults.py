@@ -14,7 +14,6 @@ import pytest
 
 from server.background_plan import COMMAND_WORK
 from server.cluster import parts
-from server.settings import load
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
@@ -308,11 +307,3 @@ def test_two_servers_of_one_data_folder_are_refused(tmp_path: Path) -> None:
             assert (await parts.own_folder(other, tmp_path, shared=True)).is_dir()
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize(("setting", "value"), [("server.workers", 2), ("backup.log", True)])
-def test_what_only_one_machine_can_do_is_refused_by_name(setting: str, value: object, tmp_path: Path) -> None:
-    flags = {setting: value, "cluster.url": "postgresql://x", "backup.to": str(tmp_path / "b")}
-    settings = load(tmp_path, flags=flags, environment={}).settings
-    with pytest.raises(InvalidArgument, match=setting):
-        parts.refuse_unsuitable(settings)

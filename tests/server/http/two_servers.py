@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -124,7 +124,9 @@ def make_door() -> PeerDoor:
 
 
 @asynccontextmanager
-async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIterator[Pair]:
+async def two_servers(
+    tmp_path: Path, monkeypatch: Any, front_only: Mapping[str, Any] | None = None, **flags: Any
+) -> AsyncIterator[Pair]:
     """Both over the same grants and keys."""
     table, standing, opened, doors = Table(), {}, {}, {}
     names = iter(("front", "back"))
@@ -160,7 +162,9 @@ async def two_servers(tmp_path: Path, monkeypatch: Any, **flags: Any) -> AsyncIt
     options = {"application": {"extra_tools": ("tests.server.http.odd_tools",)}, **flags}
     async with AsyncExitStack() as stack:
         make = {"vaults": ("main", "near"), **options}
-        front = await stack.enter_async_context(served(tmp_path / "front", prepare=prepare, **make))
+        front = await stack.enter_async_context(
+            served(tmp_path / "front", prepare=prepare, **make, **(front_only or {}))
+        )
         back = await stack.enter_async_context(served(tmp_path / "back", **make))
         front.tokens |= tokens
         back.tokens |= tokens

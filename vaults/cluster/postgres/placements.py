@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vaults.cluster.failures import Fenced
-from vaults.cluster.postgres.connections import Connection, Connections, in_transaction
+from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.vault_log import Placement
+from vaults.db.sql import Writer
 from vaults.errors import NotFound
 
 _REGISTER = """
@@ -58,12 +58,10 @@ WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server OR
 """
 
 _REMOVE = (
-    "DELETE FROM strongroom.vault_base WHERE vault = %(vault)s",
-    "DELETE FROM strongroom.vault_log WHERE vault = %(vault)s",
+    "DELETE FROM strongroom.placement WHERE vault = :vault",
+    "DELETE FROM strongroom.vault_base WHERE vault = :vault",
+    "DELETE FROM strongroom.vault_log WHERE vault = :vault",
 )
-_REMOVE_PLACEMENT = """
-DELETE FROM strongroom.placement WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +118,6 @@ class Placements:
         with self._connections.use() as connection:
             return [str(vault) for (vault,) in connection.execute(_ASKED, {"server": server})]
 
-    def remove(self, placement: Placement) -> None:
-        """Forget a vault for ever, with its log and bases, by its holder. Raises ``Fenced``."""
-        held = {"vault": placement.vault, "server": placement.server, "epoch": placement.epoch}
-
-        def work(connection: Connection) -> None:
-            if connection.execute(_REMOVE_PLACEMENT, held).rowcount != 1:
-                raise Fenced
-            for statement in _REMOVE:
-                connection.execute(statement, held)
-
-        with self._connections.use() as connection:
-            in_transaction(connection, work)
-
     def holder(self, vault: str) -> VaultHolder:
         """Raises ``NotFound`` where no such vault was registered."""
         with self._connections.use() as connection:
@@ -151,3 +136,10 @@ class Placements:
         with self._connections.use() as connection:
             rows = connection.execute(f"{_HOLDER} WHERE p.server = %(server)s ORDER BY p.vault", {"server": server})
             return [VaultHolder(*row) for row in rows]
+
+
+def remove_in(tx: Writer, vault: str) -> None:
+    """Forget a vault for ever, with its log and bases, in the transaction that takes it out of control's tables.
+    Whoever holds it is fenced."""
+    for statement in _REMOVE:
+        tx.run(statement, {"vault": vault})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx2
 import pytest
 
 from server.http.peers.peer_connection import HIGH_WATER
@@ -169,9 +170,22 @@ async def test_marks_of_servers_mean_nothing_from_outside(pair):
 async def test_the_address_of_the_client_comes_along(pair, monkeypatch):
     callers = []
     monkeypatch.setattr(odd_tools, "seen", callers.append)
-    async with raw(pair.front, "both") as asked:
-        await asked.call("noop", x_strongroom_client="a client", x_strongroom_workspace="/src/x")
-    assert [(each.address, each.client, each.workspace) for each in callers] == [("127.0.0.1", "a client", "/src/x")]
+    transport = httpx2.AsyncHTTPTransport(local_address="127.0.0.9")
+    headers = {**pair.front.headers("both"), "x-strongroom-client": "a client", "x-strongroom-workspace": "/src/x"}
+    async with httpx2.AsyncClient(transport=transport, base_url=pair.front.url, headers=headers) as http:
+        assert (await http.post("/v/main/tools/noop", json={})).status_code == 200
+    assert [(each.address, each.client, each.workspace) for each in callers] == [("127.0.0.9", "a client", "/src/x")]
+
+
+async def test_host_and_origin_are_those_of_the_server_that_was_asked(tmp_path, monkeypatch):
+    front_only = {"server.allowed_hosts": ["front.example"], "server.allowed_origins": ["https://page.example"]}
+    async with two_servers(tmp_path, monkeypatch, front_only) as pair:
+        sent = {**pair.front.headers("both"), "host": "front.example", "origin": "https://page.example"}
+        async with browser(headers=sent) as http:
+            answer = await http.post(f"{pair.front.url}/v/main/tools/noop", json={})
+            assert answer.json() == {"text": "nothing"}
+            assert answer.headers.get_list("access-control-allow-origin") == ["https://page.example"]
+            assert (await http.post(f"{pair.back.url}/v/main/tools/noop", json={})).status_code == 421
 
 
 async def test_a_thousand_calls_at_once_are_all_answered(pair):

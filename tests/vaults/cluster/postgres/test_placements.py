@@ -192,25 +192,6 @@ def test_a_holder_that_takes_its_own_vault_anew_is_still_asked_for_it(placements
     assert placements.asked_of("a") == []
 
 
-def test_a_vault_is_removed_by_its_holder_with_its_log(
-    placements: Placements, servers: Servers, connections: Connections
-) -> None:
-    log, held = PostgresVaultLog(connections), placements.take("main", "a")
-    assert held is not None
-    log.replace_base(held, 0, [b"base"])
-    held = log.append(held, b"entry")
-    again = placements.take("main", "a")
-    assert again is not None
-    with pytest.raises(Fenced):
-        placements.remove(held)
-    placements.remove(again)
-    with pytest.raises(NotFound):
-        placements.holder("main")
-    with connections.use() as connection:
-        for table in ("vault_log", "vault_base", "vault_base_part"):
-            assert connection.execute(f"SELECT count(*) FROM strongroom.{table}").fetchone() == (0,)
-
-
 def test_a_purge_is_remembered_until_a_base_takes_its_place(
     placements: Placements, servers: Servers, connections: Connections
 ) -> None:
