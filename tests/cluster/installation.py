@@ -178,9 +178,25 @@ class Installation:
 
     def holders(self) -> dict[str, str]:
         """The name of the server that holds each vault that somebody holds, by the vault's name."""
+        return dict(self.rows(_HOLDERS))
+
+    def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Of the database, past all servers."""
         assert self.database is not None
         with psycopg.connect(self.database) as connection:
-            return dict(connection.execute(_HOLDERS).fetchall())
+            done = connection.execute(statement, values)
+            return [] if done.description is None else done.fetchall()
+
+    def commit_times(self, statement: str, times: int) -> list[float]:
+        """Seconds that each of as many commits of a statement took, on one connection."""
+        assert self.database is not None
+        took = []
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            for _ in range(times):
+                began = time.perf_counter()
+                connection.execute(statement)
+                took.append(time.perf_counter() - began)
+        return took
 
     async def start_all(self) -> None:
         for each in self.servers:
