@@ -1,5 +1,7 @@
-"""``strongroom cluster``: tables, who serves, who hands over. Covers server.cluster.administration,
-vaults.cluster.postgres.cluster_status, vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
+"""``strongroom cluster``: tables, who serves, who hands over.
+
+Covers server.cluster.administration, server.cluster.cluster_check, vaults.cluster.postgres.cluster_status,
+vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
 """
 
 from __future__ import annotations
@@ -308,3 +310,35 @@ def test_what_is_for_one_machine_is_refused_with_the_reason_and_a_way(
     assert refused.code == 2
     assert "cluster.url is set" in refused.err
     assert "secret-word" not in refused.err
+
+
+# -- doctor
+
+
+def test_doctor_looks_at_the_database_and_its_servers(
+    url: str, connections: Connections, strongroom: Strongroom
+) -> None:
+    def checked(status: str) -> str:
+        found = strongroom("doctor", "--json", STRONGROOM_CLUSTER__URL=url).json["checks"]
+        assert [each["name"] for each in found if each["name"] == "control_db"] == []
+        (check,) = (each for each in found if each["name"] == "cluster")
+        assert check["status"] == status, check
+        return str(check["message"])
+
+    assert "no server runs" in checked("notice")
+    joined(connections, "alpha").close()
+    assert "one server serves; 0 of 0 vaults" in checked("notice")
+    joined(connections, "beta").close()
+    assert "2 servers serve" in checked("ok")
+    with connections.use() as connection:
+        connection.execute(
+            "UPDATE strongroom.servers SET expires = clock_timestamp() - interval '1 s' WHERE name = 'beta'"
+        )
+    assert "silent: beta" in checked("warning")
+
+
+def test_doctor_says_what_is_wrong_with_the_database(postgres: PostgresServer, strongroom: Strongroom) -> None:
+    ran = strongroom("doctor", STRONGROOM_CLUSTER__URL=postgres.create_database())
+    assert ran.code == 1
+    assert "error   cluster: the cluster's database:" in ran.out
+    assert "cluster init" in ran.out
