@@ -47,7 +47,7 @@ async def _kill(three: Installation, names: list[str]) -> Figure:
         await three.ask(name, "memory_list", {"limit": 1})
     holders = three.holders()
     victim = max(three.servers, key=lambda server: sum(name == server.name for name in holders.values()))
-    lost = [name for name in names if holders[name] == victim.name]
+    lost = [name for name in names if holders.get(name) == victim.name]  # one may be on its way
     others = [each for each in three.servers if each is not victim]
     began = time.perf_counter()
     await victim.kill()
