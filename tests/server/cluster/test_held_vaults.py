@@ -100,6 +100,16 @@ async def test_a_server_that_was_taken_for_dead_comes_back_as_another_one_withou
     assert await contents(a) == {"tea is at four"}
 
 
+async def test_nothing_stays_of_a_closed_vault_whose_server_was_taken_for_dead(servers: OpenServers) -> None:
+    a, _ = servers.opened
+    await remember(a, "tea is at four")
+    await a.services.pool.close_vault("main")
+    database = a.cluster.held.folder_of(a.entry()) / "vault.db"
+    assert database.exists()
+    lose(a.cluster.connections, a.id)
+    await until(lambda: not database.exists())
+
+
 async def test_a_write_of_a_holder_whose_vault_was_taken_is_refused_and_its_copy_is_dropped(
     servers: OpenServers,
 ) -> None:
@@ -224,7 +234,9 @@ async def test_who_is_alone_keeps_its_vaults_when_told_to_drain(servers: OpenSer
 async def test_servers_that_are_ended_in_order_leave_their_vaults_to_others_at_once(servers: OpenServers) -> None:
     a, b = servers.opened
     await remember(a, "tea is at four")
+    folder = a.cluster.held.folder_of(a.entry())
     await a.end()
+    assert not folder.exists()
     assert await contents(b) == {"tea is at four"}
 
 
