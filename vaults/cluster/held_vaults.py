@@ -109,6 +109,11 @@ class HeldVaults:
         held = self._held.get(vault_id)
         return held is not None and not held.is_lost and not self._turns.is_leaving(vault_id)
 
+    def is_preferred(self, vault_id: str) -> bool:
+        """Whether this server is the one to take it, where nobody has it."""
+        target = prefer(vault_id, self.membership.candidates)
+        return target is not None and target.id == self.membership.id
+
     def is_leaving(self, vault_id: str) -> bool:
         """Whether it is being handed over."""
         return self._turns.is_leaving(vault_id)

@@ -20,6 +20,7 @@ from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
 from tests.work import PATIENCE_S
+from vaults import registry
 from vaults.cluster import base_rounds, hand_overs, local_copies
 from vaults.cluster.failures import Fenced
 from vaults.cluster.rendezvous import prefer
@@ -268,6 +269,19 @@ async def test_a_vault_goes_to_a_server_that_joined_once_nobody_uses_it(
     await until(lambda: vault not in other.cluster.held.ids() and not other.cluster.held.is_leaving(vault))
     await contents(home)
     assert home.cluster.held.is_here(vault)
+
+
+async def test_a_vault_in_which_a_command_left_work_is_taken_by_the_server_it_is_to_go_to(servers: OpenServers) -> None:
+    a, b = servers.opened
+    vault = a.entry().vault_id
+    assert await a.cluster.held.hand_over(vault, 5.0)
+    await a.services.control.write(lambda tx: registry.announce_work(tx, vault))
+    for server in (a, b):
+        await server.services.registry_cache.refresh()
+        await server.services.pool.rounds.run_round()
+    assert [server.cluster.held.is_here(vault) for server in (a, b)] == [
+        server.cluster.held.is_preferred(vault) for server in (a, b)
+    ]
 
 
 async def test_a_purge_makes_a_new_base_soon_also_after_another_server_took_the_vault(servers: OpenServers) -> None:
