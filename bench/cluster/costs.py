@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
-
-import psycopg
 
 from bench.cluster import sites
 from bench.figures import Figure
@@ -24,6 +21,7 @@ CPU, RATE, LOG_KB, ADDED_MS, SETTLE_S = 1.02, 0.80, 10.0, 1.5, 5.0
 
 _LOGGED = "SELECT coalesce(sum(length(payload)), 0), coalesce(max(seq), 0) FROM strongroom.vault_log"
 _APPEND = "SELECT pg_logical_emit_message(true, 'bench', repeat('x', 5000))"
+"""A commit of as many bytes as a memory takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ def _remember(two: Installation, single: _Side, held: _Side, texts: Sequence[str
                     result_of(body)
                     took[side].append(seconds)
         after = _logged(two)
-    append = _append_s(two)
+    append = p50(two.commit_times(_APPEND, STORES))
     allowed, own = p50(took[single]) + append, p50(took[held])
     raw = f"p50 {to_ms(own)} ÷ ({to_ms(p50(took[single]))} + one append of 5 KB by itself, {to_ms(append)})"
     numbers = {"cluster_p50_s": own, "single_p50_s": p50(took[single]), "append_p50_s": append}
@@ -115,23 +113,8 @@ def _remember(two: Installation, single: _Side, held: _Side, texts: Sequence[str
 
 def _logged(installation: Installation) -> tuple[int, int]:
     """Bytes and entries that the logs hold."""
-    assert installation.database is not None
-    with psycopg.connect(installation.database) as connection:
-        row = connection.execute(_LOGGED).fetchone()
-    assert row is not None
-    return int(row[0]), int(row[1])
-
-
-def _append_s(installation: Installation) -> float:
-    """What one commit of as many bytes takes by itself."""
-    assert installation.database is not None
-    took = []
-    with psycopg.connect(installation.database, autocommit=True) as connection:
-        for _ in range(100):
-            began = time.perf_counter()
-            connection.execute(_APPEND)
-            took.append(time.perf_counter() - began)
-    return p50(took)
+    [(size, entries)] = installation.rows(_LOGGED)
+    return int(size), int(entries)
 
 
 def _forwarded(direct: VaultEndpoint, passed_on: VaultEndpoint, count: int) -> Figure:

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
-
 from bench.cluster import sites
 from bench.figures import Figure
 from bench.measurements import cpu_seconds, p50
@@ -61,10 +59,8 @@ async def _measure(run: Run, folder: Path, postgres: PostgresServer) -> list[Fig
 
 
 def _register(made: Installation, count: int) -> None:
-    assert made.database is not None
-    with psycopg.connect(made.database) as connection:
-        for statement in _REGISTER:
-            connection.execute(statement, {"count": count})
+    for statement in _REGISTER:
+        made.rows(statement, count=count)
 
 
 async def _starts(made: Installation) -> list[float]:

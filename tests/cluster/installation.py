@@ -54,10 +54,13 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.is_offered = True
         """Whether callers who take any server take this one."""
+        self.is_ending = False
+        """It was told to end: what it cuts off after its grace period is answered with 500, and of unknown outcome."""
         self.http = browser()
 
     def start(self) -> None:
         """Returns at once; ``ready`` waits."""
+        self.is_ending = False
         self.folder.mkdir(parents=True, exist_ok=True)
         command = (sys.executable, "-m", "server", "serve", "--port", str(self.port), "--metrics-port", "0")
         with self.log.open("ab") as log:
@@ -106,6 +109,7 @@ class ServerProcess:
 
     async def end(self) -> None:
         """As an operator ends it: SIGTERM, and its hand-overs."""
+        self.is_ending = True
         self.signal(signal.SIGTERM)
         await self.wait()
 
@@ -178,9 +182,25 @@ class Installation:
 
     def holders(self) -> dict[str, str]:
         """The name of the server that holds each vault that somebody holds, by the vault's name."""
+        return dict(self.rows(_HOLDERS))
+
+    def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Of the database, past all servers."""
         assert self.database is not None
         with psycopg.connect(self.database) as connection:
-            return dict(connection.execute(_HOLDERS).fetchall())
+            done = connection.execute(statement, values)
+            return [] if done.description is None else done.fetchall()
+
+    def commit_times(self, statement: str, times: int) -> list[float]:
+        """Seconds that each of as many commits of a statement took, on one connection."""
+        assert self.database is not None
+        took = []
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            for _ in range(times):
+                began = time.perf_counter()
+                connection.execute(statement)
+                took.append(time.perf_counter() - began)
+        return took
 
     async def start_all(self) -> None:
         for each in self.servers:

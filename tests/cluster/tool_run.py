@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 
 from tests.cluster.cut_proxy import CutProxy, proxied
-from tests.cluster.grown_sets import ToolOperation
+from tests.cluster.grown_sets import GrownOutcome, ToolOperation
 from tests.cluster.installation import Installation, ServerProcess, ToolAnswer, installed
 from tests.cluster.postgres_pair import PostgresPair
 from tests.cluster.postgres_server import PostgresServer
@@ -127,7 +127,9 @@ class ToolRun:
         """One call of any server that runs, once; and one for each page that is left."""
         server = self._installation.any_server()
         began = time.monotonic()
-        outcome, ids, said = "unknown", (), ""
+        outcome: GrownOutcome = "unknown"
+        ids: tuple[int, ...] = ()
+        said = ""
         try:
             async with asyncio.timeout(self._random.uniform(*PATIENCE_S)):
                 answer, ids = await _whole(asked, partial(self._installation.call, server))
@@ -137,7 +139,7 @@ class ToolRun:
         except (httpx2.TransportError, TimeoutError):
             pass
         except LookupError as failure:
-            outcome, said = ("refused" if re.match(r"50[234]|429", str(failure)) else "bug"), str(failure)
+            outcome, said = _refusal(server, str(failure)), str(failure)
         ids = ids if added is None and outcome == "ok" else ()
         said = f"{asked.tool}: {said}"
         self.operations.append(ToolOperation(place, began, time.monotonic(), outcome, added, ids, server.name, said))
@@ -263,7 +265,14 @@ async def _whole(
     return answer, ids
 
 
-def _outcome(answer: ToolAnswer) -> tuple[str, str]:
+def _refusal(server: ServerProcess, said: str) -> GrownOutcome:
+    """What an answer means that is none of a tool."""
+    if said.startswith("500") and server.is_ending:
+        return "unknown"
+    return "refused" if re.match(r"50[234]|429", said) else "bug"
+
+
+def _outcome(answer: ToolAnswer) -> tuple[GrownOutcome, str]:
     if answer.code is None:
         return "ok", ""
     return ("refused" if answer.code in MAY_FAIL else "bug"), f"{answer.code}: {answer.text[:300]}"
