@@ -58,9 +58,8 @@ def holder_of(installation: Installation, vault: str) -> ServerProcess:
 
 async def drive(loads: Sequence[RequestLoad]) -> list[LoadResult]:
     """Put all loads on their servers at once, each from a process of its own."""
-    loop = asyncio.get_running_loop()
     with ProcessPoolExecutor(len(loads), mp_context=get_context("spawn")) as pool:
-        driven = list(await asyncio.gather(*(loop.run_in_executor(pool, wire.drive, load) for load in loads)))
+        driven = list(await asyncio.gather(*(asyncio.wrap_future(pool.submit(wire.drive, load)) for load in loads)))
     for each in driven:
         if each.failures:
             raise RuntimeError(f"{each.failures} calls failed: {next(body for body in each.bodies if body)[:300]!r}")

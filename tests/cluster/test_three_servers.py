@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.cluster.grown_sets import check_grown, summary
 from tests.cluster.installation import Installation, ServerProcess, installed
+from tests.cluster.postgres_pair import running_pair
 from tests.cluster.postgres_server import running_postgres
 from tests.cluster.tool_run import ToolRun
 from tests.cluster.tool_script import Recording, differences, steps
@@ -72,18 +73,16 @@ async def test_callers_of_tools_lose_nothing_and_are_shown_nothing_old(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_postgres() as postgres:
-        run = ToolRun(postgres, tmp_path, VAULTS, max(10, FAULTS // 3), SEED)
-        last = await run.go()
-    violations = check_grown(run.operations, last)
-    said = Counter(each.said for each in run.operations if each.outcome in ("refused", "bug"))
-    with capsys.disabled():
-        print(f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}")
-        print(
-            summary(run.operations, violations),
-            *(f"{n:,} times: {words}" for words, n in said.most_common(8)),
-            sep="\n",
-        )
-    assert violations == []
+        await run_and_check(ToolRun(postgres, tmp_path, VAULTS, max(10, FAULTS // 3), SEED), capsys)
+
+
+async def test_callers_of_tools_lose_nothing_when_postgresql_fails_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = {"PostgreSQL restart": 60, "SIGKILL": 20, "SIGTERM": 20}
+    with running_pair() as pair:
+        await run_and_check(ToolRun(pair, tmp_path, VAULTS, max(5, FAULTS // 10), SEED, weights), capsys)
+        assert pair.fail_overs
 
 
 async def test_a_rolling_restart_fails_no_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,6 +133,18 @@ async def test_three_hundred_vaults_of_a_killed_server_are_answered_by_the_other
                 assert (await three.ask(name, "remember", {"content": f"What {name} is for."})).code is None
             await three.servers[0].kill()
             await asyncio.gather(*(asyncio.create_task(until_there(three, name)) for name in names))
+
+
+async def run_and_check(run: ToolRun, capsys: pytest.CaptureFixture[str]) -> None:
+    last = await run.go()
+    violations = check_grown(run.operations, last)
+    said = Counter(each.said for each in run.operations if each.outcome in ("refused", "bug"))
+    with capsys.disabled():
+        print(f"\n{run.injected.total()} faults: {dict(run.injected.most_common())}")
+        print(summary(run.operations, violations))
+        print(*(f"{times:,} times: {words}" for words, times in said.most_common(8)), sep="\n")
+    assert violations == []
+    assert any(each.outcome == "ok" and each.added is not None for each in run.operations)
 
 
 @asynccontextmanager

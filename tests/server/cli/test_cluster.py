@@ -342,3 +342,29 @@ def test_doctor_says_what_is_wrong_with_the_database(postgres: PostgresServer, s
     assert ran.code == 1
     assert "error   cluster: the cluster's database:" in ran.out
     assert "cluster init" in ran.out
+
+
+# -- serve
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("STRONGROOM_SERVER__WORKERS", "2"), ("STRONGROOM_NOTES__HISTORY", "auto")],
+    ids=["workers", "history"],
+)
+def test_a_server_with_what_is_for_one_machine_does_not_start_and_says_so_in_one_line(
+    setting: str, value: str, url: str, strongroom: Strongroom
+) -> None:
+    refused = strongroom("serve", "--port", "0", **{setting: value, "STRONGROOM_CLUSTER__URL": url})
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "cluster.url is set" in refused.err
+
+
+def test_a_server_with_the_wrong_password_does_not_start_and_says_so_in_one_line(
+    url: str, strongroom: Strongroom
+) -> None:
+    wrong = url.replace(PASSWORD, "wrong-horse")
+    refused = strongroom("serve", "--port", "0", "--metrics-port", "0", STRONGROOM_CLUSTER__URL=wrong)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "password authentication failed" in refused.err
+    assert "wrong-horse" not in refused.err
