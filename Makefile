@@ -27,7 +27,7 @@ IN_MEMORY = $(shell awk '$$2 == "$(MEMORY)" && $$4 !~ /noexec/' /proc/mounts 2>/
 QUICKLY   = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
-.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-quality docs crash load cluster conformance ui
+.PHONY: snapshots help serve install extras models test coverage e2e check fmt bench bench-cluster bench-quality docs crash load cluster conformance ui
 .PHONY: races image image-test graph wheel bundle release-check sbom vulnerabilities lock clean
 
 help: ## list the targets
@@ -116,6 +116,9 @@ fmt: $(VENV)/.installed ## format and fix what can be fixed
 
 bench: $(VENV)/.installed ## measure the figures of docs/figures.md; prints a table, writes bench/out/
 	@$(BIN)/python -m bench
+
+bench-cluster: $(VENV)/.installed ## measure the figures of docs/cluster.md: several servers over a PostgreSQL that runs here too
+	@$(BIN)/python -m bench --only cluster
 
 bench-quality: $(VENV)/.installed ## what the search finds on the judged sets in ../shared/bench; fails below the floors
 	@$(BIN)/python -m bench.quality $(ARGS)

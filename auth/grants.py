@@ -131,11 +131,11 @@ def find_grants(reader: Reader, text: str, limit: int, offset: int = 0) -> tuple
     subjects there are in all; the same name of two issuers is two."""
     subjects = "SELECT DISTINCT subject, issuer FROM grants WHERE instr(lower(subject), lower(:text)) > 0"
     rows = reader.all(
-        f"{_SELECT} JOIN ({subjects} ORDER BY subject, issuer LIMIT :limit OFFSET :offset) some"
-        " ON some.subject = g.subject AND some.issuer = g.issuer ORDER BY g.subject, g.issuer, g.vault",
+        f"{_SELECT} JOIN ({subjects} ORDER BY subject, issuer LIMIT :limit OFFSET :offset) shown"
+        " ON shown.subject = g.subject AND shown.issuer = g.issuer ORDER BY g.subject, g.issuer, g.vault",
         {"text": text, "limit": limit, "offset": offset},
     )
-    found = reader.one(f"SELECT count(*) FROM ({subjects})", {"text": text})
+    found = reader.one(f"SELECT count(*) FROM ({subjects}) AS found", {"text": text})
     return [_grant(row) for row in rows], 0 if found is None else int(found[0])
 
 

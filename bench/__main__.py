@@ -49,8 +49,20 @@ PARTS = {
     "scale": "search among a million passages",
     "change_log": "bytes, CPU and delay of the change log",
     "audit": "what an entry costs, and ten million of them",
+    "cluster": "several servers over one PostgreSQL, beside one by itself; a server killed, all restarted",
 }
-ON_REQUEST = {"audit", "backup", "collections", "evictions", "restore", "salvage", "verifies", "scale", "snapshots"}
+ON_REQUEST = {
+    "audit",
+    "backup",
+    "cluster",
+    "collections",
+    "evictions",
+    "restore",
+    "salvage",
+    "verifies",
+    "scale",
+    "snapshots",
+}
 """Parts that take minutes: measured when they are named, or small with ``--quick``."""
 
 QUICK = 0.1

@@ -15,9 +15,11 @@ from auth.roles import Role
 from ops.audit.entries import MAX_NAME, MAX_TARGETS, AuditActor, AuditEntry
 from server import consent
 from server.call import Caller
+from server.local_attempt import is_watched
 from server.tool_spec import UNNAMED, ToolSpec
 from vaults.change_notes import ChangeNotes
 from vaults.errors import StrongroomError
+from vaults.vault_hosting import VaultElsewhere
 
 if TYPE_CHECKING:
     from server.services import Services
@@ -68,7 +70,9 @@ class AuditedCall:
         try:
             outcome = await run()
         except StrongroomError as failure:
-            await self._record_failed(failure.code)
+            # A call that did not reach its vault is made, and recorded, where that is.
+            if not (isinstance(failure, VaultElsewhere) and is_watched()):
+                await self._record_failed(failure.code)
             raise
         except asyncio.CancelledError:
             audit.begin(self._record("cancelled"))

@@ -61,7 +61,8 @@ def describe_again(writer: Writer, client: Client, now: float) -> None:
     _check_redirects(client)
     writer.run(
         f"{_INSERT} ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris,"
-        " expires_at = MAX(expires_at, excluded.expires_at)",
+        " expires_at = CASE WHEN oauth_clients.expires_at > excluded.expires_at THEN oauth_clients.expires_at"
+        " ELSE excluded.expires_at END",
         _values(client, now),
     )
 

@@ -87,7 +87,8 @@ class AuditLog:
         self.stores = stores or ChainFiles(data, storage)
         self.settings = settings
         self._key_passphrase_file = key_passphrase_file
-        self._chains = OpenChains(data, self.stores, storage, DiskReserve(data, storage).give_up, key_passphrase_file)
+        make_room = _keep_room if self.stores.are_shared else DiskReserve(data, storage).give_up
+        self._chains = OpenChains(data, self.stores, storage, make_room, key_passphrase_file)
         self._keys: KeyRing | None = None
         self._upkeep: asyncio.Task[None] | None = None
         self._grown = asyncio.Event()
@@ -328,6 +329,10 @@ class AuditLog:
         for each in self._forwarders:
             await each.close()
         await self._chains.close()
+
+
+def _keep_room() -> None:
+    """What is kept on this disk helps no database elsewhere."""
 
 
 @contextlib.contextmanager

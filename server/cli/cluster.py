@@ -64,7 +64,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show servers, and who holds how many vaults."""
-    from server.cli.output import say, say_json, say_table
+    from server.cli.output import format_count, say, say_json, say_table
     from server.cluster.administration import read_report
 
     report = read_report(_settings(ctx, url), with_vaults=vaults)
@@ -76,7 +76,8 @@ def status(
     say_table(head, [_server_row(each) for each in report.servers])
     say()
     free = totals.vaults - totals.held
-    say(f"{totals.vaults:,} vaults, {free:,} with no server; logs and bases take {_size(totals.stored_bytes)}")
+    vaults_there = format_count(totals.vaults, "vault")
+    say(f"{vaults_there}, {free:,} with no server; logs and bases take {_size(totals.stored_bytes)}")
     if report.vaults:
         say()
         say_table(("VAULT", "SERVER", "EPOCH", "ENTRIES", "LOG", "BASE"), [_vault_row(each) for each in report.vaults])
@@ -91,7 +92,7 @@ def leave(
     within: Annotated[float, typer.Option(min=0, max=86400, help="seconds to wait until it holds no vault")] = 300.0,
 ) -> int:
     """Have a server hand its vaults over to the others, so that it can be stopped without a failed call."""
-    from server.cli.output import progress, say
+    from server.cli.output import format_count, progress, say
     from server.cluster.administration import drain
 
     settings = _settings(ctx, url)
@@ -99,7 +100,8 @@ def leave(
     with progress(f"server {chosen}") as advance:
         done = drain(settings, chosen, within, advance)
     if done.left:
-        say(f"server {chosen} drains, and still holds {done.left:,} vaults: call this again, or look at its log")
+        left = format_count(done.left, "vault")
+        say(f"server {chosen} drains, and still holds {left}: call this again, or look at its log")
         return 1
     say(f"server {chosen} holds no vault and takes none: stop it")
     return 0

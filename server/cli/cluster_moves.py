@@ -46,7 +46,7 @@ def export(
 ) -> None:
     """Copy the installation, or a vault, out of the database into a folder that one machine serves. Servers may run
     meanwhile; what they write later is not in it."""
-    from server.cli.output import progress, say, say_json
+    from server.cli.output import format_count, progress, say, say_json
     from server.cli.runtime import load_settings, run_async
     from server.cluster.export import export_cluster
 
@@ -58,12 +58,13 @@ def export(
         say_json(_to_json(report))
         return
     notes = sum(each.files for each in report.vaults)
-    say(f"{len(report.vaults):,} vaults with {notes:,} notes are in {into}, equal to the database in every page")
+    vaults = format_count(len(report.vaults), "vault")
+    say(f"{vaults} with {format_count(notes, 'note')} in {into}, equal to the database in every page")
     say(f"serve them: strongroom serve --data {into}, without cluster.url")
 
 
 def _say_joined(report: JoinReport) -> None:
-    from server.cli.output import say, say_on_stderr
+    from server.cli.output import format_count, say, say_on_stderr
 
     left = [(vault.name, each) for vault in report.vaults for each in vault.left_out]
     for name, each in left[:MAX_LEFT_OUT]:
@@ -74,7 +75,7 @@ def _say_joined(report: JoinReport) -> None:
         say(f"installation {report.installation} was the cluster's already")
         return
     moved = sum(each.moved for each in report.vaults)
-    say(f"{len(report.vaults):,} vaults are in the database, {moved:,} bytes of them moved now")
+    say(f"{format_count(len(report.vaults), 'vault')} in the database, of which {moved:,} bytes were moved now")
     if not report.is_joined:
         say("a server runs over this folder: stop it and call this again, which moves what changed since")
         return

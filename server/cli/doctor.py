@@ -31,8 +31,8 @@ def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="do what is safe first, then look")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="all details")] = False,
 ) -> None:
-    """Look whether all is well. Says of the installation and each vault what helps. Exit code 1: there are warnings or
-    errors."""
+    """Look whether all is well. Says of the installation and each vault what helps. Of several servers it looks at the
+    vault that is named, which is handed over for it. Exit code 1: there are warnings or errors."""
     from dataclasses import asdict
 
     from ops.doctor.check import is_well
@@ -66,12 +66,31 @@ async def _doctor(ctx: typer.Context, vault: str | None, *, repair: bool) -> tup
         Machine(loaded.data, settings.storage, settings.embedding, settings.auth.key_passphrase_file)
     )
     if settings.cluster.is_on:
-        checks = [each for each in checks if each.name != "audit"] + [await _shared_audit(loaded)]
-    control = next(each for each in checks if each.name == "control_db")
-    if control.status in ("error", "notice"):
+        checks = [each for each in checks if each.name not in ("audit", "control_db")]
+        shared = await _shared(loaded)
+        checks += shared
+        # All of them would be taken from their servers for it, one after the other.
+        if vault is None or any(each.status == "error" for each in shared):
+            return checks, []
+    elif _is_fresh(checks):
         return checks, []  # the vaults are unknown
     found, repaired = await _vaults(loaded, vault, repair=repair)
     return checks + found, repaired
+
+
+def _is_fresh(checks: Sequence[DoctorCheck]) -> bool:
+    control = next(each for each in checks if each.name == "control_db")
+    return control.status in ("error", "notice")
+
+
+async def _shared(loaded: LoadedSettings) -> list[DoctorCheck]:
+    """What several servers share. Where its database is not to be used nothing else is asked of it."""
+    import asyncio
+
+    from server.cluster.cluster_check import check_cluster
+
+    found = await asyncio.to_thread(check_cluster, loaded.settings.cluster)
+    return [found] if found.status == "error" else [found, await _shared_audit(loaded)]
 
 
 async def _shared_audit(loaded: LoadedSettings) -> DoctorCheck:

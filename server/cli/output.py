@@ -65,6 +65,11 @@ def format_duration(seconds: float) -> str:
     return f"{math.ceil(seconds)} s"
 
 
+def format_count(number: int, noun: str) -> str:
+    """``1 vault``, ``2,000 vaults``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Advance]:
     """A bar on a terminal, a plain line now and then elsewhere; on stderr."""

@@ -89,6 +89,7 @@ def _serve(loaded: LoadedSettings, data_option: str) -> int:
         raise InvalidArgument("auth.mode", str(failure)) from None
     options = _options(loaded.settings)
     options.check()
+    _check_cluster(loaded.settings)
     with hold_serving(loaded.data), ExitStack() as bound:
         listener = bound.enter_context(bind(server.host, server.port))
         metrics = bound.enter_context(bind(ops.metrics_host, ops.metrics_port)) if ops.metrics_port else None
@@ -102,6 +103,15 @@ def _serve(loaded: LoadedSettings, data_option: str) -> int:
         say(f"strongroom {version()} serves {url}/v/<vault>/mcp")
         with announce_url(loaded.data, url):
             return run_server(ApplicationBuilder(loaded, address(listener)), options, listener, metrics)
+
+
+def _check_cluster(settings: Settings) -> None:
+    """In the operator's own words, and not by the first of the processes that start. The database is asked by what
+    comes next. Raises ``InvalidArgument``."""
+    if settings.cluster.is_on:
+        from server.cluster.refusals import refuse_for_cluster
+
+        refuse_for_cluster(settings)
 
 
 def _options(settings: Settings) -> ServeOptions:

@@ -53,6 +53,10 @@ def stdio(
         return
     project = path if path is not None else None if vault is not None else find_project(Path.cwd())
     loaded = load_settings(ctx, make_state_folder(project) if project is not None else None)
+    if loaded.settings.cluster.is_on:
+        from server.cluster.refusals import refuse_stdio
+
+        refuse_stdio()
     run_async(_serve(loaded, vault, project, (tools, "off" if read_only else write_mode)))
 
 

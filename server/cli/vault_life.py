@@ -61,6 +61,10 @@ async def _rename(loaded: LoadedSettings, old: str, new: str) -> VaultEntry:
     from server.cli.runtime import open_control
 
     async with open_control(loaded) as control, recorded(loaded, "vault", "rename", vault=old, to=new):
+        if control.is_shared:
+            from server.cluster import vault_life
+
+            return await vault_life.rename(control, old, new)
         return await renames.rename(control, loaded.data, old, new)
 
 
@@ -86,6 +90,10 @@ async def _copy(loaded: LoadedSettings, name: str, new: str) -> VaultEntry:
 
     settings = CopySettings(version(), loaded.settings.storage, loaded.settings.notes)
     async with open_control(loaded) as control, recorded(loaded, "vault", "copy", vault=name, to=new):
+        if control.is_shared:
+            from server.cluster import vault_life
+
+            vault_life.refuse_copy()
         return await copies.copy(control, loaded.data, name, new, settings)
 
 
@@ -132,6 +140,21 @@ async def _delete(loaded: LoadedSettings, name: str, confirm: str | None, *, kee
     from server.cli.runtime import open_control
     from server.last_backups import back_up_last
 
+    if loaded.settings.cluster.is_on:
+        return await _delete_shared(loaded, name, confirm, keep=keep)
     async with open_control(loaded) as control, recorded(loaded, "vault", "delete", vault=name):
         last = partial(back_up_last, control, loaded.data, loaded.settings) if keep else None
         return await deletion.delete(control, loaded.data, name, confirm=confirm, last_backup=last)
+
+
+async def _delete_shared(loaded: LoadedSettings, name: str, confirm: str | None, *, keep: bool) -> DeletedVault:
+    """Whoever holds it hands it over to this process, which deletes it."""
+    from server import vault_admin
+    from server.cli.admin_acts import recorded
+    from server.cli.runtime import open_all
+    from vaults.errors import InvalidArgument
+
+    if not keep:
+        raise InvalidArgument("--no-backup", "is for one machine", hint="leave it out: remove the last backup after")
+    async with open_all(loaded) as services, recorded(loaded, "vault", "delete", vault=name):
+        return await vault_admin.delete(services, name, confirm=confirm)

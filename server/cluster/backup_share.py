@@ -21,7 +21,7 @@ async def own_share(held: HeldVaults, entries: Sequence[VaultEntry]) -> list[Vau
     def is_ours(vault: str) -> bool:
         if held.is_here(vault):
             return True
-        target = prefer(vault, membership.servers) if vault in free else None
+        target = prefer(vault, membership.candidates) if vault in free else None
         return target is not None and target.id == membership.id
 
     return [entry for entry in entries if is_ours(entry.vault_id)]

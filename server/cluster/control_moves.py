@@ -64,7 +64,21 @@ def _replace(tx: Writer, tables: Sequence[MovedTable], rows: dict[str, list[Row]
     empty(tx, tables)
     for table in tables:
         insert(tx, table, rows[table.name])
+    _count_on(tx)
     registry.note_joined(tx)
+
+
+def _count_on(tx: Writer) -> None:
+    """Have PostgreSQL number new rows after those that came with their numbers."""
+    identities = tx.all(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = 'strongroom_control' AND is_identity = 'YES'"
+    )
+    for table, column in identities:
+        last = tx.value(f"SELECT MAX({column}) FROM {table}")
+        if last is not None:
+            sequence = {"table": f"strongroom_control.{table}", "column": column, "last": last}
+            tx.value("SELECT setval(pg_get_serial_sequence(:table, :column), :last)", sequence)
 
 
 def _read_moving(tx: Reader, tables: Sequence[MovedTable]) -> dict[str, list[Row]]:

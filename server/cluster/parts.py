@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import platform
-import re
 import shutil
 import tempfile
 from contextlib import AsyncExitStack, suppress
@@ -115,17 +113,11 @@ def known_schema() -> int:
     return len(load_migrations("vault"))
 
 
-def server_name(settings: ClusterSettings) -> str:
-    """As its operator calls it, else the name of its machine."""
-    name = settings.name or re.sub(r"[^a-z0-9._-]+", "-", platform.node().lower()).strip("-._")[:63]
-    return name or "server"
-
-
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
     said = f"{version()}{SCHEMA_MARK}{known_schema()}"
     if door is None:
-        return ServerCard(server_name(settings), said, "command")
-    return ServerCard(server_name(settings), said, "serving", door.address, door.identity.certificate)
+        return ServerCard(settings.server_name, said, "command")
+    return ServerCard(settings.server_name, said, "serving", door.address, door.identity.certificate)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:

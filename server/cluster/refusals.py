@@ -52,11 +52,11 @@ def refuse_served_in_place(entry: VaultEntry) -> None:
         )
 
 
-def refuse_stdio(folder: str | None) -> None:
-    """Raise ``InvalidArgument`` for a client's process that would serve a folder of its own."""
-    if folder is not None:
-        raise InvalidArgument(
-            "stdio",
-            "cannot serve a folder in a cluster: it lies on the disk of one machine (cluster.url is set)",
-            hint="connect the client to a server of the cluster by its URL",
-        )
+def refuse_stdio() -> None:
+    """Raise ``InvalidArgument`` for a client's process that would serve vaults itself."""
+    raise InvalidArgument(
+        "stdio",
+        "cannot serve vaults of a cluster: it would take one from the servers for as long as its client runs"
+        " (cluster.url is set)",
+        hint="pass on to a server of the cluster: --url, --token-file",
+    )

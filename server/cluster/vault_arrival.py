@@ -46,7 +46,8 @@ class ClusterSeat:
 @dataclass(frozen=True, slots=True)
 class ArrivedVault:
     """A vault whose log ends with it. ``digest``: of its database, page by page; ``notes``: of all files of notes, with
-    their paths. ``moved``: bytes that had to be stored. ``left_out``: what cannot be moved, such as links."""
+    their paths. ``moved``: bytes of the database the first time, later of what differed. ``left_out``: what cannot be
+    moved, such as links."""
 
     name: str
     vault_id: str

@@ -71,7 +71,10 @@ async def delete(services: Services, held: HeldVaults, name: str, *, confirm: st
 
 def refuse_lost() -> None:
     """Raise ``Conflict``: what a cluster's database holds of a vault is not lost with a folder."""
-    raise Conflict("the files of a vault are the cluster's: nothing was deleted", hint="a last backup can be made")
+    raise Conflict(
+        "the files of a vault are the cluster's, and are not lost: nothing was deleted",
+        hint="delete it as one that is there",
+    )
 
 
 async def _remove(control: Transactions, held: HeldVaults, entry: VaultEntry) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 
 from server.cluster.join import join_cluster
 from server.settings import load
@@ -126,6 +127,7 @@ class Installation:
     environment: dict[str, str]
     servers: list[ServerProcess] = field(default_factory=list)
     token: str = ""
+    database: str | None = None
     chance: random.Random = field(default_factory=lambda: random.Random(21))
 
     async def command(self, *arguments: str) -> str:
@@ -174,10 +176,22 @@ class Installation:
         """Of any server."""
         return await self.call(self.any_server(), vault, tool, arguments)
 
+    def holders(self) -> dict[str, str]:
+        """The name of the server that holds each vault that somebody holds, by the vault's name."""
+        assert self.database is not None
+        with psycopg.connect(self.database) as connection:
+            return dict(connection.execute(_HOLDERS).fetchall())
+
     async def start_all(self) -> None:
         for each in self.servers:
             each.start()
         await asyncio.gather(*(each.ready() for each in self.servers))
+
+
+_HOLDERS = """
+SELECT v.name, s.name FROM strongroom.placement p
+JOIN strongroom.servers s ON s.id = p.server JOIN strongroom_control.vaults v ON v.vault_id = p.vault
+"""
 
 
 def _answer_of(result: dict[str, Any]) -> ToolAnswer:
@@ -200,6 +214,7 @@ async def installed(
         operator = folder / "operator"
         operator.mkdir(parents=True)
         installation = Installation(folder, _environment(operator if database else folder / "server-0", made))
+        installation.database = database
         for number in range(servers):
             own = made | ({"cluster.name": f"server-{number}"} if database else {})
             name, data = f"server-{number}", folder / f"server-{number}"

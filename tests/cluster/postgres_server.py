@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
@@ -22,6 +22,9 @@ from tests.work import PATIENCE_S
 PASSWORD = "correct-horse"
 SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
 """Processes are killed here, not machines: what was written stays in the page cache, with fsync or without."""
+
+DURABLE = (*SETTINGS[1:], "shared_buffers=256MB")
+"""As an operator has it: what is acknowledged is on the disk."""
 
 MEMORY = Path("/dev/shm")
 
@@ -37,7 +40,8 @@ def programs() -> Path | None:
 class PostgresServer:
     """One that runs. ``kill`` leaves no time for anything; ``start`` recovers."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, settings: Sequence[str] = SETTINGS) -> None:
+        self._settings = settings
         self.folder, self.port, self.ports = folder, port, (port,)
         self._user = _user_of_its_own()
         self._process: subprocess.Popen[bytes] | None = None
@@ -88,7 +92,7 @@ class PostgresServer:
         return f"postgresql://owner:{PASSWORD}@{hosts}/{database}"
 
     def _started(self, until: float) -> bool:
-        options = [each for setting in SETTINGS for each in ("-c", setting)]
+        options = [each for setting in self._settings for each in ("-c", setting)]
         command = [_program("postgres"), "-D", self.folder / "data", "-p", str(self.port), *options]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
@@ -124,6 +128,22 @@ def running_postgres() -> Iterator[PostgresServer]:
     skip_without_postgres()
     with folder_of_its_own() as folder, kept_port() as port:
         server = PostgresServer(folder, port)
+        server.lay_out()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextlib.contextmanager
+def durable_postgres(folder: Path) -> Iterator[PostgresServer]:
+    """One in a folder on a disk, which waits for that disk as long as the block lasts."""
+    with kept_port() as port:
+        for each in (folder, *folder.parents):  # PostgreSQL's own user has to get there
+            if each.owner() == pwd.getpwuid(os.geteuid()).pw_name and each != Path("/"):
+                each.chmod(each.stat().st_mode | 0o011)
+        server = PostgresServer(folder, port, DURABLE)
         server.lay_out()
         server.start()
         try:

@@ -1,6 +1,4 @@
-"""``cluster join`` in a process that is killed again and again, and everything out again.
-
-``CLUSTER_VAULTS`` says of how many vaults.
+"""``cluster join`` in a process that is killed again and again, and everything out again: ``CLUSTER_VAULTS`` vaults.
 
 Covers server.cluster.join, server.cluster.export with many vaults: ``make cluster``.
 """

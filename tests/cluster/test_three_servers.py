@@ -8,16 +8,23 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.cluster.grown_sets import check_grown, summary
 from tests.cluster.installation import Installation, ServerProcess, installed
+from tests.cluster.postgres_pair import running_pair
 from tests.cluster.postgres_server import running_postgres
 from tests.cluster.tool_run import ToolRun
-from tests.cluster.tool_script import Recording, differences
+from tests.cluster.tool_script import Recording, differences, steps
+from tests.contracts.test_isolation import TOOLS
+from tests.server.http.serving import ERAS, LATEST_HANDSHAKE, browser
 from tests.work import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.cluster
@@ -39,26 +46,43 @@ async def test_every_tool_answers_through_any_of_three_as_through_one(
         ):
             wrong = await differences(Recording(one), Recording(three))
     with capsys.disabled():
-        print(f"\n{len(wrong)} answers differ", *wrong, sep="\n")
+        print(
+            f"\n{len(list(steps())):,} calls of {len(TOOLS)} tools each way: {len(wrong)} answers differ",
+            *wrong,
+            sep="\n",
+        )
     assert wrong == []
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_sdks_client_sees_one_vault_through_each_of_three(tmp_path: Path, era: str) -> None:
+    with running_postgres() as postgres:
+        async with installed(tmp_path, ["main"], servers=3, database=postgres.create_database()) as three:
+            for server in three.servers:
+                async with client(server.url, three.token, era) as connected:
+                    assert (await connected.list_tools()).tools
+                    stored = await connected.call_tool("remember", {"content": f"{server.name} took what {era} said."})
+                    assert not stored.is_error
+            for server in three.servers:
+                async with client(server.url, three.token, era) as connected:
+                    listed = str((await connected.call_tool("memory_list", {})).structured_content)
+                    assert all(f"{each.name} took what {era} said." in listed for each in three.servers)
 
 
 async def test_callers_of_tools_lose_nothing_and_are_shown_nothing_old(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_postgres() as postgres:
-        run = ToolRun(postgres, tmp_path, VAULTS, max(10, FAULTS // 3), SEED)
-        last = await run.go()
-    violations = check_grown(run.operations, last)
-    said = Counter(each.said for each in run.operations if each.outcome in ("refused", "bug"))
-    with capsys.disabled():
-        print(f"\n{sum(run.injected.values())} faults: {dict(run.injected.most_common())}")
-        print(
-            summary(run.operations, violations),
-            *(f"{n:,} times: {words}" for words, n in said.most_common(8)),
-            sep="\n",
-        )
-    assert violations == []
+        await run_and_check(ToolRun(postgres, tmp_path, VAULTS, max(10, FAULTS // 3), SEED), capsys)
+
+
+async def test_callers_of_tools_lose_nothing_when_postgresql_fails_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = {"PostgreSQL restart": 60, "SIGKILL": 20, "SIGTERM": 20}
+    with running_pair() as pair:
+        await run_and_check(ToolRun(pair, tmp_path, VAULTS, max(5, FAULTS // 10), SEED, weights), capsys)
+        assert pair.fail_overs
 
 
 async def test_a_rolling_restart_fails_no_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +133,27 @@ async def test_three_hundred_vaults_of_a_killed_server_are_answered_by_the_other
                 assert (await three.ask(name, "remember", {"content": f"What {name} is for."})).code is None
             await three.servers[0].kill()
             await asyncio.gather(*(asyncio.create_task(until_there(three, name)) for name in names))
+
+
+async def run_and_check(run: ToolRun, capsys: pytest.CaptureFixture[str]) -> None:
+    last = await run.go()
+    violations = check_grown(run.operations, last)
+    said = Counter(each.said for each in run.operations if each.outcome in ("refused", "bug"))
+    with capsys.disabled():
+        print(f"\n{run.injected.total()} faults: {dict(run.injected.most_common())}")
+        print(summary(run.operations, violations))
+        print(*(f"{times:,} times: {words}" for words, times in said.most_common(8)), sep="\n")
+    assert violations == []
+    assert any(each.outcome == "ok" and each.added is not None for each in run.operations)
+
+
+@asynccontextmanager
+async def client(url: str, token: str, era: str) -> AsyncIterator[Client]:
+    """The SDK's, of one server."""
+    async with browser(headers={"authorization": f"Bearer {token}"}) as http:
+        transport = streamable_http_client(f"{url}/v/main/mcp", http_client=http)
+        async with Client(transport, mode="legacy" if era == LATEST_HANDSHAKE else era, cache=None) as connected:
+            yield connected
 
 
 async def call_until(

@@ -56,6 +56,8 @@ class ToolRun:
     vaults: int
     faults: int
     seed: int
+    weights: dict[str, int] = field(default_factory=lambda: TOOL_WEIGHTS)
+    """How often each fault is had, of all of them."""
     injected: Counter[str] = field(default_factory=Counter)
     operations: list[ToolOperation] = field(default_factory=list)
 
@@ -167,9 +169,9 @@ class ToolRun:
 
     async def _inject(self) -> None:
         server = await self._next_victim()
-        fault = self._random.choices(list(TOOL_FAULTS), [weight for weight, _ in TOOL_FAULTS.values()])[0]
+        fault = self._random.choices(list(self.weights), list(self.weights.values()))[0]
         self.injected[fault] += 1
-        await TOOL_FAULTS[fault][1](self, server)
+        await TOOL_FAULTS[fault](self, server)
 
     async def _next_victim(self) -> ServerProcess:
         """One that is ready, where another one is."""
@@ -279,14 +281,24 @@ def _ids_in(answer: ToolAnswer) -> tuple[int, ...]:
 
 ToolFault = Callable[[ToolRun, ServerProcess], Awaitable[None]]
 
-TOOL_FAULTS: dict[str, tuple[int, ToolFault]] = {
-    "SIGKILL": (20, ToolRun._kill),
-    "SIGTERM": (15, ToolRun._end),
-    "SIGSTOP": (25, ToolRun._stop),
-    "cut": (8, ToolRun._cut),
-    "stall": (10, ToolRun._stall),
-    "refuse": (6, ToolRun._refuse),
-    "lost answers": (8, ToolRun._lose_answers),
-    "PostgreSQL restart": (8, ToolRun._restart_postgres),
+TOOL_FAULTS: dict[str, ToolFault] = {
+    "SIGKILL": ToolRun._kill,
+    "SIGTERM": ToolRun._end,
+    "SIGSTOP": ToolRun._stop,
+    "cut": ToolRun._cut,
+    "stall": ToolRun._stall,
+    "refuse": ToolRun._refuse,
+    "lost answers": ToolRun._lose_answers,
+    "PostgreSQL restart": ToolRun._restart_postgres,
 }
-"""With how often of a hundred."""
+
+TOOL_WEIGHTS = {
+    "SIGKILL": 20,
+    "SIGTERM": 15,
+    "SIGSTOP": 25,
+    "cut": 8,
+    "stall": 10,
+    "refuse": 6,
+    "lost answers": 8,
+    "PostgreSQL restart": 8,
+}

@@ -123,7 +123,6 @@ ALLOWED_OUTBOUND = {
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
     "vaults/cluster/postgres/schema.py",
-    "vaults/cluster/postgres/scoped_rows.py",
     "vaults/cluster/postgres/servers.py",
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url
     "vaults/search/expansion_endpoint.py",  # query variants from the endpoint the operator named
@@ -163,7 +162,8 @@ def test_nothing_reaches_out_but_what_the_operator_configured() -> None:
     assert found <= ALLOWED_OUTBOUND, found
 
 
-OF_A_CLUSTER = ("vaults/cluster", "server/cluster", "server/http/peers")
+OF_A_CLUSTER = ("vaults/cluster", "server/cluster", "server/http/peers", "bench/cluster")
+OF_THE_DRIVER = ("vaults/cluster/postgres", "vaults/cluster/control", "bench/cluster")
 
 
 def test_one_machine_loads_nothing_of_a_cluster() -> None:
@@ -174,7 +174,7 @@ def test_one_machine_loads_nothing_of_a_cluster() -> None:
         inside = any(module.path.is_relative_to(each) for each in OF_A_CLUSTER)
         assert inside or not {name for name in module.loaded if kept.match(name)}, module.path
         driver = {name for name in module.imported if name.startswith("psycopg")}
-        speaks = any(module.path.is_relative_to(f"vaults/cluster/{each}") for each in ("postgres", "control"))
+        speaks = any(module.path.is_relative_to(each) for each in OF_THE_DRIVER)
         assert speaks or not driver, module.path
 
 

@@ -53,7 +53,6 @@ UNCOVERED_BY_NAME = frozenset(
         "server.cli.models",
         "server.cli.stdio",
         "server.errors",
-        "server.http.process",
         "server.remote_vault.single_call",
         "server.services",
         "server.settings",

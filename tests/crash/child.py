@@ -23,7 +23,10 @@ Work = Callable[[str, str, dict[str, Any], Connection], None]
 strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 forking = multiprocessing.get_context("forkserver")
 forking.set_forkserver_preload(
-    [f"tests.crash.{name}" for name in ("notes_work", "continuity_work", "backup_work", "restore_work")]
+    [
+        f"tests.crash.{name}"
+        for name in ("notes_work", "cluster_notes_work", "continuity_work", "backup_work", "restore_work")
+    ]
 )
 
 

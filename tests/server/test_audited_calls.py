@@ -27,6 +27,7 @@ from server.call import Caller
 from server.dispatch import dispatch
 from server.http.gate import Admission
 from server.http.http_caller import caller_of
+from server.local_attempt import watching_attempt
 from server.services import Services
 from tests.conftest import Asking, Opening, asker, local
 from tests.ops.audit.chains import FullDisk
@@ -34,6 +35,7 @@ from tests.people import give_role
 from vaults.change_notes import ChangeNotes
 from vaults.context import CallContext, bind_call
 from vaults.db import connection
+from vaults.vault_hosting import VaultElsewhere
 
 ANA = Caller(local("ana"), "main", Role.ADMIN, "http", client="editor", address="192.0.2.7")
 
@@ -66,6 +68,21 @@ async def test_a_change_is_recorded_with_who_what_and_hashes(services: Services)
     assert path == "a.md"
     assert third["targets"] == ["a.md", "b.md"]
     assert third["changes"] == [["note", "a.md", after, None], ["note", "b.md", None, after]]
+
+
+async def test_a_call_that_is_made_elsewhere_is_recorded_there_alone(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_: object) -> None:
+        raise VaultElsewhere("b", "10.0.0.2:8700")
+
+    monkeypatch.setattr(services.pool, "_slot", gone)
+    with watching_attempt() as attempt:
+        assert (await asker(services)("remember", content="the harbour")).code == "vault_unavailable"
+    assert attempt.did_nothing
+    assert await entries(services) == []
+    await asker(services)("remember", content="the harbour")  # nobody passes it on: this is what became of it
+    assert [each["outcome"] for each in await entries(services)] == ["vault_unavailable"]
 
 
 async def test_reads_and_dry_runs_are_not_recorded_unless_reads_are(opening: Opening) -> None:

@@ -126,11 +126,6 @@ class HeldVaults:
         held = self._held.get(vault_id)
         return None if held is None else held.pages
 
-    def placement_of(self, vault_id: str) -> Placement | None:
-        """As this server took it, with the head as it was when it was last closed."""
-        held = self._held.get(vault_id)
-        return None if held is None else held.placement
-
     async def locate(self, entry: VaultEntry, *, forwarded: bool = False) -> ServerBeat | None:
         """``VaultLocations.locate``: who serves it, or is to; None: this server."""
         return await self._locations.locate(entry.vault_id, forwarded=forwarded)
@@ -162,20 +157,6 @@ class HeldVaults:
                 self.observer.on_held(len(self._held))
             held.put_down.clear()
         self.observer.on_taken(time.monotonic() - began, restored=is_new)
-
-    async def begin(self, entry: VaultEntry, folder: Path) -> None:
-        """Hold a vault that the cluster does not have yet, with the files in ``folder``, which is ``folder_of`` it:
-        its log begins when it is opened, and the vault is the cluster's once it was. Raises as ``take``."""
-        seat = self.membership.require_seat()
-        async with self._turns.of(entry.vault_id):
-            await asyncio.to_thread(self.placements.register, entry.vault_id)
-            placement = await asyncio.to_thread(self.placements.take, entry.vault_id, seat.id)
-            if placement is None or placement.head:
-                raise VaultUnavailable("the cluster has a vault of this id already")
-            held = _Holding(seat, placement, None, folder)
-            held.put_down.set()
-            self._held[entry.vault_id] = held
-            self.observer.on_held(len(self._held))
 
     async def _settled(self, vault: str) -> _Holding | None:
         """The vault as it is held, with nothing of it open."""

@@ -107,13 +107,13 @@ class Membership:
         """Raises ``LogUnavailable``."""
         loop = asyncio.get_running_loop()
         sitting = _Sitting(self, loop, f"{self._card.name}-{secrets.token_hex(6)}")
-        self._sitting = sitting
         try:
             await asyncio.to_thread(sitting.begin, self._card, self._wanted_state)
         except BaseException:
-            self._sitting = None
             await asyncio.to_thread(sitting.end)
             raise
+        self._sitting = sitting
+        self._note_beat(sitting, sitting.heard)
 
     async def leave(self) -> None:
         """With every vault closed: what it holds is free at once. Where the database is away it ends with the lease."""
@@ -170,6 +170,8 @@ class _Sitting:
         lease = HeldLease(owner._lease_s)
         self.seat = ServerSeat(server, lease)
         self.servers = Servers(owner._connections, lease.lease_s)
+        self.heard: list[ServerBeat] = []
+        """All servers, with the last beat."""
         self._heartbeat = Heartbeat(server, self, lease, self._tell_removal, self._tell_failure)
 
     def begin(self, card: ServerCard, state: ServerState) -> None:
@@ -185,9 +187,9 @@ class _Sitting:
 
     def beat(self, server: str) -> list[ServerBeat]:
         """``BeatLedger``'s."""
-        servers = self.servers.beat(server)
-        self._tell(self._owner._note_beat, self, servers)
-        return servers
+        self.heard = heard = self.servers.beat(server)
+        self._tell(self._owner._note_beat, self, heard)
+        return heard
 
     def remove(self, silent: ServerBeat) -> bool:
         """``BeatLedger``'s."""

@@ -34,8 +34,9 @@ PAGES_AT_ONCE = 8192
 
 @dataclass(frozen=True, slots=True)
 class TransferredLog:
-    """Where a log stands once it ends with a database. ``moved``: bytes that were stored for it, 0 where it did so
-    already; ``digest``: of the database, page by page, in hexadecimal digits."""
+    """Where a log stands once it ends with a database. ``moved``: bytes of the database, or of the entries that were
+    appended to what was there, 0 where it did so already; ``digest``: of the database, page by page, in hexadecimal
+    digits."""
 
     placement: Placement
     digest: str

@@ -1,5 +1,7 @@
-"""``strongroom cluster``: tables, who serves, who hands over. Covers server.cluster.administration,
-vaults.cluster.postgres.cluster_status, vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
+"""``strongroom cluster``: tables, who serves, who hands over.
+
+Covers server.cluster.administration, server.cluster.cluster_check, vaults.cluster.postgres.cluster_status,
+vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
 """
 
 from __future__ import annotations
@@ -266,7 +268,7 @@ def test_leave_asks_a_server_to_drain_and_waits_until_it_holds_nothing(
     assert placement is not None
     early = strongroom("cluster", "leave", "alpha", "--within", "0", "--url", url)
     assert early.code == 1
-    assert "still holds 1 vaults" in early.out
+    assert "still holds 1 vault:" in early.out
     with ThreadPoolExecutor(1) as other:
         waiting = other.submit(Strongroom(strongroom.data).process, "cluster", "leave", "alpha", "--url", url)
         assert not waiting.done()
@@ -308,3 +310,61 @@ def test_what_is_for_one_machine_is_refused_with_the_reason_and_a_way(
     assert refused.code == 2
     assert "cluster.url is set" in refused.err
     assert "secret-word" not in refused.err
+
+
+# -- doctor
+
+
+def test_doctor_looks_at_the_database_and_its_servers(
+    url: str, connections: Connections, strongroom: Strongroom
+) -> None:
+    def checked(status: str) -> str:
+        found = strongroom("doctor", "--json", STRONGROOM_CLUSTER__URL=url).json["checks"]
+        assert [each["name"] for each in found if each["name"] == "control_db"] == []
+        (check,) = (each for each in found if each["name"] == "cluster")
+        assert check["status"] == status, check
+        return str(check["message"])
+
+    assert "no server runs" in checked("notice")
+    joined(connections, "alpha").close()
+    assert "one server serves; 0 of 0 vaults" in checked("notice")
+    joined(connections, "beta").close()
+    assert "2 servers serve" in checked("ok")
+    with connections.use() as connection:
+        connection.execute(
+            "UPDATE strongroom.servers SET expires = clock_timestamp() - interval '1 s' WHERE name = 'beta'"
+        )
+    assert "silent: beta" in checked("warning")
+
+
+def test_doctor_says_what_is_wrong_with_the_database(postgres: PostgresServer, strongroom: Strongroom) -> None:
+    ran = strongroom("doctor", STRONGROOM_CLUSTER__URL=postgres.create_database())
+    assert ran.code == 1
+    assert "error   cluster: the cluster's database:" in ran.out
+    assert "cluster init" in ran.out
+
+
+# -- serve
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("STRONGROOM_SERVER__WORKERS", "2"), ("STRONGROOM_NOTES__HISTORY", "auto")],
+    ids=["workers", "history"],
+)
+def test_a_server_with_what_is_for_one_machine_does_not_start_and_says_so_in_one_line(
+    setting: str, value: str, url: str, strongroom: Strongroom
+) -> None:
+    refused = strongroom("serve", "--port", "0", **{setting: value, "STRONGROOM_CLUSTER__URL": url})
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "cluster.url is set" in refused.err
+
+
+def test_a_server_with_the_wrong_password_does_not_start_and_says_so_in_one_line(
+    url: str, strongroom: Strongroom
+) -> None:
+    wrong = url.replace(PASSWORD, "wrong-horse")
+    refused = strongroom("serve", "--port", "0", "--metrics-port", "0", STRONGROOM_CLUSTER__URL=wrong)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "password authentication failed" in refused.err
+    assert "wrong-horse" not in refused.err

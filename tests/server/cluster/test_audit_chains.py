@@ -24,8 +24,10 @@ from tests.cluster.postgres_server import PostgresServer
 from tests.ops.audit.chains import STORAGE, VAULT, entry
 from tests.ops.audit.test_forwarding import Shelf
 from tests.work import PATIENCE_S
+from vaults.cluster.postgres.chain_tables import ChainTables
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.errors import AuditUnavailable, ChangeNotAudited
+from vaults.disk_reserve import DiskReserve
+from vaults.errors import AuditUnavailable, ChangeNotAudited, StorageFull
 
 Opening = Callable[[], AuditLog]
 
@@ -208,6 +210,25 @@ async def test_an_entry_that_never_arrived_is_written_when_postgresql_is_back(
     assert sorted(each["targets"][0] for each in await bodies(other)) == ["id-1", "id-2"]
     await log.close()
     stores.close()
+
+
+async def test_a_full_database_takes_no_room_from_the_local_disk(
+    server: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bool:
+        raise StorageFull("the cluster's database is full")
+
+    monkeypatch.setattr(DiskReserve, "give_up", pytest.fail)
+    log = server()
+    await log.require_writable(VAULT)
+    with monkeypatch.context() as full:
+        full.setattr(ChainTables, "append", refuse)
+        with pytest.raises(ChangeNotAudited):
+            await log.append(VAULT, entry(1))
+        with pytest.raises(AuditUnavailable):
+            await log.require_writable(VAULT)
+    await log.require_writable(VAULT)
+    assert [each["targets"] for each in await bodies(log)] == [["id-1"]]
 
 
 async def test_what_one_server_did_to_the_installation_is_recorded_beside_the_others(server: Opening) -> None:

@@ -28,7 +28,7 @@ def entry(vault: str) -> VaultEntry:
 class Member:
     id: str
     state: str = "serving"
-    servers: Sequence[ServerBeat] = tuple(map(beat, NAMES))
+    candidates: Sequence[ServerBeat] = tuple(map(beat, NAMES))
 
 
 @dataclass

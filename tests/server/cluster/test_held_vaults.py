@@ -1,6 +1,8 @@
 """Two servers of one installation: a vault is with one of them, and nothing that was answered is lost on its way.
 
-Covers server.cluster.parts, vaults.cluster.held_vaults, vaults.cluster.hand_overs, vaults.cluster.vault_locations.
+Covers server.cluster.parts, vaults.cluster.base_rounds, vaults.cluster.hand_overs, vaults.cluster.held_vaults,
+vaults.cluster.local_copies, vaults.cluster.measured_log, vaults.cluster.open_vaults, vaults.cluster.vault_locations,
+vaults.cluster.vault_requests, vaults.cluster.vault_turns, vaults.pool_departures.
 """
 
 from __future__ import annotations
@@ -307,3 +309,29 @@ def test_two_servers_of_one_data_folder_are_refused(tmp_path: Path) -> None:
             assert (await parts.own_folder(other, tmp_path, shared=True)).is_dir()
 
     asyncio.run(run())
+
+
+async def test_a_vault_that_would_be_migrated_is_left_to_a_server_that_does_not_know_the_step(
+    servers: OpenServers,
+) -> None:
+    a, b = servers.opened
+    await remember(a, "tea is at four")
+    vault, newer = a.entry().vault_id, parts.known_schema() + 1
+    assert await a.cluster.held.hand_over(vault, 5.0, b.id)
+    await contents(b)
+    with pytest.raises(VaultElsewhere) as refused:
+        b.cluster.hand_overs.refuse_early_migration(vault, newer)
+    assert refused.value.server in (a.id, b.id)
+    b.cluster.hand_overs.refuse_early_migration(vault, parts.known_schema())
+
+
+async def test_a_vault_that_goes_to_and_fro_loses_nothing(servers: OpenServers) -> None:
+    a, b = servers.opened
+    vault, written = a.entry().vault_id, set()
+    for number in range(10):
+        here, there = (a, b) if number % 2 == 0 else (b, a)
+        text = f"the {number}th time"
+        await remember(here, text)
+        written.add(text)
+        assert await here.cluster.held.hand_over(vault, PATIENCE_S, there.id)
+    assert await contents(a) == written

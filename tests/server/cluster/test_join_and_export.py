@@ -6,6 +6,7 @@ server.cluster.table_rows, server.cluster.proofs and server.cluster.installation
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from auth.principal import owner
 from auth.roles import Role
 from ops.audit import verification as audit_verification
+from ops.backup.backup_runs import BackupRun, record
 from server import vault_admin
 from server.call import Caller
 from server.cluster import control_moves
@@ -29,6 +31,9 @@ from tests.conftest import Opening, asker, local
 from tests.noted import folder
 from tests.people import person
 from tests.vaults.domain.notes.kept_notes import files_below
+from vaults.cluster.control.postgres_control import PostgresControl
+from vaults.cluster.postgres.connections import DatabaseLogin
+from vaults.cluster.postgres.schema import open_database
 from vaults.domain.maintenance.verification import verify
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, VaultUnavailable
 from vaults.settings import StorageSettings
@@ -117,6 +122,30 @@ async def test_while_a_server_runs_copies_are_made_and_the_second_call_moves_wha
     assert 0 < moved["vault0"] < next(each.moved for each in first.vaults) / 4
     third = await joined(tmp_path, database)
     assert (third.was_joined, third.vaults) == (True, ())
+
+
+async def test_what_the_cluster_adds_is_numbered_after_what_came_with_its_number(
+    opening: Opening, database: str, tmp_path: Path
+) -> None:
+    async with opening(QUIET, vaults=VAULTS[:1]) as services:
+        for _ in range(3):
+            await services.control.write(lambda tx: record(tx, run_of("1")))
+        numbered = "SELECT number FROM backups ORDER BY number"
+        assert await services.control.read(lambda tx: tx.all(numbered)) == [(1,), (2,), (3,)]
+    report = await joined(tmp_path, database)
+    login = DatabaseLogin(database)
+    connections = await asyncio.to_thread(open_database, login, report.installation)
+    control = PostgresControl(connections)
+    try:
+        await control.write(lambda tx: record(tx, run_of("2")))
+        assert await control.read(lambda tx: tx.all(numbered)) == [(1,), (2,), (3,), (4,)]
+    finally:
+        await control.close()
+        await asyncio.to_thread(connections.close)
+
+
+def run_of(vault_id: str) -> BackupRun:
+    return BackupRun(vault_id, "main", "2026-11-27T00:00:00.000Z", 1.0, 1, 1, "/srv", 1, "ok")
 
 
 async def test_one_machine_alone_does_not_serve_what_joined(opening: Opening, database: str, tmp_path: Path) -> None:

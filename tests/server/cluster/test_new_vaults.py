@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from server import vault_admin
+from server.cli import vault_life
 from server.cli.runtime import open_control
 from server.settings import LoadedSettings, load
 from server.setup.first_start import FIRST_VAULT, FirstStart, first_start
 from tests.cluster.open_servers import OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
+from tests.conftest import QUIET
 from vaults import registry
 from vaults.errors import AlreadyExists, InvalidArgument
 
@@ -75,3 +77,22 @@ async def test_servers_that_start_first_at_once_make_one_vault_and_one_token(url
     async with open_control(loaded("three")) as control:
         assert [each.name for each in await control.read(registry.list_vaults)] == [FIRST_VAULT]
         assert await control.read(lambda tx: tx.value("SELECT count(*) FROM tokens")) == 1
+
+
+async def test_commands_rename_and_delete_what_a_server_holds(servers: OpenServers) -> None:
+    a, b = servers.opened
+    await vault_admin.create(a.services, "main")
+    assert (await a.asking()("remember", content="tea is at four")).ok
+    loaded = load(
+        servers.folder / "command", flags={**QUIET, "cluster.url": servers.url, "cluster.lease_s": 1.0}, environment={}
+    )
+    assert (await vault_life._rename(loaded, "main", "renamed")).name == "renamed"
+    await b.services.registry_cache.refresh()
+    assert b.services.registry_cache.known("renamed")
+    with pytest.raises(InvalidArgument, match="cluster"):
+        await vault_life._copy(loaded, "renamed", "second")
+    with pytest.raises(InvalidArgument, match="--no-backup"):
+        await vault_life._delete(loaded, "renamed", "renamed", keep=False)
+    assert (await vault_life._delete(loaded, "renamed", "renamed", keep=True)).backup is not None
+    await b.services.registry_cache.refresh()
+    assert not b.services.registry_cache.known("renamed")

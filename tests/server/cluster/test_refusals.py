@@ -9,6 +9,7 @@ import pytest
 
 from server.cluster.refusals import refuse_for_cluster, refuse_stdio
 from server.settings import Settings
+from tests.server.cli.command import Strongroom
 from vaults.errors import InvalidArgument
 from vaults.registry import VaultEntry
 
@@ -39,7 +40,9 @@ def test_a_vault_served_in_place_is_named_unless_it_is_archived() -> None:
     refuse_for_cluster(Settings(), [VaultEntry("main", "2", None, "active", "agent", "auto", "")])
 
 
-def test_a_client_s_process_over_a_folder_of_its_own_is_refused() -> None:
-    refuse_stdio(None)
-    with pytest.raises(InvalidArgument, match="stdio cannot serve a folder"):
-        refuse_stdio("/home/ann/notes")
+def test_a_client_s_process_that_would_serve_vaults_itself_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="stdio cannot serve vaults of a cluster"):
+        refuse_stdio()
+    said = Strongroom(tmp_path)("stdio", STRONGROOM_CLUSTER__URL="postgresql://nobody@localhost/none")
+    assert said.code != 0
+    assert "stdio cannot serve vaults of a cluster" in said.err

@@ -60,9 +60,12 @@ class StatementRunner:
         return StatementResult(cursor)
 
     def executemany(self, sql: str, rows: Iterable[Params]) -> None:
-        """Run one statement for each of ``rows``."""
-        for row in rows:
-            self.execute(sql, row)
+        """Run one statement for each of ``rows``, all sent before the first is answered: values go apart here, so their
+        types must be those of the columns they are for."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(to_postgres(sql), [to_values(row) for row in rows])
+            if changes_rows(sql):
+                self.changed += cursor.rowcount
 
     def as_sqlite(self) -> sqlite.Connection:
         """Itself, as ``Reader`` and ``Writer`` name the type of what they ask."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import psycopg
 from psycopg import errors
 
+from vaults.cluster.control.statement_runner import StatementRunner
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.connections import Connection, Connections
-from vaults.cluster.postgres.scoped_rows import ScopedRows
-from vaults.db.engine import sqlite
 from vaults.db.sql import Reader, Writer
 
 T = TypeVar("T")
@@ -150,7 +149,7 @@ class ChainTables:
         with connection.transaction():
             connection.execute(_SCOPE, {"chain": chain})
             connection.execute(_LOCK, {"lock": _LOCK_OF_CHAINS, "chain": chain})
-            return work(Writer(_as_raw(connection)))
+            return work(Writer(StatementRunner(connection).as_sqlite()))
 
     def read(self, chain: int, work: Callable[[Reader], T]) -> T:
         """Run ``work`` in one snapshot of the rows of one chain."""
@@ -158,12 +157,7 @@ class ChainTables:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
                 connection.execute(_SCOPE, {"chain": chain})
-                return work(Reader(_as_raw(connection)))
+                return work(Reader(StatementRunner(connection).as_sqlite()))
             finally:
                 with suppress(psycopg.Error):  # the pool drops a connection that failed
                     connection.execute("ROLLBACK")
-
-
-def _as_raw(connection: Connection) -> sqlite.Connection:
-    """``Reader`` asks for no more of a connection than ``ScopedRows`` has."""
-    return cast(sqlite.Connection, ScopedRows(connection))

@@ -44,8 +44,11 @@ LEFT JOIN strongroom.servers w ON w.id = p.wanted
 _WANT = """
 UPDATE strongroom.placement p SET wanted = %(server)s
 WHERE p.vault = %(vault)s AND p.server IS DISTINCT FROM %(server)s
-  AND NOT EXISTS (SELECT FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s)
+  AND NOT EXISTS (
+    SELECT FROM strongroom.servers s WHERE s.id = p.wanted AND s.id <> %(server)s
+      AND (s.state = 'command' OR EXISTS (SELECT FROM strongroom.servers h WHERE h.id = p.server)))
 """
+"""A vault that lies free for a server which only may be asked for it one day keeps nobody waiting who needs it now."""
 
 _FORGO = "UPDATE strongroom.placement SET wanted = NULL WHERE vault = %(vault)s AND wanted = %(server)s"
 

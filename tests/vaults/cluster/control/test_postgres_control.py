@@ -49,11 +49,15 @@ def raise_by_one(tx: Writer) -> None:
     tx.run(CHANGE, {"key": "number", "value": str(number + 1)})
 
 
-async def test_of_writers_on_two_servers_none_undoes_another(control: PostgresControl) -> None:
+async def test_of_writers_in_eight_threads_on_two_servers_none_undoes_another(
+    control: PostgresControl, connections: Connections
+) -> None:
     await put(control, "number", "0")
     with same_control(control) as other:
-        await asyncio.gather(*(server.write(raise_by_one) for server in (control, other) for _ in range(40)))
-        await other.close()
+        more = [PostgresControl(connections) for _ in range(6)]
+        await asyncio.gather(*(server.write(raise_by_one) for server in (control, other, *more) for _ in range(10)))
+        for each in (other, *more):
+            await each.close()
     assert await get(control, "number") == "80"
 
 

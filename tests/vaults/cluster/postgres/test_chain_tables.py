@@ -1,4 +1,4 @@
-"""Numbered rows of chains that several servers add to. Covers vaults.cluster.postgres.scoped_rows."""
+"""Numbered rows of chains that several servers add to."""
 
 from __future__ import annotations
 

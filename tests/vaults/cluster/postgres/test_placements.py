@@ -156,6 +156,21 @@ def test_a_vault_that_is_wanted_is_kept_for_who_wants_it(
     assert not placements.want("main", "c")
 
 
+def test_a_vault_that_lies_free_for_a_server_goes_to_who_asks_for_it_now(
+    placements: Placements, servers: Servers
+) -> None:
+    held = placements.take("main", "a")
+    assert held is not None
+    assert placements.want("main", "b")  # as a vault is handed to the server that is to have it one day
+    servers.join("c", "c", "1")
+    assert not placements.want("main", "c"), "who holds it hands it to the first"
+    assert placements.release(held)
+    assert placements.take("main", "c") is None
+    assert placements.want("main", "c")
+    assert placements.take("main", "b") is None
+    assert placements.take("main", "c") is not None
+
+
 def test_a_vault_wanted_by_a_server_that_is_gone_is_anybodys(
     placements: Placements, servers: Servers, connections: Connections
 ) -> None:

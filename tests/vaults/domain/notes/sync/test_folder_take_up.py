@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Opening
+from tests.conftest import Opening, asker
+from tests.noted import put, until
 from tests.vaults.domain.notes.kept_notes import files_below, keep_note_files, kept_in
 from tests.vaults.domain.notes.notes_desk import desk_in
+from tests.work import PATIENCE_S
 from vaults.domain.maintenance.verification import verify
 from vaults.domain.notes.commit import note_files
 from vaults.domain.notes.commit.folder_layout import lay_out_notes
@@ -146,3 +148,17 @@ def test_the_walk_finds_every_file_and_names_what_it_cannot_carry(tmp_path: Path
     assert [each.path for each in Tree(tmp_path).walk_whole("x").found] == ["x/.hidden/b"]
     assert [each.path for each in Tree(tmp_path).walk_whole("a.md").found] == ["a.md"]
     assert Tree(tmp_path).walk_whole("none/at/all").found == []
+
+
+async def test_the_sync_loop_takes_up_what_is_saved_and_brings_back_what_is_gone(opening: Opening) -> None:
+    """Covers vaults.domain.notes.sync.sync_loop."""
+    async with opening({"embedding.engine": "off"}) as services:
+        ask = asker(services)
+        assert (await ask("note_write", path="a.md", content="by a tool\n")).ok
+        async with services.pool.lease(services.registry_cache.entry("main")) as vault:
+            assert await vault.notes.wait_for_index(PATIENCE_S)
+            put(vault.notes.root, {"b.md": "by hand\n"})
+            await until(services, lambda tx: kept_in(tx) == {"a.md": b"by a tool\n", "b.md": b"by hand\n"})
+            (vault.notes.root / "a.md").unlink()
+            await until(services, lambda tx: (vault.notes.root / "a.md").exists())
+            assert (await ask("note_read", path="a.md")).ok

@@ -1,0 +1,49 @@
+"""Every server names the same one for a vault, and few vaults move when servers come and go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from vaults.cluster.rendezvous import SCHEMA_MARK, prefer, schema_of
+from vaults.cluster.server_watch import ServerBeat
+
+VAULTS = [f"vault-{number}" for number in range(900)]
+A, B, C = (ServerBeat(f"{name}-1", f"{name}:1", "1", 5, 3.0, name) for name in "abc")
+
+
+def chosen(*servers: ServerBeat) -> dict[str, str]:
+    found = {vault: prefer(vault, servers) for vault in VAULTS}
+    return {vault: server.id for vault, server in found.items() if server is not None}
+
+
+def test_vaults_are_spread_and_the_order_of_servers_is_none_of_it() -> None:
+    counts = Counter(chosen(A, B, C).values())
+    assert min(counts.values()) > 250
+    assert chosen(C, A, B) == chosen(A, B, C)
+
+
+def test_a_server_that_goes_moves_its_own_vaults_only() -> None:
+    before, after = chosen(A, B, C), chosen(A, B)
+    assert {vault: to for vault, to in after.items() if before[vault] != "c-1"} == {
+        vault: to for vault, to in before.items() if to != "c-1"
+    }
+
+
+def test_only_servers_that_serve_are_preferred() -> None:
+    drained, command = replace(A, state="draining"), replace(B, state="command")
+    assert set(chosen(drained, command, C).values()) == {"c-1"}
+    assert prefer("vault", [drained, command]) is None
+
+
+def test_a_server_that_was_restarted_is_preferred_for_what_it_had() -> None:
+    again = replace(A, id="a-2", beat=1)
+    before, after = chosen(A, B, C), chosen(A, again, B, C)
+    assert {vault: to.replace("a-2", "a-1") for vault, to in after.items()} == before
+    assert "a-1" not in after.values()
+
+
+def test_while_several_schemas_serve_vaults_go_to_the_oldest() -> None:
+    old, new = replace(A, version=f"1.0{SCHEMA_MARK}17"), replace(B, version=f"1.1{SCHEMA_MARK}18")
+    assert (schema_of(old), schema_of(new), schema_of(C)) == (17, 18, 0)
+    assert set(chosen(old, new).values()) == {"a-1"}
