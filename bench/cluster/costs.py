@@ -107,7 +107,7 @@ def _remember(two: Installation, single: _Side, held: _Side, texts: Sequence[str
     numbers = {"cluster_p50_s": own, "single_p50_s": p50(took[single]), "append_p50_s": append}
     yield Figure("remember, p50 ÷ single and one append", own / allowed, 1.0, unit="×", raw=raw, numbers=numbers)
     size, entries = after[0] - before[0], after[1] - before[1]
-    raw = f"{size:,} bytes in {entries:,} entries for {len(texts)} memories, beside {PASSAGES:,} passages"
+    raw = f"{size:,} bytes in {entries:,} entries for {len(texts)} memories, in a vault filled before"
     yield Figure("log per stored memory", size / len(texts) / 1024, LOG_KB, unit="KB", raw=raw)
 
 
