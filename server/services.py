@@ -277,7 +277,7 @@ async def _join_cluster(
 
 
 def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:
-    """What the pool visits by itself: in a cluster what is held here."""
+    """What the pool visits by itself: in a cluster what is held here, or is to be where a command left work."""
 
     def announced() -> Mapping[str, str]:
         return known.announced_work
@@ -286,8 +286,11 @@ def _known_vaults(known: RegistryCache, cluster: Cluster | None) -> KnownVaults:
         return KnownVaults(known.entries, announced)
     held = cluster.held
 
+    def is_ours(vault_id: str) -> bool:
+        return held.is_here(vault_id) or (vault_id in known.announced_work and held.is_preferred(vault_id))
+
     def entries() -> list[VaultEntry]:
-        return [entry for entry in known.entries() if held.is_here(entry.vault_id)]
+        return [entry for entry in known.entries() if is_ours(entry.vault_id)]
 
     return KnownVaults(entries, announced, held.folder_of)
 

@@ -101,7 +101,13 @@ class VaultPool:
         caller has the folder alone. Raises as ``lease``."""
         from vaults.vault import Vault, keep_no_log
 
-        shared = replace(_quiet(self._share()), before_migration=None, commit_log=keep_no_log, hosting=LOCAL_HOSTING)
+        shared = replace(
+            _quiet(self._share()),
+            before_migration=None,
+            commit_log=keep_no_log,
+            hosting=LOCAL_HOSTING,
+            keeps_note_files=False,
+        )
         vault = Vault(entry, folder, shared, self._reserve_of(entry))
         await vault.open()
         try:

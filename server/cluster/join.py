@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.audit.chain_files import ChainFiles
+from ops.vault_life import folder_moves
 from server.cluster import chain_moves, control_moves, proofs
 from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
@@ -82,6 +83,8 @@ async def _join(crossing: _Crossing, advance: OnMoved, *, is_stopped: bool) -> J
     if await crossing.target.read(registry.joined_at) is not None:
         await crossing.source.write(registry.note_joined)
         return JoinReport(crossing.installation, (), is_joined=True, was_joined=True)
+    if is_stopped:
+        await folder_moves.finish_all(crossing.source, data)
     entries = await crossing.source.read(registry.list_vaults)
     refuse_for_cluster(settings, entries)
     vaults = await _move_vaults(crossing, [each for each in entries if each.path is None], advance)

@@ -134,10 +134,16 @@ def _data_folder(stack: AsyncExitStack, root: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InvalidArgument("data", "is another server's: each needs a folder of its own") from None
-    for left in root.iterdir():  # of a process that was killed: what it held is restored, and no file of it is needed
+    _clear_copies(root)  # of a process that was killed: what it held is restored, and no file of it is needed
+    stack.push_async_callback(asyncio.to_thread, _clear_copies, root)
+    return root
+
+
+def _clear_copies(root: Path) -> None:
+    """Where a server does not come back, nothing of its vaults stays on its disk."""
+    for left in root.iterdir():
         if left.name != LOCK_FILE:
             shutil.rmtree(left, ignore_errors=True)
-    return root
 
 
 def _temporary_folder(stack: AsyncExitStack, root: Path) -> Path:

@@ -32,7 +32,7 @@ from vaults.cluster.vault_locations import VaultLocations
 from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
 from vaults.cluster.vault_turns import VaultTurns
-from vaults.context import run_in, run_to_completion
+from vaults.context import begin_apart, run_in, run_to_completion
 from vaults.errors import NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.settings import StorageSettings
@@ -93,6 +93,7 @@ class HeldVaults:
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}
+        self._dropping: set[asyncio.Task[None]] = set()
         self._turns = VaultTurns()
         self._locations = VaultLocations(membership, self.placements, self)
         self._restores = asyncio.Semaphore(RESTORES)
@@ -107,6 +108,11 @@ class HeldVaults:
         """Whether this server serves it."""
         held = self._held.get(vault_id)
         return held is not None and not held.is_lost and not self._turns.is_leaving(vault_id)
+
+    def is_preferred(self, vault_id: str) -> bool:
+        """Whether this server is the one to take it, where nobody has it."""
+        target = prefer(vault_id, self.membership.candidates)
+        return target is not None and target.id == self.membership.id
 
     def is_leaving(self, vault_id: str) -> bool:
         """Whether it is being handed over."""
@@ -290,9 +296,17 @@ class HeldVaults:
         self.observer.on_vault_lost()
         if held.put_down.is_set():
             self._held.pop(vault_id, None)
+            self._dropping.add(task := begin_apart(self._drop(vault_id, held.folder), "drop-copy"))
+            task.add_done_callback(self._dropping.discard)
         elif self.opened is not None:
             self.opened.lose(vault_id)
         self._tell_gone(vault_id)
+
+    async def _drop(self, vault_id: str, folder: Path) -> None:
+        """Leave nothing of a vault that was closed when it was lost: it may be deleted elsewhere."""
+        async with self._turns.of(vault_id):
+            if vault_id not in self._held:
+                await asyncio.to_thread(local_copies.clear, folder)
 
     def _tell_gone(self, vault_id: str) -> None:
         self.observer.on_held(len(self._held))

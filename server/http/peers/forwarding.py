@@ -72,6 +72,8 @@ class PassableRequest:
     rewind: Callable[[], None]
     is_repeatable: Callable[[bytes], bool]
     fail: Callable[[StrongroomError, bytes], Awaitable[None]]
+    lasts: Callable[[bytes], bool] = lambda _: False
+    """Whether the answer goes on for as long as somebody listens."""
 
 
 class ForwardingObserver(Protocol):
@@ -89,6 +91,12 @@ class Forwarding:
     peers: PeerPool
     deadline_s: float
     observer: ForwardingObserver | None = None
+    _lasting: set[_Relay] = field(default_factory=set)
+
+    def end_lasting(self) -> None:
+        """End the streams that are passed on, as this server is about to end: who listens asks another one."""
+        for relay in tuple(self._lasting):
+            relay.end()
 
     async def serve(self, entry: VaultEntry, request: PassableRequest, here: ASGIApp) -> None:
         """Serve a request here by ``here``, or where the vault is."""
@@ -146,6 +154,8 @@ class Forwarding:
         """False: nothing was done there, or it may be done again. Raises ``VaultUnavailable`` where it may have been
         done and must not be done twice."""
         relay = _Relay(request, _to_peer_request(request.scope, body), self.deadline_s + SLACK_S)
+        if request.lasts(body):
+            self._lasting.add(relay)
         try:
             async with self.peers.connected(server) as connection:
                 is_answered = await relay.run(connection)
@@ -162,6 +172,8 @@ class Forwarding:
                 return False
             message = "the server that has the vault did not answer; whether the call was done is not known"
             raise VaultUnavailable(message, hint="look whether it was done, then call again") from None
+        finally:
+            self._lasting.discard(relay)
         self._count("answered" if is_answered else "retried", relay)
         return is_answered
 
@@ -170,7 +182,7 @@ class Forwarding:
             self.observer.on_forwarded(outcome, relay.added_s if relay else 0.0)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Relay:
     """One request on its way to another server, and the answer on its way back."""
 
@@ -179,17 +191,29 @@ class _Relay:
     limit_s: float  # until the head of the answer has come
     added_s: float = 0.0
     is_over: bool = False
+    is_ended: bool = False
+    _connection: PeerConnection | None = None
+
+    def end(self) -> None:
+        """End the answer as if it were whole."""
+        self.is_ended = True
+        if self._connection is not None:
+            self._connection.abort()
 
     async def run(self, connection: PeerConnection) -> bool:
         """False: the other server did nothing. A caller who hangs up ends it there as well. Raises ``PeerGone``,
         ``TimeoutError``."""
+        self._connection = connection
         leaving = asyncio.ensure_future(wait_until_gone(self.request.receive))
         leaving.add_done_callback(lambda _: None if self.is_over else connection.abort())
         try:
             return await self._run(connection)
-        except PeerGone:
+        except PeerGone as gone:
             if leaving.done():
                 return True  # nobody is there to be told
+            if self.is_ended and gone.answered:
+                await self.request.send({"type": "http.response.body", "body": b""})
+                return True
             raise
         finally:
             self.is_over = True  # the connection may be another request's before the task is told

@@ -112,7 +112,7 @@ class PassedCalls:
                 await _ask_again(scope, receive, send)
 
             request = PassableRequest(
-                scope, receive, send, read_body=read, rewind=lambda: None, is_repeatable=lambda _: True, fail=fail
+                scope, receive, send, read, lambda: None, is_repeatable=lambda _: True, fail=fail, lasts=lambda _: True
             )
             await self._forwarding.serve(entry, request, _ask_again)
 

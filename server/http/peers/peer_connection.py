@@ -6,10 +6,11 @@ The parser is uvicorn's. A client library's layers would cost more than the whol
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import httptools
 
@@ -17,6 +18,10 @@ from server.http.request_head import Headers
 
 HIGH_WATER = 64 * 1024
 """Bytes of an answer that may wait for its caller before the other server has to."""
+
+_KEPT_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 11_000}
+"""Seconds of silence until the other machine is asked, between two questions, and how often; and milliseconds that
+what was sent may be on its way."""
 
 
 class PeerGone(ConnectionError):
@@ -114,6 +119,7 @@ class PeerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Not asked by isinstance: uvloop's transport of TLS is none of asyncio's.
         self._transport, self.is_open = cast("asyncio.Transport", transport), True
+        _notice_silence(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -149,3 +155,14 @@ class PeerConnection(asyncio.Protocol):
         self._complete = True
         if not self._parser.should_keep_alive():
             self.is_open = False
+
+
+def _notice_silence(connected: Any) -> None:
+    """Have the kernel end the connection to a machine that is gone, or cut off: the answer to a call may take long, so
+    the time of none tells."""
+    if connected is None:
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEPT_ALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:  # else the system's own times hold
+            connected.setsockopt(socket.IPPROTO_TCP, option, value)

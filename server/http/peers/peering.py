@@ -42,6 +42,7 @@ class Peering:
 
     def drain(self) -> None:
         """Begin to hand every vault over, as the process is about to end; ``serving`` ends once that is done."""
+        self._forwarding.end_lasting()
         if self._draining is None:
             work = self._cluster.drain(self._grace_s * DRAINING_SHARE)
             self._draining = asyncio.create_task(work, name="drain-cluster")

@@ -71,6 +71,7 @@ class VaultForwarding:
             rewind=body.rewind,
             is_repeatable=partial(self._is_repeatable, scope),
             fail=partial(self._fail, scope, send),
+            lasts=_lasts,
         )
         try:
             await self._forwarding.serve(entry, request, self._here)
@@ -121,6 +122,10 @@ class VaultForwarding:
             "isError": True,
         }
         return result | ({"resultType": "complete", "_meta": self._stamp} if is_modern else {})
+
+
+def _lasts(body: bytes) -> bool:
+    return b'"subscriptions/listen"' in body
 
 
 async def _send(send: Send, status: int, content: Mapping[str, Any]) -> None:

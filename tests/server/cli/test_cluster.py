@@ -176,6 +176,13 @@ def test_a_role_that_is_none_is_refused(role: str, strongroom: Strongroom) -> No
     assert "--role" in refused.err
 
 
+LACKING = """
+SELECT c.relname, wanted FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted
+WHERE c.relnamespace IN ('strongroom'::regnamespace, 'strongroom_control'::regnamespace)
+  AND c.relkind = 'r' AND NOT has_table_privilege(c.oid, wanted)
+"""
+
+
 def everything_a_server_does(url: str, of: str) -> None:
     """With no more rights than ``cluster init`` gives."""
     connections = open_database(DatabaseLogin(url), of)
@@ -193,6 +200,8 @@ def everything_a_server_does(url: str, of: str) -> None:
         with pytest.raises(Fenced):
             servers.beat("a")
         servers.close()
+        with connections.use() as connection:
+            assert connection.execute(LACKING).fetchall() == []
     finally:
         connections.close()
 

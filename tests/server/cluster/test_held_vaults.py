@@ -20,6 +20,7 @@ from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
 from tests.work import PATIENCE_S
+from vaults import registry
 from vaults.cluster import base_rounds, hand_overs, local_copies
 from vaults.cluster.failures import Fenced
 from vaults.cluster.rendezvous import prefer
@@ -98,6 +99,16 @@ async def test_a_server_that_was_taken_for_dead_comes_back_as_another_one_withou
     assert await contents(b) == {"tea is at four"}
     assert await b.cluster.held.hand_over(b.entry().vault_id, 5.0)
     assert await contents(a) == {"tea is at four"}
+
+
+async def test_nothing_stays_of_a_closed_vault_whose_server_was_taken_for_dead(servers: OpenServers) -> None:
+    a, _ = servers.opened
+    await remember(a, "tea is at four")
+    await a.services.pool.close_vault("main")
+    database = a.cluster.held.folder_of(a.entry()) / "vault.db"
+    assert database.exists()
+    lose(a.cluster.connections, a.id)
+    await until(lambda: not database.exists())
 
 
 async def test_a_write_of_a_holder_whose_vault_was_taken_is_refused_and_its_copy_is_dropped(
@@ -224,7 +235,9 @@ async def test_who_is_alone_keeps_its_vaults_when_told_to_drain(servers: OpenSer
 async def test_servers_that_are_ended_in_order_leave_their_vaults_to_others_at_once(servers: OpenServers) -> None:
     a, b = servers.opened
     await remember(a, "tea is at four")
+    folder = a.cluster.held.folder_of(a.entry())
     await a.end()
+    assert not folder.exists()
     assert await contents(b) == {"tea is at four"}
 
 
@@ -256,6 +269,19 @@ async def test_a_vault_goes_to_a_server_that_joined_once_nobody_uses_it(
     await until(lambda: vault not in other.cluster.held.ids() and not other.cluster.held.is_leaving(vault))
     await contents(home)
     assert home.cluster.held.is_here(vault)
+
+
+async def test_a_vault_in_which_a_command_left_work_is_taken_by_the_server_it_is_to_go_to(servers: OpenServers) -> None:
+    a, b = servers.opened
+    vault = a.entry().vault_id
+    assert await a.cluster.held.hand_over(vault, 5.0)
+    await a.services.control.write(lambda tx: registry.announce_work(tx, vault))
+    for server in (a, b):
+        await server.services.registry_cache.refresh()
+        await server.services.pool.rounds.run_round()
+    assert [server.cluster.held.is_here(vault) for server in (a, b)] == [
+        server.cluster.held.is_preferred(vault) for server in (a, b)
+    ]
 
 
 async def test_a_purge_makes_a_new_base_soon_also_after_another_server_took_the_vault(servers: OpenServers) -> None:

@@ -18,6 +18,7 @@ from auth.grants import remove_grant, set_grant
 from auth.kept_secrets import open_secret
 from auth.keys import KEYS_FOLDER, KeyRing, add_key, open_key_ring, remove_key
 from auth.passphrase_change import change_passphrase
+from auth.people import accounts, browser_sessions, invites
 from auth.principal import LOCAL, Principal
 from auth.roles import Role
 from auth.tokens import TokenRequest, create_token
@@ -37,6 +38,7 @@ from vaults.settings import StorageSettings
 __all__ = ["proxy"]
 
 LICENCE = "licence.jwt"
+NOW = 1_800_000_000.0
 
 
 class Servers:
@@ -224,6 +226,16 @@ async def test_a_token_made_on_one_server_is_known_on_the_other(servers: Servers
     request = TokenRequest("ann", ("main",), Role.READER, 3600)
     issued = await one.control.write(lambda tx: create_token(tx, ring, one.id, request))
     assert issued.id in (await AccessCache(two.control).refresh()).live_tokens
+
+
+async def test_a_link_made_on_one_server_opens_on_the_other_and_the_session_is_known_on_both(servers: Servers) -> None:
+    one, two = await servers.open("one"), await servers.open("two")
+    link = await one.control.write(lambda tx: accounts.invite(tx, "ann", NOW))
+    assert await two.control.read(lambda tx: invites.invited(tx, link, NOW)) == "ann"
+    secret = await two.control.write(lambda tx: browser_sessions.start(tx, "ann", "a browser", NOW))
+    assert await one.control.read(lambda tx: browser_sessions.find(tx, secret, NOW)) is not None
+    await one.control.write(lambda tx: accounts.disable(tx, "ann", NOW))
+    assert await two.control.read(lambda tx: browser_sessions.find(tx, secret, NOW)) is None
 
 
 async def test_without_the_database_everybody_is_refused_in_the_end_and_served_again_after(

@@ -9,11 +9,13 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from server.cluster.vault_departure import move_out
 from tests.cluster.open_servers import OpenServer, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.domain.notes.kept_notes import files_below, kept_in
 from tests.work import PATIENCE_S
 from vaults.domain.maintenance.verification import verify
+from vaults.settings import StorageSettings
 
 HAND_OVER_S = 30.0
 
@@ -60,3 +62,15 @@ async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(
         await asyncio.to_thread(shutil.rmtree, root)
         assert await a.cluster.held.hand_over(a.entry().vault_id, HAND_OVER_S, b.cluster.membership.id)
         assert (await notes_of(b))[1] == before
+
+
+async def test_a_backup_that_is_looked_at_is_a_folder_and_no_view(postgres: PostgresServer, tmp_path: Path) -> None:
+    """One that was made before the installation joined has no rows of its notes."""
+    async with open_servers(tmp_path, postgres.create_database()) as servers:
+        a, _ = servers.opened
+        async with a.services.pool.lease(a.entry()) as vault:
+            assert vault.keeps_note_files
+        apart = tmp_path / "apart"
+        await move_out(a.cluster.connections, a.entry(), apart, StorageSettings())
+        async with a.services.pool.open_apart(a.entry(), apart) as vault:
+            assert not vault.keeps_note_files

@@ -98,18 +98,27 @@ async def test_a_listener_hears_what_is_written_through_either_server(pair):
             assert (await heard.next())["id"] == 7
 
 
-async def test_a_caller_who_hangs_up_ends_the_call_on_the_other_server(pair):
+async def test_a_server_that_ends_keeps_no_listener_waiting(pair):
+    async with raw(pair.front, "both") as asked, listen(asked, resourcesListChanged=True) as heard:
+        await heard.next()
+        pair.front.state["drain"]()
+        assert await heard.next() is None, "the end, and no failure"
+
+
+async def test_a_caller_who_hangs_up_ends_the_call_on_the_other_server(tmp_path, monkeypatch):
+    odd_tools.forget()
     message = enveloped(
         "tools/call", {"name": "write_slowly", "arguments": {"word": "x"}, "_meta": {"progressToken": 1}}
     )
     headers = {"accept": BOTH, "mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "write_slowly"}
-    async with raw(pair.front, "both") as asked:
-        async with asked.http.stream("POST", asked.path, json=message, headers=headers) as answer:
-            await anext(answer.aiter_lines())
-            await asyncio.wait_for(odd_tools.started.wait(), PATIENCE_S)
-        await asyncio.wait_for(odd_tools.ended.wait(), PATIENCE_S)  # cancelled before it wrote
-        odd_tools.go_on.set()
-        assert (await asked.call("write_slowly", {"word": "x"}))["structuredContent"] == {"text": "written"}
+    async with two_servers(tmp_path, monkeypatch, **{"server.call_timeout_s": 10 * PATIENCE_S}) as pair:
+        async with raw(pair.front, "both") as asked:
+            async with asked.http.stream("POST", asked.path, json=message, headers=headers) as answer:
+                await anext(answer.aiter_lines())
+                await asyncio.wait_for(odd_tools.started.wait(), PATIENCE_S)
+            await asyncio.wait_for(odd_tools.ended.wait(), PATIENCE_S)  # cancelled before it wrote
+            odd_tools.go_on.set()
+            assert (await asked.call("write_slowly", {"word": "x"}))["structuredContent"] == {"text": "written"}
 
 
 async def test_a_vault_that_was_handed_over_meanwhile_is_found_where_it_is(pair):
