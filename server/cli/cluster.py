@@ -86,7 +86,7 @@ def status(
 def leave(
     ctx: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="[SERVER]", help="name or id of a server; default: this one")
+        str | None, typer.Argument(metavar="SERVER", help="name or id of a server; default: this one")
     ] = None,
     url: Url = None,
     within: Annotated[float, typer.Option(min=0, max=86400, help="seconds to wait until it holds no vault")] = 300.0,

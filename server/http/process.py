@@ -25,6 +25,7 @@ from server.http.body_timeout import BodyTimeout
 from server.http.certificate import certificate_end
 from server.http.connection import Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
+from server.http.cut_off import answer_cut_off
 from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
 from server.http.reloading import SIGNAL, Terminal, let_through, reload_certificate
 from vaults.errors import InvalidArgument, StrongroomError
@@ -177,7 +178,7 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     crowd = ConnectionLimiter(options.connections, options.share, options.trusted_proxies)
     http = partial(Connection, bounds=ConnectionBounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
-    wrapped = _StartReport(BodyTimeout(app, options.body_timeout_s))
+    wrapped = _StartReport(answer_cut_off(BodyTimeout(app, options.body_timeout_s)))
     return uvicorn.Config(
         lambda: wrapped,
         factory=True,
