@@ -11,8 +11,8 @@ from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.server_watch import ServerBeat, ServerWatch
 from vaults.errors import StrongroomError
 
-BEATS_A_LEASE = 4
-"""So that two may be lost."""
+BEATS_A_LEASE = 6
+"""So that some may be lost, and whoever is silent is seen to be so soon after its last beat."""
 
 
 class BeatLedger(Protocol):
@@ -58,16 +58,25 @@ class Heartbeat:
 
     def beat_once(self) -> None:
         """Renew the lease, then look after the others. Raises ``Fenced``, ``LogUnavailable``."""
+        if self._beat_and_remove():
+            self._beat_and_remove()  # so that it is heard at once who is left
+
+    def _beat_and_remove(self) -> bool:
+        """Whether somebody was removed."""
         sent_at = self._lease.clock()
         beats = self._ledger.beat(self._server)
         self._lease.renew(sent_at)
         self._watch.note(beats)
-        for silent in self._watch.silent():
-            if silent.id != self._server:
-                self._ledger.remove(silent)
+        silent = [each for each in self._watch.silent() if each.id != self._server]
+        return any([self._ledger.remove(each) for each in silent])
+
+    def _pause_s(self) -> float:
+        """Until the next beat: sooner where somebody's time is over by then, but not at once again and again."""
+        pause = self._lease.lease_s / BEATS_A_LEASE
+        return min(pause, max(pause / 4, self._watch.next_silent_s()))
 
     def _run(self) -> None:
-        while not self._stop.wait(self._lease.lease_s / BEATS_A_LEASE):
+        while not self._stop.wait(self._pause_s()):
             try:
                 self.beat_once()
             except Fenced:

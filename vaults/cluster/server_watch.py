@@ -58,3 +58,8 @@ class ServerWatch:
         """Servers whose lease is over, whatever their own clocks say."""
         now = self._clock()
         return [beat for beat, since in self._since.items() if now - since >= beat.lease_s * SLACK]
+
+    def next_silent_s(self) -> float:
+        """Seconds until the first of them is silent, if it does not beat before; 0 where one is."""
+        now = self._clock()
+        return max(0.0, min((since + beat.lease_s * SLACK - now for beat, since in self._since.items()), default=0.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from vaults.cluster.server_watch import SLACK, ServerBeat, ServerWatch
 
 A1, A2, B1 = (ServerBeat(name, "address", "1", beat, 3.0) for name, beat in (("a", 1), ("a", 2), ("b", 1)))
@@ -73,3 +75,15 @@ def test_who_is_gone_is_forgotten() -> None:
     watch.note([A1, B1])
     look(watch, clock, OVER_S, B1)
     assert watch.silent() == [B1]
+
+
+def test_it_is_known_when_the_next_one_is_silent() -> None:
+    clock = Hand()
+    watch = ServerWatch(LEASE_S, clock)
+    assert watch.next_silent_s() == 0.0
+    watch.note([A1])
+    clock.now += 1.0
+    watch.note([A1, B1])
+    assert watch.next_silent_s() == pytest.approx(OVER_S - 1.0)
+    look(watch, clock, OVER_S, A1, B1)
+    assert watch.next_silent_s() == 0.0

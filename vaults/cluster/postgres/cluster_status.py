@@ -50,7 +50,7 @@ class SeenServer:
 
     @property
     def is_silent(self) -> bool:
-        """Whether its lease is over; others remove it within a quarter of one, if there are any."""
+        """Whether its lease is over; others remove it within a sixth of one, if there are any."""
         return self.beat_age_s > self.lease_s
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from server.ui import live_streams
 from server.ui.vault_lines import read_line, read_lines
 from tests.server.http.serving import browser, raw
 from tests.server.http.two_servers import two_servers
@@ -66,7 +67,8 @@ async def test_the_administration_shows_vaults_wherever_they_are(pair):
         assert "–" in (await http.get("/ui/admin/vaults")).text
 
 
-async def test_an_open_page_hears_of_changes_on_the_other_server_and_is_led_after_the_vault(pair):
+async def test_an_open_page_hears_of_changes_on_the_other_server_and_is_led_after_the_vault(pair, monkeypatch):
+    monkeypatch.setattr(live_streams, "HEARTBEAT_S", 0.1)  # with which it is asked who may stay
     async with open_page(pair.front) as following:
         assert await following() == "retry: 3000"
         async with raw(pair.back, "both") as there:
