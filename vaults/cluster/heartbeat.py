@@ -68,7 +68,8 @@ class Heartbeat:
         self._lease.renew(sent_at)
         self._watch.note(beats)
         silent = [each for each in self._watch.silent() if each.id != self._server]
-        return any([self._ledger.remove(each) for each in silent])
+        removed = [self._ledger.remove(each) for each in silent]
+        return any(removed)
 
     def _pause_s(self) -> float:
         """Until the next beat: sooner where somebody's time is over by then, but not at once again and again."""
