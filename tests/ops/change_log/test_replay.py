@@ -127,7 +127,7 @@ class Logged:
         before = min(self.images) - 1
         for sequence, image in self.images.items():
             states = {}
-            for number in set(range(before + 1, sequence + 1)) - self.only_in_base:
+            for number in sorted(set(range(before + 1, sequence + 1)) - self.only_in_base):
                 states[number] = self.restored(number)
                 assert is_sound(self.folder / "restored.db"), number
             assert alike(states.get(sequence) or self.restored(sequence), image), sequence
