@@ -54,13 +54,10 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.is_offered = True
         """Whether callers who take any server take this one."""
-        self.is_ending = False
-        """It was told to end: what it cuts off after its grace period is answered with 500, and of unknown outcome."""
         self.http = browser()
 
     def start(self) -> None:
         """Returns at once; ``ready`` waits."""
-        self.is_ending = False
         self.folder.mkdir(parents=True, exist_ok=True)
         command = (sys.executable, "-m", "server", "serve", "--port", str(self.port), "--metrics-port", "0")
         with self.log.open("ab") as log:
@@ -109,7 +106,6 @@ class ServerProcess:
 
     async def end(self) -> None:
         """As an operator ends it: SIGTERM, and its hand-overs."""
-        self.is_ending = True
         self.signal(signal.SIGTERM)
         await self.wait()
 

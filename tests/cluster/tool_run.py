@@ -139,7 +139,7 @@ class ToolRun:
         except (httpx2.TransportError, TimeoutError):
             pass
         except LookupError as failure:
-            outcome, said = _refusal(server, str(failure)), str(failure)
+            outcome, said = _refusal(str(failure)), str(failure)
         ids = ids if added is None and outcome == "ok" else ()
         said = f"{asked.tool}: {said}"
         self.operations.append(ToolOperation(place, began, time.monotonic(), outcome, added, ids, server.name, said))
@@ -265,9 +265,9 @@ async def _whole(
     return answer, ids
 
 
-def _refusal(server: ServerProcess, said: str) -> GrownOutcome:
+def _refusal(said: str) -> GrownOutcome:
     """What an answer means that is none of a tool."""
-    if said.startswith("500") and server.is_ending:
+    if "is not known" in said:
         return "unknown"
     return "refused" if re.match(r"50[234]|429", said) else "bug"
 
