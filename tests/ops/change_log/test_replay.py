@@ -88,7 +88,7 @@ class Logged:
             unrecorded, noted = bool(self.unnoted), max(self.images)
             self.end()
             self.begin()
-            if unrecorded and self.resumed:
+            if unrecorded:
                 self.only_in_base.update(each for each in range(noted + 1, self.sequence) if not self.reaches(each))
         else:
             self.database.run(verb, seed)
@@ -155,6 +155,7 @@ steps = st.lists(st.tuples(st.sampled_from(VERBS + OURS), st.integers(0, 10_000)
 @given(steps)
 @example([("advance", 0), ("insert", 0), ("base", 0)])
 @example([("insert", 0), ("insert", 0), ("base", 0), ("again", 0)])
+@example([("insert", 1), ("insert", 0), ("insert", 0), ("base", 0), ("purge", 0), ("again", 0)])
 @example([("insert", 4240), ("renew", 1), ("savepoint", 2290), ("purge", 1553), ("base", 1)])
 @example([("update", 2143), ("checkpoint", 9785), ("again", 2917), ("rollback", 2170), ("base", 1)])
 def test_every_commit_is_restored_byte_for_byte(script: list[tuple[str, int]]) -> None:
