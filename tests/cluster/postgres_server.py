@@ -159,7 +159,8 @@ def skip_without_postgres() -> None:
 
 @contextlib.contextmanager
 def folder_of_its_own() -> Iterator[Path]:
-    """In memory where there is some, and open to the user that PostgreSQL runs as."""
+    """In memory where there is some, and open to the user that PostgreSQL runs as. Skips where there is none."""
+    skip_without_postgres()
     memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="strongroom-postgres-", dir=memory))
     folder.chmod(0o711)
