@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from server.http.options import address, bind
+from server.http.options import address
+from server.listening_socket import bind
 
 KEY = "moltbook_sk_Zx81hQ-made-up"
 """The key of an account that is there from the beginning."""

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from server.cluster.peer_identity import PeerIdentity, make_identity
 from server.cluster_settings import ClusterSettings
+from server.listening_socket import bind
 from vaults.cluster.postgres.connections import Connections
 from vaults.errors import InvalidArgument
-
-BACKLOG = 256
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104  compared, not bound
 
@@ -37,7 +36,7 @@ async def open_peer_door(stack: AsyncExitStack, settings: ClusterSettings, conne
         host = await asyncio.to_thread(find_own_address, connections)
     elif host in _EVERYWHERE and settings.address is None:
         raise InvalidArgument("cluster.address", "is needed where cluster.host is every address")
-    listener = await asyncio.to_thread(_bind, host, settings.port)
+    listener = await asyncio.to_thread(bind, host, settings.port, "cluster.")
     stack.callback(listener.close)
     identity = await asyncio.to_thread(make_identity)
     return PeerDoor(identity, listener, settings.address or _address_of(listener))
@@ -52,25 +51,6 @@ def find_own_address(connections: Connections) -> str:
         host = str(other_end.getsockname()[0])
     mapped = getattr(ipaddress.ip_address(host.partition("%")[0]), "ipv4_mapped", None)
     return str(mapped or host)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, proto, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, proto)
-    except OSError as failure:
-        raise InvalidArgument("cluster.host", f"{host}: {failure.strerror}") from failure
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(BACKLOG)
-    except OSError as failure:
-        listener.close()
-        raise InvalidArgument("cluster.port", f"{port} on {host}: {failure.strerror}") from failure
-    listener.setblocking(False)
-    return listener
 
 
 def _address_of(listener: socket.socket) -> str:

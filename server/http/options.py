@@ -15,8 +15,6 @@ from ops.logs import CallLog
 from ops.settings import OpsSettings
 from vaults.errors import InvalidArgument
 
-BACKLOG = 1024  # connections the kernel holds until a worker accepts them
-
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
@@ -82,29 +80,6 @@ def _check_pair(cert: str, key: str | None) -> None:
 def _no_password() -> str:
     """Instead of OpenSSL's prompt on the terminal."""
     raise ValueError("the key is encrypted")
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one, which ``address`` returns.
-
-    Raises ``InvalidArgument`` naming address and reason when it is taken, unknown or not allowed.
-    """
-    try:
-        family, kind, proto, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, proto)
-    except OSError as error:
-        raise InvalidArgument("host", f"{host}: {error.strerror}") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise InvalidArgument("port", f"{port} on {host}: {error.strerror}", hint="0 takes a free port") from error
-    listener.setblocking(False)
-    return listener
 
 
 def address(listener: socket.socket) -> tuple[str, int]:

@@ -26,8 +26,9 @@ from server.http.certificate import certificate_end
 from server.http.connection import Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
 from server.http.cut_off import answer_cut_off
-from server.http.options import BACKLOG, AppFactory, ASGIApp, Instruments, ServeOptions
+from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
 from server.http.reloading import SIGNAL, Terminal, let_through, reload_certificate
+from server.listening_socket import BACKLOG
 from vaults.errors import InvalidArgument, StrongroomError
 
 EXIT_CLEAN, EXIT_UNCLEAN, EXIT_START_FAILED = 0, 1, 3

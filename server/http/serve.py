@@ -25,9 +25,10 @@ from ops import worker_metrics
 from ops.exposition import MetricsServer
 from ops.logs import CallLog, configure
 from ops.metrics import RESTARTS
-from server.http.options import AppFactory, Instruments, ServeOptions, address, bind
+from server.http.options import AppFactory, Instruments, ServeOptions, address
 from server.http.process import serve_in_process
 from server.http.workers import Supervisor, WorkerConfig
+from server.listening_socket import bind
 from vaults.errors import InvalidArgument
 
 __all__ = ["AppFactory", "Instruments", "ServeOptions", "address", "bind", "run_server"]

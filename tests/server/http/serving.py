@@ -27,8 +27,9 @@ from ops.sink import Sink
 from server import vault_admin
 from server.control_database import CONTROL_DB
 from server.http.app import ApplicationBuilder
-from server.http.options import Instruments, ServeOptions, address, bind
+from server.http.options import Instruments, ServeOptions, address
 from server.http.process import uvicorn_config
+from server.listening_socket import bind
 from server.settings import LoadedSettings, load
 from tests.blanks import lay_out_used
 from tests.work import PATIENCE_S

@@ -27,9 +27,10 @@ from ops.settings import OpsSettings
 from server.http import process
 from server.http.app import allowed_hosts, public_url
 from server.http.certificate import certificate_end, certificate_names
-from server.http.options import ServeOptions, bind
+from server.http.options import ServeOptions
 from server.http.process import DrainingServer, uvicorn_config
 from server.http.request_head import Refusal, RequestHead
+from server.listening_socket import bind
 from tests.server.http.certified import write_pair
 from tests.server.http.serving import settings_of
 from tests.work import PATIENCE_S

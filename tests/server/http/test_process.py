@@ -13,8 +13,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ops.settings import OpsSettings
-from server.http.options import ServeOptions, bind
+from server.http.options import ServeOptions
 from server.http.process import DrainingServer, uvicorn_config
+from server.listening_socket import bind
 from tests.server.http.serving import browser
 from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable

@@ -12,9 +12,10 @@ import pytest
 
 from ops.metrics import RESTARTS
 from ops.settings import OpsSettings
-from server.http.options import ServeOptions, bind
+from server.http.options import ServeOptions
 from server.http.process import EXIT_CLEAN
 from server.http.workers import Supervisor, WorkerConfig
+from server.listening_socket import bind
 
 
 def make_nothing(_: object) -> Any:

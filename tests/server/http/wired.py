@@ -13,8 +13,9 @@ import uvicorn
 
 from ops.refusals import RefusalLine
 from ops.settings import OpsSettings
-from server.http.options import ServeOptions, address, bind
+from server.http.options import ServeOptions, address
 from server.http.process import uvicorn_config
+from server.listening_socket import bind
 from tests.work import PATIENCE_S
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vaults.domain.collections.file_rows import KnownFile, to_stamp
+from vaults.files import file_batches
 from vaults.files.file_walk import FileWalk, FoundFile
 
 BATCH_FILES, BATCH_BYTES = 24, 256 * 1024
@@ -79,13 +80,4 @@ def has_vanished(missing: int, known: int) -> bool:
 
 def split_batches(found: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
     """Split files into batches of bounded number and size."""
-    batch: list[FoundFile] = []
-    size = 0
-    for each in found:
-        if batch and (len(batch) == BATCH_FILES or size + each.stamp.size > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += each.stamp.size
-    if batch:
-        yield batch
+    return file_batches.split_batches(found, BATCH_FILES, BATCH_BYTES)

@@ -19,6 +19,7 @@ from vaults.domain.notes.index.extraction import NoteExtract, SkippedFile
 from vaults.domain.notes.index.file_reader import ReadBatch
 from vaults.domain.notes.index.note_rows import KnownNote
 from vaults.errors import VaultUnavailable
+from vaults.files import file_batches
 from vaults.files.tree import FileStamp, FoundNote, WalkResult
 from vaults.graph.link_feedback import proactive_queue
 from vaults.index.passage_updates import PassageUpdates
@@ -284,16 +285,7 @@ async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], report: OnPr
 
 def split_batches(found: Sequence[FoundNote]) -> Iterator[list[FoundNote]]:
     """Split files into batches of bounded number and size."""
-    batch: list[FoundNote] = []
-    size = 0
-    for each in found:
-        if batch and (len(batch) == BATCH_FILES or size + each.stamp.size > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += each.stamp.size
-    if batch:
-        yield batch
+    return file_batches.split_batches(found, BATCH_FILES, BATCH_BYTES)
 
 
 def _finish(

@@ -29,6 +29,7 @@ from vaults.errors import (
     TooLarge,
     VaultUnavailable,
 )
+from vaults.files.file_batches import split_batches
 from vaults.files.note_walk import SkippedPath
 from vaults.files.tree import FileStamp, Tree
 from vaults.files.whole_walk import WalkedFile
@@ -72,7 +73,7 @@ async def take_up_folder(vault: Vault, paths: Sequence[str] | None = None) -> No
             await vault.db.write(note_files.clear)  # it comes from a cluster, and the folder is the truth from now on
         return
     differing = await _look(vault, paths)
-    for batch in _split(differing.saved):
+    for batch in split_batches(differing.saved, BATCH_FILES, BATCH_BYTES):
         await run_to_completion(_keep(vault, batch))
     if differing.missing:
         await run_to_completion(_bring_back(vault, differing.missing))
@@ -89,7 +90,8 @@ async def keep_folder(db: Database, root: Path) -> list[SkippedPath]:
     walk = await asyncio.to_thread(tree.walk_whole)
     if walk.unread:
         raise VaultUnavailable(f"the folder {walk.unread[0]} of the notes cannot be read")
-    for batch in _split(_refuse_large(sorted(walk.found, key=lambda each: each.path))):
+    kept = _refuse_large(sorted(walk.found, key=lambda each: each.path))
+    for batch in split_batches(kept, BATCH_FILES, BATCH_BYTES):
         packed = await asyncio.to_thread(pack_saved, tree, batch, {})
         await db.write(partial(store_all, packed=packed))
     return walk.skipped
@@ -113,19 +115,6 @@ async def _look(vault: Vault, paths: Sequence[str] | None) -> FolderDifferences:
         walks = await run_in(vault.shared.pool, lambda: [vault.notes.tree.walk_whole(path) for path in paths])
     found = {each.path: each for walk in walks for each in walk.found}
     return compare_folder(rows, found.values(), [path for walk in walks for path in walk.unread])
-
-
-def _split(saved: Sequence[WalkedFile]) -> Iterable[list[WalkedFile]]:
-    batch: list[WalkedFile] = []
-    size = 0
-    for each in saved:
-        if batch and (len(batch) == BATCH_FILES or size + each.stamp.size > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += each.stamp.size
-    if batch:
-        yield batch
 
 
 async def _keep(vault: Vault, batch: Sequence[WalkedFile]) -> None:
