@@ -71,13 +71,13 @@ class Heartbeat:
         removed = [self._ledger.remove(each) for each in silent]
         return any(removed)
 
-    def _pause_s(self) -> float:
+    def pause_s(self) -> float:
         """Until the next beat: sooner where somebody's time is over by then, but not at once again and again."""
         pause = self._lease.lease_s / BEATS_A_LEASE
         return min(pause, max(pause / 4, self._watch.next_silent_s()))
 
     def _run(self) -> None:
-        while not self._stop.wait(self._pause_s()):
+        while not self._stop.wait(self.pause_s()):
             try:
                 self.beat_once()
             except Fenced:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from tests.work import PATIENCE_S
 from vaults.cluster.failures import Fenced, LogUnavailable
-from vaults.cluster.heartbeat import Heartbeat
-from vaults.cluster.held_lease import HeldLease
-from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.heartbeat import BEATS_A_LEASE, Heartbeat
+from vaults.cluster.held_lease import HeldLease, elapsed_s
+from vaults.cluster.server_watch import SLACK, ServerBeat
 from vaults.errors import StrongroomError
 
 LEASE_S = 0.2
@@ -39,8 +40,8 @@ class Ledger:
 class Watched:
     """A heartbeat, and what it told."""
 
-    def __init__(self, lease_s: float = LEASE_S) -> None:
-        self.ledger, self.lease = Ledger(), HeldLease(lease_s)
+    def __init__(self, lease_s: float = LEASE_S, clock: Callable[[], float] = elapsed_s) -> None:
+        self.ledger, self.lease = Ledger(), HeldLease(lease_s, clock)
         self.lost, self.failed = threading.Event(), threading.Event()
         self.heartbeat = Heartbeat("own", self.ledger, self.lease, self.lost.set, lambda failure: self.failed.set())
 
@@ -90,3 +91,19 @@ def test_a_silent_server_is_removed_and_this_one_never() -> None:
         pass
     watched.heartbeat.stop()
     assert {each.id for each in watched.ledger.removed} == {"other"}
+
+
+def test_the_next_look_is_when_a_silent_server_s_time_is_over_and_who_is_left_is_heard_at_once() -> None:
+    now = [50.0]
+    watched = Watched(clock=lambda: now[0])
+    beats, over = LEASE_S / BEATS_A_LEASE, 50.0 + LEASE_S * SLACK
+    watched.heartbeat.beat_once()
+    assert watched.heartbeat.pause_s() == beats
+    while now[0] + beats < over:
+        now[0] += beats
+        watched.heartbeat.beat_once()
+    assert watched.heartbeat.pause_s() == pytest.approx(max(over - now[0], beats / 4))
+    now[0], before = over + beats / 4, watched.ledger.beats
+    watched.heartbeat.beat_once()
+    assert [each.id for each in watched.ledger.removed] == ["other"]
+    assert watched.ledger.beats == before + 2
