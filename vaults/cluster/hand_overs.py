@@ -37,7 +37,8 @@ class HandOvers:
         self._look: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._balanced: frozenset[str] = frozenset()
-        """The serving servers for whom every held vault was looked at."""
+        """The held vaults that are where they belong, while the servers are those of ``_balanced_over``."""
+        self._balanced_over: frozenset[str] = frozenset()
         held.membership.on_beat.append(self._note_beat)
 
     async def drain(self, within_s: float | None = None) -> None:
@@ -82,12 +83,11 @@ class HandOvers:
     def _rebalance(self) -> None:
         """Begin to give away vaults that nobody uses and that another server is preferred for now."""
         serving = frozenset(server.id for server in self._membership.servers if server.state == "serving")
-        if serving == self._balanced:
-            return
-        targets = [(vault, self._target(vault)) for vault in self._held.ids()]
+        held = frozenset(self._held.ids())
+        looked_at = self._balanced if serving == self._balanced_over else frozenset()
+        targets = [(vault, self._target(vault)) for vault in held - looked_at]
         elsewhere = [(vault, target.id) for vault, target in targets if target and target.id != self._membership.id]
-        if not elsewhere:
-            self._balanced = serving
+        self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, serving
         idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S]
         for vault, to in idle[:REBALANCED_A_BEAT]:  # the others with the next beats
             self._begin(vault, to)
