@@ -25,6 +25,7 @@ from vaults.cluster.hand_overs import HandOvers
 from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
+from vaults.cluster.postgres import vault_schemas
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.rendezvous import SCHEMA_MARK
 from vaults.db.connection import Database
@@ -78,6 +79,7 @@ class Cluster:
 
     async def _refuse_early_migration(self, db: Database, _done: int) -> None:
         self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())
+        await begin_schema(self.connections)
 
 
 async def open_cluster(
@@ -113,11 +115,21 @@ def known_schema() -> int:
     return len(load_migrations("vault"))
 
 
+def release() -> str:
+    """What this process says of itself to the other servers: version and ``known_schema``."""
+    return f"{version()}{SCHEMA_MARK}{known_schema()}"
+
+
+async def begin_schema(connections: Connections) -> None:
+    """Before a vault is of ``known_schema``: from then on older releases cannot join. Raises ``VaultUnavailable`` while
+    one of them serves, ``LogUnavailable``."""
+    await asyncio.to_thread(vault_schemas.reach, connections, known_schema())
+
+
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
-    said = f"{version()}{SCHEMA_MARK}{known_schema()}"
     if door is None:
-        return ServerCard(settings.server_name, said, "command")
-    return ServerCard(settings.server_name, said, "serving", door.address, door.identity.certificate)
+        return ServerCard(settings.server_name, release(), "command")
+    return ServerCard(settings.server_name, release(), "serving", door.address, door.identity.certificate)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:
