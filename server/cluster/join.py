@@ -23,8 +23,8 @@ from server.cluster.audit_chains import ClusterChains
 from server.cluster.database import open_connections
 from server.cluster.installation_adoption import adopt_installation
 from server.cluster.installation_files import InstallationFiles
-from server.cluster.parts import release
 from server.cluster.refusals import refuse_for_cluster
+from server.cluster.release import release
 from server.cluster.vault_arrival import ArrivedVault, ClusterSeat, move_in
 from server.control_database import CONTROL_DB, prepare_control
 from server.running_server import hold_stopped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from server.cluster.parts import begin_schema
+from server.cluster.release import begin_schema
 from vaults.cluster.control.new_vaults import began_empty
 from vaults.cluster.postgres.connections import Connections
 from vaults.db.transactions import Transactions

@@ -16,20 +16,17 @@ from server.background_plan import BackgroundPlan
 from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
+from server.cluster.release import begin_schema, known_schema, release
 from server.cluster_settings import ClusterSettings
 from server.settings import Settings
-from server.version import version
 from vaults.cluster.base_rounds import BaseRounds
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.hand_overs import HandOvers
 from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
-from vaults.cluster.postgres import vault_schemas
 from vaults.cluster.postgres.connections import Connections
-from vaults.cluster.rendezvous import SCHEMA_MARK
 from vaults.db.connection import Database
-from vaults.db.migration import load_migrations
 from vaults.errors import InvalidArgument
 from vaults.files.permissions import FILE_MODE, make_private_folder
 from vaults.settings import StorageSettings
@@ -108,22 +105,6 @@ async def open_cluster(
 def to_cache(storage: StorageSettings) -> StorageSettings:
     """Settings of databases whose truth is elsewhere: what a crash leaves is compared with the log, or dropped."""
     return storage.model_copy(update={"synchronous": "off"})
-
-
-def known_schema() -> int:
-    """The number of the last migration of a vault that this release has."""
-    return len(load_migrations("vault"))
-
-
-def release() -> str:
-    """What this process says of itself to the other servers: version and ``known_schema``."""
-    return f"{version()}{SCHEMA_MARK}{known_schema()}"
-
-
-async def begin_schema(connections: Connections) -> None:
-    """Before a vault is of ``known_schema``: from then on older releases cannot join. Raises ``VaultUnavailable`` while
-    one of them serves, ``LogUnavailable``."""
-    await asyncio.to_thread(vault_schemas.reach, connections, known_schema())
 
 
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:

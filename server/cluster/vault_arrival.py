@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.backup.turns import SCRATCH_FOLDER
-from server.cluster.parts import begin_schema
+from server.cluster.release import begin_schema
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.page_log import HeldVault
 from vaults.cluster.page_transfer import TransferredLog, begin_log, bring_up

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.cluster.parts import release
+from server.cluster.release import release
 from server.cluster.vault_arrival import ClusterSeat, move_in
 from server.cluster.vault_departure import move_out
 from server.services import Services
