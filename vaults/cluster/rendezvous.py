@@ -26,7 +26,12 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat]) -> ServerBeat | None:
 
 def schema_of(server: ServerBeat) -> int:
     """The number of the last migration of a vault that it knows; 0 where it does not say."""
-    number = server.version.partition(SCHEMA_MARK)[2]
+    return schema_in(server.version)
+
+
+def schema_in(version: str) -> int:
+    """``schema_of`` a server of that version."""
+    number = version.partition(SCHEMA_MARK)[2]
     return int(number) if number.isdecimal() else 0
 
 
