@@ -15,6 +15,7 @@ from vaults.cluster.failures import Fenced
 from vaults.cluster.postgres.connections import Connection, Connections, in_transaction, is_quiet
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
 from vaults.cluster.server_watch import ServerBeat, ServerState
+from vaults.db.sql import Reader
 from vaults.errors import AlreadyExists
 
 _JOIN = """
@@ -47,6 +48,9 @@ _LEAVE = (
     "UPDATE strongroom.placement SET server = NULL WHERE server = %(id)s",
     "DELETE FROM strongroom.servers WHERE id = %(id)s",
 )
+
+
+_SERVES = "SELECT 1 FROM strongroom.servers WHERE name = :name AND state = 'serving'"
 
 
 class Servers:
@@ -112,3 +116,8 @@ class Servers:
             except psycopg.Error:
                 self.close()
                 raise
+
+
+def serves_in(tx: Reader, name: str) -> bool:
+    """Whether a server of this name serves."""
+    return tx.one(_SERVES, {"name": name}) is not None
