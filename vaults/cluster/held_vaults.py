@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -90,6 +90,8 @@ class HeldVaults:
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
+        self.pins: Mapping[str, str] = {}
+        """Of every pinned vault the name of the server it belongs to, as last heard."""
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}
@@ -111,8 +113,12 @@ class HeldVaults:
 
     def is_preferred(self, vault_id: str) -> bool:
         """Whether this server is the one to take it, where nobody has it."""
-        target = prefer(vault_id, self.membership.candidates)
+        target = self.target_of(vault_id)
         return target is not None and target.id == self.membership.id
+
+    def target_of(self, vault_id: str) -> ServerBeat | None:
+        """The server that is to have it; None where none serves."""
+        return prefer(vault_id, self.membership.candidates, self.pins.get(vault_id))
 
     def is_leaving(self, vault_id: str) -> bool:
         """Whether it is being handed over."""
@@ -215,7 +221,7 @@ class HeldVaults:
 
     def _refuse_while_draining(self, vault: str) -> None:
         if self.membership.state == "draining":
-            target = prefer(vault, self.membership.candidates)
+            target = self.target_of(vault)
             if target is not None:
                 raise VaultElsewhere(target.id, target.address)
 
