@@ -24,6 +24,11 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat]) -> ServerBeat | None:
     return max(able, key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat), default=None)
 
 
+def prefer_after(vault_id: str, holder: str | None, servers: Iterable[ServerBeat]) -> ServerBeat | None:
+    """The one that is preferred once the server with the id ``holder`` is gone."""
+    return prefer(vault_id, [server for server in servers if server.id != holder])
+
+
 def schema_of(server: ServerBeat) -> int:
     """The number of the last migration of a vault that it knows; 0 where it does not say."""
     number = server.version.partition(SCHEMA_MARK)[2]
