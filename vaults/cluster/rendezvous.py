@@ -28,6 +28,11 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None)
     )
 
 
+def prefer_after(vault_id: str, holder: str | None, servers: Iterable[ServerBeat]) -> ServerBeat | None:
+    """The one that is preferred once the server with the id ``holder`` is gone."""
+    return prefer(vault_id, [server for server in servers if server.id != holder])
+
+
 def schema_of(server: ServerBeat) -> int:
     """The number of the last migration of a vault that it knows; 0 where it does not say."""
     return schema_in(server.version)
