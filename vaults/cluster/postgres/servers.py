@@ -17,6 +17,7 @@ from vaults.cluster.postgres.driver_errors import translate_driver_errors
 from vaults.cluster.postgres.vault_schemas import refuse_older_release
 from vaults.cluster.rendezvous import schema_in
 from vaults.cluster.server_watch import ServerBeat, ServerState
+from vaults.db.sql import Reader
 from vaults.errors import AlreadyExists
 
 _JOIN = """
@@ -51,6 +52,9 @@ _LEAVE = (
     "UPDATE strongroom.placement SET server = NULL WHERE server = %(id)s",
     "DELETE FROM strongroom.servers WHERE id = %(id)s",
 )
+
+
+_SERVES = "SELECT 1 FROM strongroom.servers WHERE name = :name AND state = 'serving'"
 
 
 class Servers:
@@ -119,3 +123,8 @@ class Servers:
             except psycopg.Error:
                 self.close()
                 raise
+
+
+def serves_in(tx: Reader, name: str) -> bool:
+    """Whether a server of this name serves."""
+    return tx.one(_SERVES, {"name": name}) is not None
