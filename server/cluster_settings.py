@@ -56,6 +56,14 @@ class ClusterSettings(SettingsSection):
     connections: Annotated[
         int, Field(ge=2, le=200, description="connections of this server to the database at most")
     ] = 8
+    standby_above_mb: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1024 * 1024,
+            description="MB above which a second server keeps a copy of a vault, for when its own one dies; 0: none",
+        ),
+    ] = 64
 
     @model_validator(mode="after")
     def _check_together(self) -> ClusterSettings:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from server.cluster.vault_arrival import digest_notes
 from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
-from vaults.cluster.restore import RestoredLog, refuse_unsound, restore
+from vaults.cluster.restore import refuse_unsound, restore
 from vaults.db.connection import Database
 from vaults.domain.notes.commit import note_files
 from vaults.domain.notes.commit.folder_layout import lay_out_notes

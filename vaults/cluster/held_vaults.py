@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vaults.cluster import local_copies
-from vaults.cluster.cluster_observer import ClusterObserver
+from vaults.cluster.cluster_observer import ClusterObserver, TakenFiles
 from vaults.cluster.failures import LogDamaged, LogUnavailable
+from vaults.cluster.local_copies import LaidOut
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.measured_log import MeasuredLog
 from vaults.cluster.membership import Membership, ServerSeat
 from vaults.cluster.open_vaults import OpenVaults
@@ -26,8 +28,8 @@ from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.rendezvous import prefer
-from vaults.cluster.restore import RestoredLog
 from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.standby_copies import StandbyCopies
 from vaults.cluster.vault_locations import VaultLocations
 from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
@@ -84,6 +86,8 @@ class HeldVaults:
         self.observer = observer
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
+        self.standby: StandbyCopies | None = None
+        """Copies of vaults that others hold, which are gone on with where they are taken here."""
         self.after_restore: list[AfterRestore] = []
         """Awaited with each vault that was restored, and its folder, before it is opened."""
         self.make_new: MakeNew = _make_nothing
@@ -161,14 +165,14 @@ class HeldVaults:
         vault, began = entry.vault_id, time.monotonic()
         async with self._turns.of(vault):
             held = await self._settled(vault)
-            is_new = held is None
+            files: TakenFiles = "kept"
             if held is None:
                 self._refuse_while_draining(vault)
-                held = await self._acquire(entry, folder)
+                held, files = await self._acquire(entry, folder)
                 self._held[vault] = held
                 self.observer.on_held(len(self._held))
             held.put_down.clear()
-        self.observer.on_taken(time.monotonic() - began, restored=is_new)
+        self.observer.on_taken(time.monotonic() - began, files)
 
     async def _settled(self, vault: str) -> _Holding | None:
         """The vault as it is held, with nothing of it open."""
@@ -182,14 +186,14 @@ class HeldVaults:
             raise VaultUnavailable("the vault is being closed", hint="call again in a few seconds") from None
         return self._held.get(vault)
 
-    async def _acquire(self, entry: VaultEntry, folder: Path) -> _Holding:
+    async def _acquire(self, entry: VaultEntry, folder: Path) -> tuple[_Holding, TakenFiles]:
         seat = self.membership.require_seat()
         placement = await self._take_placement(entry.vault_id, seat)
         try:
             async with self._restores:
                 database = folder / DATABASE_FILE
-                start = await run_in(self._threads, self._lay_out, placement, database)
-            if start is None and (placement.head or not await self.make_new(entry, folder)):
+                laid_out = await run_in(self._threads, self._lay_out, placement, database)
+            if laid_out.start is None and (placement.head or not await self.make_new(entry, folder)):
                 raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
             for hook in self.after_restore:
                 await hook(entry, folder)
@@ -198,11 +202,12 @@ class HeldVaults:
         except BaseException:
             await self._release(placement)
             raise
-        return _Holding(seat, placement, start, folder)
+        return _Holding(seat, placement, laid_out.start, folder), laid_out.files
 
-    def _lay_out(self, placement: Placement, database: Path) -> RestoredLog | None:
+    def _lay_out(self, placement: Placement, database: Path) -> LaidOut:
+        standby = None if self.standby is None else self.standby.claim(placement.vault)
         try:
-            return local_copies.lay_out(self.log, placement, database)
+            return local_copies.lay_out(self.log, placement, database, standby)
         except LogDamaged as failure:  # not tried again with each call
             raise VaultQuarantined(failure.message, hint=failure.hint, reason="damaged", **failure.details) from failure
 

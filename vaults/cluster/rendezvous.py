@@ -28,9 +28,21 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None)
     )
 
 
+def prefer_after(
+    vault_id: str, holder: str | None, servers: Iterable[ServerBeat], pin: str | None = None
+) -> ServerBeat | None:
+    """The one that is preferred once the server with the id ``holder`` is gone."""
+    return prefer(vault_id, [server for server in servers if server.id != holder], pin)
+
+
 def schema_of(server: ServerBeat) -> int:
     """The number of the last migration of a vault that it knows; 0 where it does not say."""
-    number = server.version.partition(SCHEMA_MARK)[2]
+    return schema_in(server.version)
+
+
+def schema_in(version: str) -> int:
+    """``schema_of`` a server of that version."""
+    number = version.partition(SCHEMA_MARK)[2]
     return int(number) if number.isdecimal() else 0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.cluster.postgres_server import PASSWORD, PostgresServer, programs, running_postgres
+from tests.cluster.postgres_server import PASSWORD, PostgresServer, programs
 from tests.server.cli.command import Strongroom
 from tests.work import PATIENCE_S
 from vaults.cluster.failures import Fenced
@@ -23,12 +23,6 @@ from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import open_database
 from vaults.cluster.postgres.servers import Servers
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 -- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of both schemas: the other is of control/schema.sql.
 CREATE SCHEMA strongroom;
 
--- Whose database this is, in which layout.
+-- Whose database this is, in which layout; vault_schema: the last migration that vaults may have gone through. Servers
+-- that do not know it cannot join.
 CREATE TABLE strongroom.installation (
     only_row boolean NOT NULL DEFAULT true CHECK (only_row),
     id text NOT NULL,
     layout integer NOT NULL,
+    vault_schema integer NOT NULL DEFAULT 0,
     PRIMARY KEY (only_row)
 );
 
