@@ -14,9 +14,10 @@ from pathlib import Path
 from tests.vaults.cluster.memory_log import VAULT, MemoryLog
 from tests.vaults.db.raw_steps import RawSteps
 from vaults.cluster.held_lease import HeldLease
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.page_log import HeldVault, PageLog
 from vaults.cluster.rebasing import rebase
-from vaults.cluster.restore import RestoredLog, drop_local, restore
+from vaults.cluster.restore import drop_local, restore
 from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.open_file import OpenFile

@@ -48,6 +48,11 @@ class MemoryLog:
         newest = max(self.bases, default=None)
         return None if newest is None else (newest, iter(self.bases[newest]))
 
+    def sizes(self, vault: str) -> tuple[int, int]:
+        newest = max(self.bases, default=0)
+        since = [len(each.payload) for each in self.stored if each.seq > newest]
+        return sum(map(len, self.bases.get(newest, []))), sum(since)
+
     def note_purge(self, placement: Placement) -> Placement:
         if self.is_away:
             raise LogUnavailable

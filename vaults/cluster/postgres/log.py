@@ -44,6 +44,15 @@ SELECT seq, epoch, payload FROM (
 """
 
 
+_SIZES = """
+SELECT coalesce((SELECT sum(octet_length(data)) FROM strongroom.vault_base_part WHERE base = b.id), 0)::bigint,
+       coalesce((SELECT sum(octet_length(payload)) FROM strongroom.vault_log
+                 WHERE vault = %(vault)s AND seq > b.seq), 0)::bigint
+FROM strongroom.vault_base b WHERE b.vault = %(vault)s AND b.parts IS NOT NULL ORDER BY b.seq DESC, b.id DESC LIMIT 1
+"""
+"""Lengths stand beside the values: no payload is read."""
+
+
 class PostgresVaultLog:
     """A ``VaultLog``. Any thread; blocking."""
 
@@ -79,6 +88,12 @@ class PostgresVaultLog:
     def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
         """The contract's. The parts raise ``LogDamaged`` where one is missing, ``LogUnavailable``."""
         return bases.newest(self._connections, vault)
+
+    def sizes(self, vault: str) -> tuple[int, int]:
+        """The contract's; zeros where there is no base."""
+        with self._connections.use() as connection:
+            row = connection.execute(_SIZES, {"vault": vault}).fetchone()
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
     def note_purge(self, placement: Placement) -> Placement:
         """The contract's."""
