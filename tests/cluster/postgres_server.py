@@ -20,7 +20,7 @@ from tests.kept_ports import kept_port
 from tests.work import PATIENCE_S
 
 PASSWORD = "correct-horse"
-SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
+SETTINGS = ("fsync=off", "unix_socket_directories=", "max_connections=60")
 """Processes are killed here, not machines: what was written stays in the page cache, with fsync or without."""
 
 DURABLE = (*SETTINGS[1:], "shared_buffers=256MB")
@@ -45,8 +45,9 @@ def programs() -> Path | None:
 class PostgresServer:
     """One that runs. ``kill`` leaves no time for anything; ``start`` recovers."""
 
-    def __init__(self, folder: Path, port: int, settings: Sequence[str] = SETTINGS) -> None:
-        self._settings = settings
+    def __init__(self, folder: Path, port: int, settings: Sequence[str] = SETTINGS, host: str = "127.0.0.1") -> None:
+        self._settings = (*settings, f"listen_addresses={host}")
+        self._host = host
         self.folder, self.port, self.ports = folder, port, (port,)
         self._user = _user_of_its_own()
         self._process: subprocess.Popen[bytes] | None = None
@@ -60,6 +61,8 @@ class PostgresServer:
         self._own(password)
         initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", authentication]
         self._run([*initdb, "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"])
+        with (self.folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all samenet {authentication}\n")
 
     def follow(self, primary: PostgresServer) -> None:
         """Lay it out as a standby of one that runs, in the place of whatever is there."""
@@ -105,7 +108,7 @@ class PostgresServer:
 
     def conninfo(self, database: str, *ports: int) -> str:
         """Through proxies, where ``ports`` are theirs."""
-        hosts = ",".join(f"127.0.0.1:{port}" for port in ports or self.ports)
+        hosts = ",".join(f"{self._host}:{port}" for port in ports or self.ports)
         return f"postgresql://owner:{PASSWORD}@{hosts}/{database}"
 
     def _started(self, until: float) -> bool:
@@ -140,11 +143,11 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """One for as long as the block lasts. Skips where the machine has none."""
+def running_postgres(host: str = "127.0.0.1") -> Iterator[PostgresServer]:
+    """One for as long as the block lasts, at an address of this machine. Skips where the machine has none."""
     skip_without_postgres()
     with folder_of_its_own() as folder, kept_port() as port:
-        server = PostgresServer(folder, port)
+        server = PostgresServer(folder, port, host=host)
         server.lay_out(QUICK_LOGIN)
         server.start()
         try:
