@@ -12,6 +12,8 @@ from pydantic import Field, model_validator
 from vaults.errors import InvalidArgument
 from vaults.settings import SettingsSection
 
+SERVER_NAME = r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$"
+
 URL_LIMIT = 4096
 """Bytes of a connection string at most."""
 
@@ -29,7 +31,7 @@ class ClusterSettings(SettingsSection):
     name: Annotated[
         str | None,
         Field(
-            pattern=r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$",
+            pattern=SERVER_NAME,
             description="what this server is called; default: the name of its machine",
         ),
     ] = None

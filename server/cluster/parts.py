@@ -17,9 +17,9 @@ from server.background_plan import BackgroundPlan
 from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
+from server.cluster.release import begin_schema, known_schema, release
 from server.cluster_settings import ClusterSettings
 from server.settings import Settings
-from server.version import version
 from vaults.cluster.base_rounds import BaseRounds
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.hand_overs import HandOvers
@@ -28,11 +28,9 @@ from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.large_vaults import large_vaults
-from vaults.cluster.rendezvous import SCHEMA_MARK
 from vaults.cluster.standby_copies import STANDBY_FOLDER, StandbyCopies
 from vaults.cluster.standby_rounds import StandbyRounds
 from vaults.db.connection import Database
-from vaults.db.migration import load_migrations
 from vaults.errors import InvalidArgument
 from vaults.files.permissions import FILE_MODE, make_private_folder
 from vaults.settings import StorageSettings
@@ -82,6 +80,7 @@ class Cluster:
 
     async def _refuse_early_migration(self, db: Database, _done: int) -> None:
         self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())
+        await begin_schema(self.connections)
 
 
 async def open_cluster(
@@ -116,16 +115,10 @@ def to_cache(storage: StorageSettings) -> StorageSettings:
     return storage.model_copy(update={"synchronous": "off"})
 
 
-def known_schema() -> int:
-    """The number of the last migration of a vault that this release has."""
-    return len(load_migrations("vault"))
-
-
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
-    said = f"{version()}{SCHEMA_MARK}{known_schema()}"
     if door is None:
-        return ServerCard(settings.server_name, said, "command")
-    return ServerCard(settings.server_name, said, "serving", door.address, door.identity.certificate)
+        return ServerCard(settings.server_name, release(), "command")
+    return ServerCard(settings.server_name, release(), "serving", door.address, door.identity.certificate)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:

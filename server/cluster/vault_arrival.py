@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.backup.turns import SCRATCH_FOLDER
+from server.cluster.release import begin_schema
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.page_log import HeldVault
 from vaults.cluster.page_transfer import TransferredLog, begin_log, bring_up
@@ -61,13 +62,15 @@ class ArrivedVault:
 
 async def move_in(seat: ClusterSeat, entry: VaultEntry, data: Path, storage: StorageSettings) -> ArrivedVault:
     """Have the log of a vault end with the one in the data folder as it is now. Raises ``InvalidArgument`` for what a
-    cluster cannot keep, ``Conflict`` where a server has the vault already, ``VaultQuarantined``, ``StorageFull``."""
+    cluster cannot keep, ``Conflict`` where a server has the vault already, ``VaultQuarantined``, ``StorageFull``, and
+    ``VaultUnavailable`` while servers of an older release serve."""
     folder = folder_of(data, entry.name, None)
     with scratch_folder(data / SCRATCH_FOLDER) as scratch:
         copy = scratch / DATABASE_FILE
         await asyncio.to_thread(_copy, folder / DATABASE_FILE, copy, storage)
         db = Database(copy, storage)
         try:
+            await begin_schema(seat.connections)
             await migrate(db, "vault")
             await db.read(lambda tx: _refuse_foreign(tx, entry))
             left_out = await keep_folder(db, folder / NOTES_FOLDER)

@@ -69,6 +69,10 @@ class ServerProcess:
         """From its next start on."""
         self._environment |= _named({name: value})
 
+    def run_from(self, sources: Path) -> None:
+        """From its next start on, another release."""
+        self._environment |= {"PYTHONPATH": str(sources)}
+
     def forget(self) -> None:
         """Lose its disk."""
         shutil.rmtree(self.folder)

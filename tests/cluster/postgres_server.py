@@ -76,12 +76,12 @@ class PostgresServer:
         """At once, with what was committed: sessions are ended."""
         self._end(signal.SIGINT)
 
-    def create_database(self, *settings: str) -> str:
-        """The conninfo of a new, empty one."""
+    def create_database(self, *settings: str, template: str = "template0") -> str:
+        """The conninfo of a new one, empty unless the ``template`` is one that nobody is connected to."""
         self._databases += 1
         name = f"strongroom_{self._databases}"
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
             for setting in settings:
                 connection.execute(f"ALTER DATABASE {name} SET {setting}")
         return self.conninfo(name)

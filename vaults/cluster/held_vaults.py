@@ -8,8 +8,10 @@ log ended with, and not restored. Each change is made by one at a time, for each
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -45,6 +47,11 @@ RESTORES = 4
 
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
+
+DAMAGED_AGAIN_S = 60.0
+"""Seconds after a damaged copy was dropped in which the next one of the same vault is not."""
+
+_log = logging.getLogger(__name__)
 
 AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
 MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
@@ -94,9 +101,12 @@ class HeldVaults:
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
+        self.pins: Mapping[str, str] = {}
+        """Of every pinned vault the name of the server it belongs to, as last heard."""
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}
+        self._dropped_damaged: dict[str, float] = {}
         self._dropping: set[asyncio.Task[None]] = set()
         self._turns = VaultTurns()
         self._locations = VaultLocations(membership, self.placements, self)
@@ -115,8 +125,12 @@ class HeldVaults:
 
     def is_preferred(self, vault_id: str) -> bool:
         """Whether this server is the one to take it, where nobody has it."""
-        target = prefer(vault_id, self.membership.candidates)
+        target = self.target_of(vault_id)
         return target is not None and target.id == self.membership.id
+
+    def target_of(self, vault_id: str) -> ServerBeat | None:
+        """The server that is to have it; None where none serves."""
+        return prefer(vault_id, self.membership.candidates, self.pins.get(vault_id))
 
     def is_leaving(self, vault_id: str) -> bool:
         """Whether it is being handed over."""
@@ -220,7 +234,7 @@ class HeldVaults:
 
     def _refuse_while_draining(self, vault: str) -> None:
         if self.membership.state == "draining":
-            target = prefer(vault, self.membership.candidates)
+            target = self.target_of(vault)
             if target is not None:
                 raise VaultElsewhere(target.id, target.address)
 
@@ -250,6 +264,18 @@ class HeldVaults:
         else:
             held.placement, held.start = closed
         held.put_down.set()
+
+    def drop_damaged(self, vault_id: str, found: VaultQuarantined) -> bool:
+        """``VaultHosting``'s. Where what was restored a moment ago is damaged too, the log holds the damage."""
+        last = self._dropped_damaged.get(vault_id, -math.inf)
+        if found.details.get("reason") not in ("damaged", "missing") or time.monotonic() < last + DAMAGED_AGAIN_S:
+            return False
+        self._dropped_damaged[vault_id] = time.monotonic()
+        _log.error("the copy of vault %s in %s was damaged: it is made anew from the log", vault_id, self._root)
+        held = self._held.get(vault_id)
+        if held is not None:  # else it was dropped when it was closed
+            self._lose(vault_id, held)
+        return True
 
     async def hand_over(self, vault_id: str, within_s: float, to: str | None = None) -> bool:
         """Close a vault once the calls that have it have ended, at the latest after ``within_s``, and give it back; to

@@ -12,16 +12,20 @@ SCHEMA_MARK = "+schema"
 """In a server's version, before the number of its last migration of a vault."""
 
 
-def prefer(vault_id: str, servers: Iterable[ServerBeat]) -> ServerBeat | None:
+def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None) -> ServerBeat | None:
     """The serving one of the highest hash with the vault; None where none serves. While servers of several schemas
-    serve, one of the oldest: the others would have to migrate the vault, and it could not go back.
+    serve, one of the oldest: the others would have to migrate the vault, and it could not go back. ``pin``: the name of
+    the one it goes to whatever its hash is, while that one is among these.
 
     By name, so that a server that was restarted is preferred for what it had; of two of one name the younger, as the
     other one may be dead."""
     serving = [server for server in servers if server.state == "serving"]
     oldest = min((schema_of(server) for server in serving), default=0)
     able = [server for server in serving if schema_of(server) == oldest]
-    return max(able, key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat), default=None)
+    pinned = [server for server in able if server.name == pin]
+    return max(
+        pinned or able, key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat), default=None
+    )
 
 
 def prefer_after(vault_id: str, holder: str | None, servers: Iterable[ServerBeat]) -> ServerBeat | None:
@@ -31,7 +35,12 @@ def prefer_after(vault_id: str, holder: str | None, servers: Iterable[ServerBeat
 
 def schema_of(server: ServerBeat) -> int:
     """The number of the last migration of a vault that it knows; 0 where it does not say."""
-    number = server.version.partition(SCHEMA_MARK)[2]
+    return schema_in(server.version)
+
+
+def schema_in(version: str) -> int:
+    """``schema_of`` a server of that version."""
+    number = version.partition(SCHEMA_MARK)[2]
     return int(number) if number.isdecimal() else 0
 
 

@@ -55,3 +55,12 @@ def test_while_several_schemas_serve_vaults_go_to_the_oldest() -> None:
     old, new = replace(A, version=f"1.0{SCHEMA_MARK}17"), replace(B, version=f"1.1{SCHEMA_MARK}18")
     assert (schema_of(old), schema_of(new), schema_of(C)) == (17, 18, 0)
     assert set(chosen(old, new).values()) == {"a-1"}
+
+
+def test_a_pinned_vault_goes_to_its_server_while_that_one_may_have_it_and_by_its_hash_otherwise() -> None:
+    again = replace(B, id="b-2", beat=1)
+    assert {prefer(vault, [A, B, again, C], "b") for vault in VAULTS} == {again}
+    for servers in ([A, C], [A, replace(B, state="draining"), C], [A, replace(B, version=f"2{SCHEMA_MARK}9"), C]):
+        assert {vault: prefer(vault, servers, "b") for vault in VAULTS} == {
+            vault: prefer(vault, [A, C]) for vault in VAULTS
+        }

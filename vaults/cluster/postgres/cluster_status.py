@@ -20,7 +20,7 @@ FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
 """
 
 _VAULTS = """
-SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.epoch, p.head, b.seq,
+SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.pin, p.epoch, p.head, b.seq,
        extract(epoch FROM clock_timestamp() - b.made)::float8, l.entries, l.bytes
 FROM strongroom.placement p
 LEFT JOIN strongroom.servers s ON s.id = p.server {names}
@@ -57,13 +57,15 @@ class SeenServer:
 @dataclass(frozen=True, slots=True)
 class LoggedVault:
     """A vault as its log stands. ``server`` without ``server_name``: its holder is gone, and whoever asks first takes
-    it. ``base_seq``: the entry its base is of, None while there is none; ``log_bytes``: of the entries since."""
+    it. ``pin``: the name of the server it belongs to. ``base_seq``: the entry its base is of, None while there is none;
+    ``log_bytes``: of the entries since."""
 
     vault: str
     name: str
     server: str | None
     server_name: str | None
     wanted: str | None
+    pin: str | None
     epoch: int
     head: int
     base_seq: int | None

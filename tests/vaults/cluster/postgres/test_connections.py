@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.driver_errors import to_typed_error

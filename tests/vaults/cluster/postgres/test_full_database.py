@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from tests.cluster.held_vault import HeldVault
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.log import PostgresVaultLog
