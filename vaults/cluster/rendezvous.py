@@ -28,9 +28,11 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None)
     )
 
 
-def prefer_after(vault_id: str, holder: str | None, servers: Iterable[ServerBeat]) -> ServerBeat | None:
+def prefer_after(
+    vault_id: str, holder: str | None, servers: Iterable[ServerBeat], pin: str | None = None
+) -> ServerBeat | None:
     """The one that is preferred once the server with the id ``holder`` is gone."""
-    return prefer(vault_id, [server for server in servers if server.id != holder])
+    return prefer(vault_id, [server for server in servers if server.id != holder], pin)
 
 
 def schema_of(server: ServerBeat) -> int:

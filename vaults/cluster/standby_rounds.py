@@ -98,5 +98,5 @@ class StandbyRounds:
 def _is_second(own: str, large: LargeVault, servers: Sequence[ServerBeat]) -> bool:
     if large.server == own:
         return False
-    target = prefer_after(large.vault, large.server, servers)
+    target = prefer_after(large.vault, large.server, servers, large.pin)
     return target is not None and target.id == own

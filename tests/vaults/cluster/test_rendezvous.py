@@ -36,6 +36,7 @@ def test_after_its_holder_a_vault_is_for_whom_it_is_for_once_that_one_is_gone() 
         assert prefer_after(vault, home, (A, B, C)) == prefer(vault, rest)
         for away in (rest[0].id, "gone", None):  # where it is elsewhere, or nowhere
             assert prefer_after(vault, away, (A, B, C)) == prefer(vault, (A, B, C))
+        assert prefer_after(vault, home, (A, B, C), rest[1].name) == rest[1]
 
 
 def test_only_servers_that_serve_are_preferred() -> None:
