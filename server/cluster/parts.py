@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
@@ -70,6 +71,11 @@ class Cluster:
         self.held.opened = pool.departures
         stack.push_async_callback(self.hand_overs.close)
         stack.push_async_callback(BaseRounds(self.held).close)
+
+    def seat(self) -> ClusterSeat:
+        """This process, as those know it that store vaults whole. Raises ``LogUnavailable`` while it is no server."""
+        seat = self.membership.require_seat()
+        return ClusterSeat(self.connections, seat.id, seat.lease)
 
     async def drain(self, within_s: float | None = None) -> None:
         """Have the other servers serve every vault; what is not handed over in time is given back by the end of this

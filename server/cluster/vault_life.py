@@ -43,13 +43,6 @@ async def rename(control: Transactions, old: str, new: str) -> VaultEntry:
     return await control.write(write)
 
 
-def refuse_copy() -> None:
-    """Raise ``InvalidArgument``: two vaults of one server would be needed at once."""
-    raise InvalidArgument(
-        "action", "copy is not to be had in a cluster", hint="make a vault, then export from the one into the other"
-    )
-
-
 async def delete(services: Services, held: HeldVaults, name: str, *, confirm: str | None) -> DeletedVault:
     """Back a vault up a last time, on this server, which is given it for that, then remove its rows, log and bases, and
     what goes by its name. ``confirm``: the name again. Raises ``ConfirmationRequired``, ``NotFound``,

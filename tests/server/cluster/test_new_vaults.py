@@ -79,7 +79,7 @@ async def test_servers_that_start_first_at_once_make_one_vault_and_one_token(url
         assert await control.read(lambda tx: tx.value("SELECT count(*) FROM tokens")) == 1
 
 
-async def test_commands_rename_and_delete_what_a_server_holds(servers: OpenServers) -> None:
+async def test_commands_rename_copy_and_delete_what_a_server_holds(servers: OpenServers) -> None:
     a, b = servers.opened
     await vault_admin.create(a.services, "main")
     assert (await a.asking()("remember", content="tea is at four")).ok
@@ -89,8 +89,10 @@ async def test_commands_rename_and_delete_what_a_server_holds(servers: OpenServe
     assert (await vault_life._rename(loaded, "main", "renamed")).name == "renamed"
     await b.services.registry_cache.refresh()
     assert b.services.registry_cache.known("renamed")
-    with pytest.raises(InvalidArgument, match="cluster"):
-        await vault_life._copy(loaded, "renamed", "second")
+    assert (await vault_life._copy(loaded, "renamed", "second")).name == "second"
+    await b.services.registry_cache.refresh()
+    found = await b.asking("second")("memory_list")
+    assert [each["content"] for each in found.content["memories"]] == ["tea is at four"]
     with pytest.raises(InvalidArgument, match="--no-backup"):
         await vault_life._delete(loaded, "renamed", "renamed", keep=False)
     assert (await vault_life._delete(loaded, "renamed", "renamed", keep=True)).backup is not None

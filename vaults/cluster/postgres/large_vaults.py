@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vaults.cluster.postgres.connections import Connections
 
 _LARGE = """
-SELECT p.vault, p.server, p.pin, p.head, b.seq, b.parts - 1
+SELECT p.vault, p.server, p.head, b.seq, b.parts - 1
 FROM strongroom.vault_base b JOIN strongroom.placement p ON p.vault = b.vault
 WHERE b.parts > %(parts)s AND NOT EXISTS (
   SELECT FROM strongroom.vault_base n WHERE n.vault = b.vault AND n.parts IS NOT NULL AND (n.seq, n.id) > (b.seq, b.id))
@@ -17,12 +17,11 @@ ORDER BY p.vault
 
 @dataclass(frozen=True, slots=True)
 class LargeVault:
-    """``server``: who holds it, alive or not; ``pin``: the name of the one it belongs to; ``head``: the last entry of
-    its log; ``base_seq``: the one its base is of; ``base_mb``: megabytes of the database then."""
+    """``server``: who holds it, alive or not; ``head``: the last entry of its log; ``base_seq``: the one its base is
+    of; ``base_mb``: megabytes of the database then."""
 
     vault: str
     server: str | None
-    pin: str | None
     head: int
     base_seq: int
     base_mb: int

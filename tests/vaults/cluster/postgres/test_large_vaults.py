@@ -22,7 +22,7 @@ def test_a_vault_is_large_by_its_newest_whole_base(
     log.replace_base(held, 0, [b"head", b"1 MB", b"2 MB", b"3 MB"])
     for number in range(3):
         held = log.append(held, b"%d" % number)
-    assert large_vaults(connections, 2) == [LargeVault("main", "a", None, 3, 0, 3)]
+    assert large_vaults(connections, 2) == [LargeVault("main", "a", 3, 0, 3)]
     assert large_vaults(connections, 3) == []
 
     def killed() -> Iterator[bytes]:
@@ -31,13 +31,13 @@ def test_a_vault_is_large_by_its_newest_whole_base(
 
     with pytest.raises(KeyboardInterrupt):
         log.replace_base(held, 2, killed())
-    assert large_vaults(connections, 2) == [LargeVault("main", "a", None, 3, 0, 3)]
+    assert large_vaults(connections, 2) == [LargeVault("main", "a", 3, 0, 3)]
     with connections.use() as connection:  # a base that was shown, and whose elders are still there
         connection.execute(
             "INSERT INTO strongroom.vault_base (vault, seq, parts) VALUES ('main', 2, 2), ('gone', 2, 1000)"
         )
     assert large_vaults(connections, 1) == []
-    assert large_vaults(connections, 0) == [LargeVault("main", "a", None, 3, 2, 1)]
+    assert large_vaults(connections, 0) == [LargeVault("main", "a", 3, 2, 1)]
 
 
 def test_the_sizes_of_base_and_log_are_told(log: PostgresVaultLog, held: Placement) -> None:
