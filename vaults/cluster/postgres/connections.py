@@ -20,6 +20,7 @@ from psycopg_pool import ConnectionPool
 
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.driver_errors import is_of_connection, translate_driver_errors
+from vaults.cluster.postgres.timelines import NewestTimeline, OlderPrimary, Timeline
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
     """The driver's connection with an end to each wait; ``wait`` is where all of its waits go through."""
 
     answer_s = 5.0
+    timeline: Timeline | None = None
     _is_ahead_of_standby = False
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
@@ -63,9 +65,9 @@ class Connections:
 
     def __init__(self, login: DatabaseLogin) -> None:
         self._login = login
-        self._target = _bounded(login)
+        self._newest = NewestTimeline(_bounded(login))
         self._pool = ConnectionPool(
-            self._target,
+            lambda: self._newest.address,
             connection_class=BoundedConnection,
             kwargs={"autocommit": True},
             min_size=1,
@@ -112,7 +114,17 @@ class Connections:
 
     def connect(self) -> Connection:
         """A new one, outside the pool, for who closes it. Raises the driver's errors."""
-        connection = BoundedConnection.connect(self._target, autocommit=True)
+        try:
+            return self._opened()
+        except OlderPrimary:
+            return self._opened()  # of the newer one, which it names first now
+
+    def is_living(self, connection: Connection) -> bool:
+        """Whether it can be used again: it did not end while nobody looked, and leads to the newest primary."""
+        return is_quiet(connection) and self._newest.is_newest(connection.timeline)
+
+    def _opened(self) -> Connection:
+        connection = BoundedConnection.connect(self._newest.address, autocommit=True)
         try:
             self._configure(connection)
         except BaseException:
@@ -125,7 +137,7 @@ class Connections:
         at the socket: a round trip before each append would double its cost."""
         for _ in range(self._login.pool_size + 1):
             connection = self._pool.getconn()
-            if is_quiet(connection):
+            if self.is_living(connection):
                 return connection
             connection.close()
             self._pool.putconn(connection)
@@ -136,6 +148,11 @@ class Connections:
         connection.answer_s = self._login.answer_s + 1  # PostgreSQL's own word comes first
         milliseconds = str(int(1000 * self._login.answer_s))
         connection.execute(_SESSION, {"statement": milliseconds, "idle": milliseconds})
+        try:
+            connection.timeline = self._newest.check(connection)
+        except OlderPrimary:
+            connection.close()
+            raise
 
 
 _SESSION = """

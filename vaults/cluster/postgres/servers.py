@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psycopg
 
 from vaults.cluster.failures import Fenced
-from vaults.cluster.postgres.connections import Connection, Connections, in_transaction, is_quiet
+from vaults.cluster.postgres.connections import Connection, Connections, in_transaction
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
 from vaults.cluster.postgres.vault_schemas import refuse_older_release
 from vaults.cluster.rendezvous import schema_in
@@ -114,7 +114,7 @@ class Servers:
     def _kept(self) -> Iterator[Connection]:
         """The heartbeat's own connection, a new one after any failure."""
         with translate_driver_errors():
-            if self._own is None or not is_quiet(self._own):
+            if self._own is None or not self._connections.is_living(self._own):
                 self.close()
                 self._own = self._connections.connect()
                 self._own.answer_s = self._lease_s / 2  # else one dead connection would cost the lease
