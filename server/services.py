@@ -302,6 +302,10 @@ async def _sweep_leftovers(control: Transactions, data: Path) -> None:
     names = {each.name for each in await control.read(vault_registry.list_vaults)}
     await asyncio.to_thread(restore_leftovers.sweep, data / "vaults", names)
     await asyncio.to_thread(sweep_scratch, data / SCRATCH_FOLDER)
+    if control.is_shared:
+        from vaults.cluster.control import arriving_vaults
+
+        await arriving_vaults.sweep(control)
 
 
 def _open_models(

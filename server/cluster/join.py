@@ -20,12 +20,13 @@ from ops.audit.chain_files import ChainFiles
 from ops.vault_life import folder_moves
 from server.cluster import chain_moves, control_moves, proofs
 from server.cluster.audit_chains import ClusterChains
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.database import open_connections
 from server.cluster.installation_adoption import adopt_installation
 from server.cluster.installation_files import InstallationFiles
 from server.cluster.refusals import refuse_for_cluster
 from server.cluster.release import release
-from server.cluster.vault_arrival import ArrivedVault, ClusterSeat, move_in
+from server.cluster.vault_arrival import ArrivedVault, move_in
 from server.control_database import CONTROL_DB, prepare_control
 from server.running_server import hold_stopped
 from server.settings import Settings

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.note_folders import to_note_layout
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
@@ -71,6 +72,11 @@ class Cluster:
         stack.push_async_callback(self.hand_overs.close)
         stack.push_async_callback(BaseRounds(self.held).close)
 
+    def seat(self) -> ClusterSeat:
+        """This process, as those know it that store vaults whole. Raises ``LogUnavailable`` while it is no server."""
+        seat = self.membership.require_seat()
+        return ClusterSeat(self.connections, seat.id, seat.lease)
+
     async def drain(self, within_s: float | None = None) -> None:
         """Have the other servers serve every vault; what is not handed over in time is given back by the end of this
         server. Returns once all of them have heard of it, so that nobody sends calls here any more. Again for
@@ -118,7 +124,8 @@ def to_cache(storage: StorageSettings) -> StorageSettings:
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
     if door is None:
         return ServerCard(settings.server_name, release(), "command")
-    return ServerCard(settings.server_name, release(), "serving", door.address, door.identity.certificate)
+    said = door.address, door.identity.certificate, settings.weight
+    return ServerCard(settings.server_name, release(), "serving", *said)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:

@@ -8,10 +8,12 @@ log ended with, and not restored. Each change is made by one at a time, for each
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +47,11 @@ RESTORES = 4
 
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
+
+DAMAGED_AGAIN_S = 60.0
+"""Seconds after a damaged copy was dropped in which the next one of the same vault is not."""
+
+_log = logging.getLogger(__name__)
 
 AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
 MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
@@ -99,8 +106,10 @@ class HeldVaults:
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}
+        self._dropped_damaged: dict[str, float] = {}
         self._dropping: set[asyncio.Task[None]] = set()
         self._turns = VaultTurns()
+        self._kept = VaultTurns()
         self._locations = VaultLocations(membership, self.placements, self)
         self._restores = asyncio.Semaphore(RESTORES)
         self._threads = ThreadPoolExecutor(RESTORES, thread_name_prefix="restore")
@@ -257,6 +266,18 @@ class HeldVaults:
             held.placement, held.start = closed
         held.put_down.set()
 
+    def drop_damaged(self, vault_id: str, found: VaultQuarantined) -> bool:
+        """``VaultHosting``'s. Where what was restored a moment ago is damaged too, the log holds the damage."""
+        last = self._dropped_damaged.get(vault_id, -math.inf)
+        if found.details.get("reason") not in ("damaged", "missing") or time.monotonic() < last + DAMAGED_AGAIN_S:
+            return False
+        self._dropped_damaged[vault_id] = time.monotonic()
+        _log.error("the copy of vault %s in %s was damaged: it is made anew from the log", vault_id, self._root)
+        held = self._held.get(vault_id)
+        if held is not None:  # else it was dropped when it was closed
+            self._lose(vault_id, held)
+        return True
+
     async def hand_over(self, vault_id: str, within_s: float, to: str | None = None) -> bool:
         """Close a vault once the calls that have it have ended, at the latest after ``within_s``, and give it back; to
         the server ``to`` alone, where one is named. Calls that come meanwhile wait, and find it elsewhere. Whether it
@@ -264,8 +285,13 @@ class HeldVaults:
         with self._turns.leaving(vault_id):
             return await run_to_completion(self._hand_over(vault_id, within_s, to))
 
+    def keep(self, vault_id: str) -> AbstractAsyncContextManager[None]:
+        """It is not handed over for as long as the block lasts, though nothing of it is open. Waits for a hand-over
+        that has begun."""
+        return self._kept.of(vault_id)
+
     async def _hand_over(self, vault_id: str, within_s: float, to: str | None) -> bool:
-        async with self._turns.of(vault_id):
+        async with self._kept.of(vault_id), self._turns.of(vault_id):
             if vault_id not in self._held:
                 return False
             if self.opened is not None:

@@ -71,7 +71,7 @@ class StandbyRounds:
             return False
         self._copies.begin_round()
         large = self._find_large() if self._may_keep_copies() else []
-        wanted = [each for each in large if _is_second(own, each, servers)]
+        wanted = [each for each in large if _is_second(own, each, servers, self._held.pins.get(each.vault))]
         self._copies.drop_all_but([each.vault for each in wanted])
         missing = [each for each in wanted if not self._copies.bring_up(self._held.log, each)]
         self._tell()
@@ -95,8 +95,8 @@ class StandbyRounds:
         self._held.observer.on_standby(self._copies.state())
 
 
-def _is_second(own: str, large: LargeVault, servers: Sequence[ServerBeat]) -> bool:
+def _is_second(own: str, large: LargeVault, servers: Sequence[ServerBeat], pin: str | None) -> bool:
     if large.server == own:
         return False
-    target = prefer_after(large.vault, large.server, servers)
+    target = prefer_after(large.vault, large.server, servers, pin)
     return target is not None and target.id == own

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.release import release
-from server.cluster.vault_arrival import ClusterSeat, move_in
+from server.cluster.vault_arrival import move_in
 from server.cluster.vault_departure import move_out
 from server.services import Services
 from tests.conftest import Opening, asker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from vaults.cluster.rendezvous import SCHEMA_MARK, prefer, schema_of
+from vaults.cluster.rendezvous import SCHEMA_MARK, prefer, prefer_after, schema_of
 from vaults.cluster.server_watch import ServerBeat
 
 VAULTS = [f"vault-{number}" for number in range(900)]
@@ -28,6 +28,15 @@ def test_a_server_that_goes_moves_its_own_vaults_only() -> None:
     assert {vault: to for vault, to in after.items() if before[vault] != "c-1"} == {
         vault: to for vault, to in before.items() if to != "c-1"
     }
+
+
+def test_after_its_holder_a_vault_is_for_whom_it_is_for_once_that_one_is_gone() -> None:
+    for vault, home in chosen(A, B, C).items():
+        rest = [server for server in (A, B, C) if server.id != home]
+        assert prefer_after(vault, home, (A, B, C)) == prefer(vault, rest)
+        for away in (rest[0].id, "gone", None):  # where it is elsewhere, or nowhere
+            assert prefer_after(vault, away, (A, B, C)) == prefer(vault, (A, B, C))
+        assert prefer_after(vault, home, (A, B, C), rest[1].name) == rest[1]
 
 
 def test_only_servers_that_serve_are_preferred() -> None:
@@ -56,3 +65,18 @@ def test_a_pinned_vault_goes_to_its_server_while_that_one_may_have_it_and_by_its
         assert {vault: prefer(vault, servers, "b") for vault in VAULTS} == {
             vault: prefer(vault, [A, C]) for vault in VAULTS
         }
+
+
+def test_a_server_has_as_many_vaults_as_its_weight_says_and_another_weight_moves_its_own_alone() -> None:
+    heavy = replace(A, weight=2.0)
+    before, after = chosen(A, B, C), chosen(heavy, B, C)
+    counts = Counter(after.values())
+    assert 1.7 < counts["a-1"] / ((counts["b-1"] + counts["c-1"]) / 2) < 2.4
+    assert {vault for vault in VAULTS if before[vault] != after[vault]} == {
+        vault for vault in VAULTS if after[vault] == "a-1" != before[vault]
+    }
+
+
+def test_of_two_servers_of_one_name_the_younger_is_preferred_whatever_their_weights() -> None:
+    again = replace(A, id="a-2", beat=1, weight=0.1)
+    assert "a-1" not in chosen(replace(A, weight=100.0), again, B).values()
