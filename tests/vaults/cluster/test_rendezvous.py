@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from vaults.cluster.rendezvous import SCHEMA_MARK, prefer, schema_of
+from vaults.cluster.rendezvous import SCHEMA_MARK, prefer, prefer_after, schema_of
 from vaults.cluster.server_watch import ServerBeat
 
 VAULTS = [f"vault-{number}" for number in range(900)]
@@ -28,6 +28,15 @@ def test_a_server_that_goes_moves_its_own_vaults_only() -> None:
     assert {vault: to for vault, to in after.items() if before[vault] != "c-1"} == {
         vault: to for vault, to in before.items() if to != "c-1"
     }
+
+
+def test_after_its_holder_a_vault_is_for_whom_it_is_for_once_that_one_is_gone() -> None:
+    for vault, home in chosen(A, B, C).items():
+        rest = [server for server in (A, B, C) if server.id != home]
+        assert prefer_after(vault, home, (A, B, C)) == prefer(vault, rest)
+        for away in (rest[0].id, "gone", None):  # where it is elsewhere, or nowhere
+            assert prefer_after(vault, away, (A, B, C)) == prefer(vault, (A, B, C))
+        assert prefer_after(vault, home, (A, B, C), rest[1].name) == rest[1]
 
 
 def test_only_servers_that_serve_are_preferred() -> None:
