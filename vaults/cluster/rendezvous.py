@@ -12,10 +12,13 @@ SCHEMA_MARK = "+schema"
 """In a server's version, before the number of its last migration of a vault."""
 
 
-def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None) -> ServerBeat | None:
+def prefer(
+    vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None, standby: str | None = None
+) -> ServerBeat | None:
     """The serving one of the highest hash with the vault; None where none serves. While servers of several schemas
     serve, one of the oldest: the others would have to migrate the vault, and it could not go back. ``pin``: the name of
-    the one it goes to whatever its hash is, while that one is among these.
+    the one it goes to whatever its hash is, while that one is among these; ``standby``: the id of the one that is
+    quickest to serve it, before any of them.
 
     By name, so that a server that was restarted is preferred for what it had; of two of one name the younger, as the
     other one may be dead."""
@@ -23,8 +26,11 @@ def prefer(vault_id: str, servers: Iterable[ServerBeat], pin: str | None = None)
     oldest = min((schema_of(server) for server in serving), default=0)
     able = [server for server in serving if schema_of(server) == oldest]
     pinned = [server for server in able if server.name == pin]
+    ready = [server for server in able if standby is not None and server.id == standby]
     return max(
-        pinned or able, key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat), default=None
+        ready or pinned or able,
+        key=lambda server: (_weight(vault_id, server.name or server.id), -server.beat),
+        default=None,
     )
 
 
