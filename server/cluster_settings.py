@@ -49,6 +49,10 @@ class ClusterSettings(SettingsSection):
             description="host:port where other servers reach this one; default: where it listens",
         ),
     ] = None
+    weight: Annotated[
+        float,
+        Field(ge=0.01, le=100, description="how many vaults this server is to have, beside servers of other weights"),
+    ] = 1.0
     lease_s: Annotated[
         float,
         Field(ge=1, le=60, description="seconds after which a server that is not heard loses its vaults to others"),

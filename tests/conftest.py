@@ -198,12 +198,19 @@ async def services(opening: Opening) -> AsyncIterator[Services]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """One for all tests of a process, each of which makes databases of its own."""
+def lasting_postgres() -> Iterator[PostgresServer]:
+    """One for all tests of a process. What outlasts a test has a database with a name there."""
     from tests.cluster.postgres_server import running_postgres
 
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture
+def postgres(lasting_postgres: PostgresServer) -> Iterator[PostgresServer]:
+    """The same, for one test: its databases are dropped some time after it."""
+    yield lasting_postgres
+    lasting_postgres.drop_databases()
 
 
 @pytest.fixture

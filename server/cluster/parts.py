@@ -123,7 +123,8 @@ def to_cache(storage: StorageSettings) -> StorageSettings:
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
     if door is None:
         return ServerCard(settings.server_name, release(), "command")
-    return ServerCard(settings.server_name, release(), "serving", door.address, door.identity.certificate)
+    said = door.address, door.identity.certificate, settings.weight
+    return ServerCard(settings.server_name, release(), "serving", *said)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:

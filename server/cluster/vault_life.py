@@ -54,11 +54,12 @@ async def delete(services: Services, held: HeldVaults, name: str, *, confirm: st
     if confirm != name:
         raise ConfirmationRequired(f"deleting {name} cannot be undone", hint=f"say its name again: --confirm {name}")
     await held.ask_for(entry)
-    async with services.pool.lease(entry):  # its files are laid out once it was opened
-        pass
-    async with hold_exclusively(held.folder_of(entry), GATE_WAIT_S):
-        backup = await back_up_last(control, services.data, services.settings, entry, held.folder_of)
-        await run_to_completion(_remove(control, held, entry))
+    async with held.keep(entry.vault_id):  # closed for this, it would be one that nobody uses
+        async with services.pool.lease(entry):  # its files are laid out once it was opened
+            pass
+        async with hold_exclusively(held.folder_of(entry), GATE_WAIT_S):
+            backup = await back_up_last(control, services.data, services.settings, entry, held.folder_of)
+            await run_to_completion(_remove(control, held, entry))
     return DeletedVault(entry, backup)
 
 

@@ -18,8 +18,8 @@ PLACES = ("file", *(("postgres",) if programs() else ()))
 
 
 @pytest.fixture(scope="session")
-def connections_of_control(postgres: PostgresServer) -> Iterator[Connections]:
-    with connected(postgres) as connections:
+def connections_of_control(lasting_postgres: PostgresServer) -> Iterator[Connections]:
+    with connected(lasting_postgres) as connections:
         yield connections
 
 

@@ -17,15 +17,15 @@ _TABLES = "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE 
 _NUMBERED = "SELECT format('%%I.%%I', schemaname, sequencename) FROM pg_sequences WHERE schemaname = ANY(%s)"
 
 
-def laid_out_database(server: PostgresServer) -> str:
-    """The conninfo of a new one, as ``lay_out`` leaves it for ``INSTALLATION``."""
-    return server.create_database(template=_template(server))
+def laid_out_database(server: PostgresServer, name: str | None = None) -> str:
+    """The conninfo of a new one, as ``lay_out`` leaves it for ``INSTALLATION``. With a ``name`` it stays."""
+    return server.create_database(template=_template(server), name=name)
 
 
 @cache
 def _template(server: PostgresServer) -> str:
     """Its name. Nobody connects to it again: what has a connection cannot be copied."""
-    conninfo = server.create_database()
+    conninfo = server.create_database(name="laid_out")
     lay_out(DatabaseLogin(conninfo), INSTALLATION)
     return conninfo.rpartition("/")[2]
 

@@ -14,7 +14,7 @@ from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 @contextlib.contextmanager
 def connected(server: PostgresServer) -> Iterator[Connections]:
     """To a database for one test after the other."""
-    connections = Connections(DatabaseLogin(laid_out_database(server), pool_size=4))
+    connections = Connections(DatabaseLogin(laid_out_database(server, "control"), pool_size=4))
     connections.open()
     try:
         yield connections

@@ -56,7 +56,7 @@ class BaseHead(BaseModel):
         return LogHead(self.seq, self.epoch, checksum, digest, self.size, self.page_size)
 
 
-class BaseSource(Protocol):
+class WholeDatabase(Protocol):
     """A whole database that stays as it is while it is read."""
 
     @property
@@ -85,7 +85,7 @@ class FrozenBase:
 
     @property
     def vault(self) -> str:
-        """``BaseSource``'s."""
+        """``WholeDatabase``'s."""
         return self.placement.vault
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class FrozenBase:
         raise WalGap
 
 
-def encode_base(source: BaseSource) -> Iterator[bytes]:
+def encode_base(source: WholeDatabase) -> Iterator[bytes]:
     """The parts of a base as they are stored, each made when it is asked for."""
     vault, head = source.vault, source.head
     said = BaseHead(

@@ -14,7 +14,7 @@ from vaults.cluster.vault_log import Placement
 
 @dataclass(frozen=True, slots=True)
 class FileBase:
-    """A ``BaseSource``: the whole file, which nobody changes meanwhile."""
+    """A ``WholeDatabase``: the whole file, which nobody changes meanwhile."""
 
     vault: str
     head: LogHead

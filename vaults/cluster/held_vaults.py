@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,6 +111,7 @@ class HeldVaults:
         self._dropped_damaged: dict[str, float] = {}
         self._dropping: set[asyncio.Task[None]] = set()
         self._turns = VaultTurns()
+        self._kept = VaultTurns()
         self._locations = VaultLocations(membership, self.placements, self)
         self._restores = asyncio.Semaphore(RESTORES)
         self._threads = ThreadPoolExecutor(RESTORES, thread_name_prefix="restore")
@@ -286,8 +287,13 @@ class HeldVaults:
         with self._turns.leaving(vault_id):
             return await run_to_completion(self._hand_over(vault_id, within_s, to))
 
+    def keep(self, vault_id: str) -> AbstractAsyncContextManager[None]:
+        """It is not handed over for as long as the block lasts, though nothing of it is open. Waits for a hand-over
+        that has begun."""
+        return self._kept.of(vault_id)
+
     async def _hand_over(self, vault_id: str, within_s: float, to: str | None) -> bool:
-        async with self._turns.of(vault_id):
+        async with self._kept.of(vault_id), self._turns.of(vault_id):
             if vault_id not in self._held:
                 return False
             if self.opened is not None:

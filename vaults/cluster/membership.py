@@ -33,6 +33,7 @@ class ServerCard:
     state: ServerState = "serving"
     address: str = ""
     certificate: str = ""
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class _Sitting:
 
     def begin(self, card: ServerCard, state: ServerState) -> None:
         """Blocking."""
-        self.servers.state = state
+        self.servers.state, self.servers.weight = state, card.weight
         self.servers.join(self.seat.id, card.address, card.version, card.name, card.certificate)
         self._heartbeat.start()
 

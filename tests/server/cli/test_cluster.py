@@ -329,7 +329,6 @@ def test_leave_of_a_server_that_is_not_there_is_one_line(url: str, strongroom: S
     [
         ("backup", "--control", "--passphrase-file", "word"),
         ("restore", "latest", "--control"),
-        ("restore", "latest", "--vault", "main"),
     ],
     ids=" ".join,
 )

@@ -15,8 +15,8 @@ from vaults.errors import InvalidArgument
 
 
 @pytest.fixture(scope="module")
-def database(postgres: PostgresServer) -> str:
-    return laid_out_database(postgres)
+def database(lasting_postgres: PostgresServer) -> str:
+    return laid_out_database(lasting_postgres, "peer_door")
 
 
 async def test_by_default_it_listens_on_the_address_it_has_towards_the_database(database: str) -> None:

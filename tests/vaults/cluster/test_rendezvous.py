@@ -71,3 +71,18 @@ def test_a_pinned_vault_goes_to_its_server_while_that_one_may_have_it_and_by_its
         assert {vault: prefer(vault, servers, "b") for vault in VAULTS} == {
             vault: prefer(vault, [A, C]) for vault in VAULTS
         }
+
+
+def test_a_server_has_as_many_vaults_as_its_weight_says_and_another_weight_moves_its_own_alone() -> None:
+    heavy = replace(A, weight=2.0)
+    before, after = chosen(A, B, C), chosen(heavy, B, C)
+    counts = Counter(after.values())
+    assert 1.7 < counts["a-1"] / ((counts["b-1"] + counts["c-1"]) / 2) < 2.4
+    assert {vault for vault in VAULTS if before[vault] != after[vault]} == {
+        vault for vault in VAULTS if after[vault] == "a-1" != before[vault]
+    }
+
+
+def test_of_two_servers_of_one_name_the_younger_is_preferred_whatever_their_weights() -> None:
+    again = replace(A, id="a-2", beat=1, weight=0.1)
+    assert "a-1" not in chosen(replace(A, weight=100.0), again, B).values()

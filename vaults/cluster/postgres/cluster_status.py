@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vaults.cluster.postgres.connections import Connection
 
 _SERVERS = """
-SELECT s.id, s.name, s.state, s.address, s.version, s.lease_s,
+SELECT s.id, s.name, s.state, s.address, s.version, s.weight, s.lease_s,
        extract(epoch FROM clock_timestamp() - (s.expires - make_interval(secs => s.lease_s)))::float8,
        (SELECT count(*) FROM strongroom.placement p WHERE p.server = s.id)
 FROM strongroom.servers s ORDER BY s.name, s.id
@@ -44,6 +44,7 @@ class SeenServer:
     state: str
     address: str
     version: str
+    weight: float
     lease_s: float
     beat_age_s: float
     vaults: int

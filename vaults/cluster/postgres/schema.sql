@@ -23,6 +23,7 @@ CREATE TABLE strongroom.servers (
     name text NOT NULL DEFAULT '', -- as its operator calls it; the id is made of it
     state text NOT NULL DEFAULT 'serving' CHECK (state IN ('serving', 'draining', 'command')),
     certificate text NOT NULL DEFAULT '', -- PEM, by which other servers know it
+    weight double precision NOT NULL DEFAULT 1, -- how many vaults it is to have, beside those of other weights
     PRIMARY KEY (id)
 );
 

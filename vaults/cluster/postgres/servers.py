@@ -22,8 +22,8 @@ from vaults.errors import AlreadyExists
 
 _JOIN = """
 WITH known AS (SELECT FROM strongroom.installation WHERE vault_schema <= %(schema)s FOR SHARE)
-INSERT INTO strongroom.servers (id, name, address, version, state, certificate, beat, lease_s, expires)
-SELECT %(id)s, %(name)s, %(address)s, %(version)s, %(state)s, %(certificate)s, 1, %(lease_s)s,
+INSERT INTO strongroom.servers (id, name, address, version, state, certificate, weight, beat, lease_s, expires)
+SELECT %(id)s, %(name)s, %(address)s, %(version)s, %(state)s, %(certificate)s, %(weight)s, 1, %(lease_s)s,
        clock_timestamp() + make_interval(secs => %(lease_s)s)
 FROM known ON CONFLICT DO NOTHING
 """
@@ -36,7 +36,7 @@ WITH own AS (
       expires = clock_timestamp() + make_interval(secs => lease_s)
   WHERE id = %(id)s RETURNING *
 )
-SELECT id, address, version, beat, lease_s, name, state, certificate FROM (
+SELECT id, address, version, beat, lease_s, name, state, certificate, weight FROM (
   SELECT * FROM own UNION ALL SELECT * FROM strongroom.servers s WHERE s.id <> %(id)s
 ) AS servers
 """
@@ -67,13 +67,22 @@ class Servers:
         self._own: Connection | None = None
         self.state: ServerState = "serving"
         """Told with the next beat. Another process may have said ``draining`` of this one: that stands."""
+        self.weight = 1.0
+        """How many vaults it is to have, beside servers of other weights. Told when it joins."""
 
     def join(self, server: str, address: str, version: str, name: str = "", certificate: str = "") -> None:
         """Add a server under an id that was never used before. Raises ``AlreadyExists``, ``LogUnavailable``, and
         ``InvalidArgument`` for a release that is too old for the vaults there are."""
         said = {"name": name, "address": address, "version": version, "certificate": certificate}
         schema = schema_in(version)
-        row = {"id": server, **said, "state": self.state, "lease_s": self._lease_s, "schema": schema}
+        row = {
+            "id": server,
+            **said,
+            "state": self.state,
+            "weight": self.weight,
+            "lease_s": self._lease_s,
+            "schema": schema,
+        }
         with self._connections.use() as connection:
             if connection.execute(_JOIN, row).rowcount != 1:
                 refuse_older_release(connection, schema)
