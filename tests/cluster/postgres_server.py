@@ -32,7 +32,7 @@ QUICK_LOGIN = "md5"
 MANY = 20
 
 KNOWS_STRATEGIES = 15_00_00
-"""From here on PostgreSQL writes a copy to its log page by page unless told to copy files, which is half of the work."""
+"""From here on PostgreSQL writes copies to its log, page by page, unless told to copy files: half of the work."""
 
 MEMORY = Path("/dev/shm")
 
