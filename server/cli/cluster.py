@@ -147,6 +147,8 @@ def _vault_row(vault: LoggedVault) -> tuple[object, ...]:
         holder = "none, was held by one that is gone"
     if vault.pin is not None:
         holder = f"{holder}, pinned" if vault.pin == holder else f"{holder}, pinned to {vault.pin}"
+    if vault.standby is not None:
+        holder = f"{holder}, copy on {vault.standby}"
     if vault.wanted is not None:
         holder = f"{holder}, wanted by {vault.wanted}"
     base = (

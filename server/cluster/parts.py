@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.cluster.postgres.connections import Connections
-from vaults.cluster.postgres.large_vaults import large_vaults
+from vaults.cluster.postgres.large_vaults import LargeVaults
 from vaults.cluster.standby_copies import STANDBY_FOLDER, StandbyCopies
 from vaults.cluster.standby_rounds import StandbyRounds
 from vaults.db.connection import Database
@@ -110,9 +109,9 @@ async def open_cluster(
     await membership.join()
     stack.push_async_callback(membership.leave)
     if door is not None and cluster.standby_above_mb:
-        find_large = partial(large_vaults, connections, cluster.standby_above_mb)
+        large = LargeVaults(connections, cluster.standby_above_mb)
         copies = StandbyCopies(root / STANDBY_FOLDER)
-        stack.push_async_callback(StandbyRounds(held, copies, find_large, settings.storage.reserve_mb).close)
+        stack.push_async_callback(StandbyRounds(held, copies, large, settings.storage.reserve_mb).close)
     return Cluster(connections, membership, held, HandOvers(held), door)
 
 

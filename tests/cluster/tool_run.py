@@ -24,9 +24,11 @@ from tests.cluster.installation import Installation, ServerProcess, ToolAnswer, 
 from tests.cluster.network_rooms import NetworkRoom
 from tests.cluster.postgres_pair import PostgresPair
 from tests.cluster.postgres_server import PostgresServer
+from tests.cluster.wrong_clocks import put_clock
 from tests.work import PROGRAM_PATIENCE_S
 
 SERVERS, CALLERS, LEASE_S = 3, 8, 2.0
+HOUR_S = 3600
 NOTE = "log.md"
 MAY_FAIL = {"vault_unavailable", "overloaded", "timeout", "read_only", "storage_full", "audit_unavailable", "conflict"}
 """Codes of answers that say to call again. ``conflict``: somebody else changed the note in between."""
@@ -259,6 +261,9 @@ class ToolRun:
         how(room)
         self._until_well(server, heal())
 
+    async def _put_clock(self, server: ServerProcess) -> None:
+        put_clock(server.folder, self._random.randint(-HOUR_S, HOUR_S))
+
     def _ways_of(self, server: ServerProcess) -> list[CutProxy]:
         return self._proxies[self._installation.servers.index(server)]
 
@@ -328,6 +333,7 @@ TOOL_FAULTS: dict[str, ToolFault] = {
     "cut from PostgreSQL": ToolRun._cut_from_database,
     "cut from servers": ToolRun._cut_from_servers,
     "cut from callers": ToolRun._cut_from_callers,
+    "clock": ToolRun._put_clock,
 }
 
 SPLITS = {"cut off": 25, "cut from PostgreSQL": 30, "cut from servers": 25, "cut from callers": 10, "SIGKILL": 10}

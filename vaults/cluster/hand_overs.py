@@ -90,9 +90,13 @@ class HandOvers:
         targets = [(vault, self._held.target_of(vault)) for vault in held - looked_at]
         elsewhere = [(vault, target.id) for vault, target in targets if target and target.id != self._membership.id]
         self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, over
-        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S]
+        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S and self._is_awaited(vault, to)]
         for vault, to in idle[:REBALANCED_A_BEAT]:  # the others with the next beats
             self._begin(vault, to)
+
+    def _is_awaited(self, vault: str, to: str) -> bool:
+        """Whether it is served there at once: a large one has a copy there first."""
+        return self._held.standbys.get(vault, to) == to
 
     def _idle_s(self, vault: str) -> float:
         return math.inf if self._held.opened is None else self._held.opened.idle_s(vault)

@@ -101,6 +101,8 @@ class HeldVaults:
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
+        self.standbys: Mapping[str, str | None] = {}
+        """Of the large vaults held here the servers that have copies of them, as last heard."""
         self.pins: Mapping[str, str] = {}
         """Of every pinned vault the name of the server it belongs to, as last heard."""
         self._root = root

@@ -42,7 +42,7 @@ class _KeptCopy:
 
 
 class StandbyCopies:
-    """In a folder of their own. ``claim``, ``stop`` and ``state`` from any thread; the rest by one thread."""
+    """In a folder of their own. What brings them up, makes and drops them is called by one thread; the rest by any."""
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
@@ -76,6 +76,11 @@ class StandbyCopies:
         return StandbyState(
             len(kept), sum(each.copy.size for each in kept), min((each.at for each in kept), default=None)
         )
+
+    def vaults(self) -> frozenset[str]:
+        """Of which there are copies."""
+        with self._changed:
+            return frozenset(self._kept)
 
     def begin_round(self) -> None:
         """Called before it is asked who holds what: what is claimed later is not made here, whatever that says."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from vaults.cluster.held_vaults import HeldVaults
-from vaults.cluster.postgres.large_vaults import LargeVault
+from vaults.cluster.postgres.large_vaults import LargeVault, LargeVaults
 from vaults.cluster.rendezvous import prefer_after
 from vaults.cluster.server_watch import ServerBeat
 from vaults.cluster.standby_copies import StandbyCopies
@@ -27,18 +27,18 @@ ROOM = 2
 
 
 class StandbyRounds:
-    """On the event loop; ``close`` gives up what is under way. ``find_large`` is asked in each round, and blocks."""
+    """On the event loop; ``close`` gives up what is under way."""
 
-    def __init__(
-        self, held: HeldVaults, copies: StandbyCopies, find_large: Callable[[], list[LargeVault]], reserve_mb: int
-    ) -> None:
+    def __init__(self, held: HeldVaults, copies: StandbyCopies, large: LargeVaults, reserve_mb: int) -> None:
         self._held = held
         self._membership = held.membership
         self._copies = copies
-        self._find_large = find_large
+        self._large = large
         self._reserve = reserve_mb * MB
         self._round: asyncio.Task[None] | None = None
         self._next_at = 0.0
+        self._said: tuple[str, frozenset[str]] | None = None
+        """Which server was said to have which copies."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="standby")
         held.standby = copies
         held.membership.on_beat.append(self._look)
@@ -70,17 +70,20 @@ class StandbyRounds:
         if not own:
             return False
         self._copies.begin_round()
-        large = self._find_large() if self._may_keep_copies() else []
+        large = self._large.find()
+        self._held.standbys = {each.vault: each.standby for each in large if each.server == own}
+        if not self._may_keep_copies():
+            large = []
         wanted = [each for each in large if _is_second(own, each, servers, self._held.pins.get(each.vault))]
         self._copies.drop_all_but([each.vault for each in wanted])
         missing = [each for each in wanted if not self._copies.bring_up(self._held.log, each)]
-        self._tell()
+        self._tell(own)
         left = len(missing)
         for each in missing:
             left -= 1
             if self._has_room(each.base_mb) and self._copies.make(self._held.log, each):
                 break
-        self._tell()
+        self._tell(own)
         return left > 0
 
     def _may_keep_copies(self) -> bool:
@@ -91,8 +94,12 @@ class StandbyRounds:
         free = free_bytes(self._copies.folder)
         return free is None or free >= self._reserve + ROOM * megabytes * MB
 
-    def _tell(self) -> None:
+    def _tell(self, own: str) -> None:
         self._held.observer.on_standby(self._copies.state())
+        said = own, self._copies.vaults()
+        if said != self._said:
+            self._large.say_copies(*said)
+            self._said = said
 
 
 def _is_second(own: str, large: LargeVault, servers: Sequence[ServerBeat], pin: str | None) -> bool:

@@ -17,20 +17,20 @@ from tests.cluster.postgres_server import PostgresServer
 from tests.work import PATIENCE_S
 from vaults.cluster import hand_overs, local_copies, standby_rounds
 from vaults.cluster.postgres.connections import Connections
-from vaults.cluster.postgres.large_vaults import LargeVault, large_vaults
+from vaults.cluster.postgres.large_vaults import LargeVaults
 from vaults.cluster.rendezvous import prefer
 
 
-def every_vault(connections: Connections, _above_mb: int) -> list[LargeVault]:
+def every_vault(connections: Connections, _above_mb: int) -> LargeVaults:
     """Whatever its size."""
-    return large_vaults(connections, 0)
+    return LargeVaults(connections, 0)
 
 
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
     monkeypatch.setattr(standby_rounds, "ROUND_S", 0.0)
-    monkeypatch.setattr(parts, "large_vaults", every_vault)
+    monkeypatch.setattr(parts, "LargeVaults", every_vault)
 
 
 @pytest.fixture
@@ -84,6 +84,37 @@ async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(
     assert {each["content"] for each in found.content["memories"]} == {"tea is at four", "cake is at five"}
     await until(lambda: copies(third) == [copy])
     assert copies(second) == []
+
+
+def said(server: OpenServer) -> str | None:
+    """Who has a copy, as all are told."""
+    return server.cluster.held.placements.holder(server.entry().vault_id).standby
+
+
+async def test_a_vault_goes_to_whoever_has_its_copy_and_then_where_it_belongs(
+    servers: OpenServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, second, _ = in_order(servers)
+    vault = holder.entry().vault_id
+    home = next(each for each in servers.opened if each.cluster.held.is_preferred(vault))
+    if holder is not home:
+        await holder.cluster.held.hand_over(vault, 5.0, home.id)
+        await home.asking()("memory_list")
+        holder, second, _ = in_order(servers)
+    await until(lambda: said(holder) == second.id)
+    assert await holder.cluster.held.hand_over(vault, 5.0)
+    located = await home.cluster.held.locate(home.entry())
+    assert located is not None
+    assert located.id == second.id, "though it belongs to the one that was asked"
+    assert (await second.asking()("memory_list")).ok
+    asked: list[str | None] = []
+    taken = local_copies.restore
+    monkeypatch.setattr(local_copies, "restore", lambda *given: (asked.append(said(second)), taken(*given))[1])
+    monkeypatch.setattr(hand_overs, "IDLE_S", 0.0)
+    await until(lambda: home.cluster.held.placements.holder(vault).server is None)
+    assert (await home.asking()("memory_list")).ok
+    assert home.cluster.held.is_here(vault)
+    assert asked == [], "it waited for the copy there"
 
 
 async def test_a_server_that_drains_leaves_its_copies_to_another(servers: OpenServers) -> None:

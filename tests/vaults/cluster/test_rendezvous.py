@@ -39,6 +39,12 @@ def test_after_its_holder_a_vault_is_for_whom_it_is_for_once_that_one_is_gone() 
         assert prefer_after(vault, home, (A, B, C), rest[1].name) == rest[1]
 
 
+def test_who_has_a_copy_is_preferred_to_any_while_it_serves_and_may_migrate_nothing() -> None:
+    assert {prefer(vault, (A, B, C), "a", "b-1") for vault in VAULTS} == {B}
+    assert prefer("vault", (A, replace(B, state="draining"), C), "a", "b-1") == A
+    assert prefer("vault", (A, replace(B, version=f"2{SCHEMA_MARK}18"), C), "a", "b-1") == A
+
+
 def test_only_servers_that_serve_are_preferred() -> None:
     drained, command = replace(A, state="draining"), replace(B, state="command")
     assert set(chosen(drained, command, C).values()) == {"c-1"}

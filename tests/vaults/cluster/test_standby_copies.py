@@ -43,7 +43,7 @@ class Watched:
     @property
     def large(self) -> LargeVault:
         log = self.vault.log
-        return LargeVault(VAULT, log.held.server, log.held.head, max(log.bases, default=0), 1)
+        return LargeVault(VAULT, log.held.server, None, log.held.head, max(log.bases, default=0), 1)
 
     def look(self) -> bool:
         """Whether there was a copy, and it is up now."""

@@ -7,9 +7,11 @@ ends where both say nothing, as when the machine of PostgreSQL is stopped.
 from __future__ import annotations
 
 import select
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -50,6 +52,11 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
             raise psycopg.OperationalError("what was committed may not be on the standby")
         return result
 
+    @cached_property
+    def prepared(self) -> set[bytes]:
+        """Names of what was prepared on it beside the driver."""
+        return set()
+
     def note(self, notice: errors.Diagnostic) -> None:
         """Where somebody cancels what waits for the standby, PostgreSQL calls it committed, and only warns: promoted
         then, the standby would not have it. The text is in the language of the database, the place is not."""
@@ -78,6 +85,8 @@ class Connections:
             open=False,
             name="cluster",
         )
+        self._kept: Connection | None = None
+        self._kept_is_used = threading.Lock()
 
     def open(self) -> None:
         """Let the pool connect. What keeps it from that is told by ``schema.open_database``, before."""
@@ -86,6 +95,8 @@ class Connections:
     def close(self) -> None:
         """Returns when no connection is left."""
         self._pool.close(timeout=self._login.connect_s)
+        with self._kept_is_used:
+            self._drop_kept()
 
     @contextmanager
     def use(self) -> Iterator[Connection]:
@@ -101,6 +112,35 @@ class Connections:
                 raise
             finally:
                 self._pool.putconn(connection)
+
+    @contextmanager
+    def use_kept(self) -> Iterator[Connection]:
+        """``use``, for what answered writes wait for: one connection beside the pool, where nobody else has it now.
+        One after another they find the same process of PostgreSQL, which has all at hand, and none goes the longer way
+        through the pool. What fails in the block closes it."""
+        if not self._kept_is_used.acquire(blocking=False):
+            with self.use() as connection:
+                yield connection
+            return
+        try:
+            with translate_driver_errors():
+                yield self._living_kept()
+        except BaseException:
+            self._drop_kept()
+            raise
+        finally:
+            self._kept_is_used.release()
+
+    def _living_kept(self) -> Connection:
+        if self._kept is None or not self.is_living(self._kept):
+            self._drop_kept()
+            self._kept = self.connect()
+        return self._kept
+
+    def _drop_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     @contextmanager
     def single(self) -> Iterator[Connection]:
@@ -186,7 +226,8 @@ def _bounded(login: DatabaseLogin) -> str:
         "tcp_user_timeout": int(1000 * login.answer_s),
         "target_session_attrs": "read-write",
     }
-    return conninfo.make_conninfo("", **(bounds | conninfo.conninfo_to_dict(login.conninfo)))
+    always = {"client_encoding": "UTF8"}  # which texts of prepared statements are in
+    return conninfo.make_conninfo("", **(bounds | conninfo.conninfo_to_dict(login.conninfo) | always))
 
 
 def in_transaction(connection: Connection, work: Callable[[Connection], T]) -> T:

@@ -36,7 +36,7 @@ WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
 """
 
 _HOLDER = """
-SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id, p.pin
+SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id, p.pin, p.standby
 FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
 LEFT JOIN strongroom.servers w ON w.id = p.wanted
 """
@@ -72,7 +72,7 @@ _REMOVE = (
 @dataclass(frozen=True, slots=True)
 class VaultHolder:
     """Who holds a vault, and where it is reached: ``address`` is None where nobody alive does. ``wanted``: the living
-    server it is to go to next; ``pin``: the name of the one it belongs to."""
+    server it is to go to next; ``pin``: the name of the one it belongs to; ``standby``: the one that has a copy."""
 
     vault: str
     server: str | None
@@ -81,6 +81,7 @@ class VaultHolder:
     address: str | None
     wanted: str | None = None
     pin: str | None = None
+    standby: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

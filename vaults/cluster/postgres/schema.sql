@@ -38,6 +38,7 @@ CREATE TABLE strongroom.placement (
     wanted text,
     purged bigint NOT NULL DEFAULT 0,
     pin text,
+    standby text, -- the server that keeps a copy to go on from, for the day its holder dies
     PRIMARY KEY (vault)
 ) WITH (fillfactor = 50); -- a head goes up in place: no index names it
 CREATE INDEX placement_by_server ON strongroom.placement (server);
