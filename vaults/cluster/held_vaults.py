@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vaults.cluster import local_copies
@@ -229,6 +229,8 @@ class HeldVaults:
             loop.call_soon_threadsafe(self._lose, entry.vault_id, held)
 
         held.pages = PageLog(database, self._storage, vault, held.start, tell)
+        if held.start is not None:  # what is known of the file is the log's from here on, which writes to it
+            held.start = replace(held.start, written=None)
         return held.pages
 
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vaults.cluster.base_images import decode_base
@@ -17,6 +17,7 @@ from vaults.cluster.failures import LogDamaged
 from vaults.cluster.page_frames import LogHead, decode
 from vaults.cluster.vault_log import LogEntry, VaultLog
 from vaults.db.database_copy import FullSpeed, refuse_damaged
+from vaults.db.page_digests import PageDigests
 from vaults.db.replayed_file import ReplayedFile
 from vaults.errors import NotFound, VaultQuarantined
 from vaults.files.permissions import FILE_MODE
@@ -28,13 +29,26 @@ BESIDE = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A database as ``restore`` left it, each page of which was hashed on its way into the file."""
+
+    state: tuple[int, ...]
+    digests: PageDigests
+
+    def is_untouched(self, path: Path) -> bool:
+        """Whether nobody wrote to the file since, as far as its times tell: after that its digests say nothing."""
+        return _state_of(path) == self.state
+
+
+@dataclass(frozen=True, slots=True)
 class RestoredLog:
     """Where the log stands that a local copy was restored from. ``base_bytes``: as it is stored; ``log_bytes``: of the
-    entries since."""
+    entries since. ``written``: the file as it was left, for whoever opens it next."""
 
     head: LogHead
     base_bytes: int
     log_bytes: int
+    written: WrittenFile | None = None
 
 
 def restore(
@@ -58,7 +72,8 @@ def restore(
         descriptor = os.open(built, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             # Not synced: after a crash whoever opens it compares every page with the log's digest.
-            restored = _Replay(store, vault, descriptor).run(seq, parts, until)
+            replay = _Replay(store, vault, descriptor)
+            restored = replay.run(seq, parts, until)
         finally:
             os.close(descriptor)
         if inspect is not None:
@@ -68,7 +83,7 @@ def restore(
                 raise LogDamaged(vault, until, "SQLite finds its database damaged") from failure
         drop_local(into)
         built.rename(into)
-    return restored
+    return replace(restored, written=WrittenFile(_state_of(into), replay.digests))
 
 
 def refuse_unsound(path: Path) -> None:
@@ -84,6 +99,11 @@ def drop_local(path: Path) -> None:
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
+def _state_of(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 class _Replay:
     def __init__(self, store: VaultLog, vault: str, descriptor: int) -> None:
         self._store = store
@@ -92,6 +112,11 @@ class _Replay:
         self._seq = 0
         self._read = 0
         """Bytes of what was read last: the base, or the entries."""
+
+    @property
+    def digests(self) -> PageDigests:
+        """Of the pages in the file, once it was run."""
+        return self._file.digests
 
     def run(self, seq: int, parts: Iterator[bytes], until: int) -> RestoredLog:
         self._seq = seq

@@ -23,7 +23,6 @@ from tests.work import PATIENCE_S
 from vaults import registry
 from vaults.cluster import base_rounds, hand_overs, local_copies
 from vaults.cluster.failures import Fenced
-from vaults.cluster.rendezvous import prefer
 from vaults.db.connection import Database
 from vaults.db.sql import Writer
 from vaults.errors import InvalidArgument
