@@ -33,6 +33,7 @@ from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
 from vaults.cluster.vault_turns import VaultTurns
 from vaults.context import begin_apart, run_in, run_to_completion
+from vaults.db.connection import Database
 from vaults.errors import NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.settings import StorageSettings
@@ -44,7 +45,7 @@ RESTORES = 4
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
 
-AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
+AfterRestore = Callable[[Path, Database], Awaitable[object]]
 MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
 
 
@@ -60,6 +61,8 @@ class _Holding:
     placement: Placement
     start: RestoredLog | None
     folder: Path
+    is_furnished: bool = False
+    """Whether its folder holds what is laid out from its database."""
     pages: PageLog | None = None
     """Of the vault while it is open."""
     is_lost: bool = False
@@ -85,7 +88,7 @@ class HeldVaults:
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
         self.after_restore: list[AfterRestore] = []
-        """Awaited with each vault that was restored, and its folder, before it is opened."""
+        """Awaited with the folder of each vault that was restored, and its database, before anybody is answered."""
         self.make_new: MakeNew = _make_nothing
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
@@ -185,8 +188,6 @@ class HeldVaults:
                 start = await run_in(self._threads, self._lay_out, placement, database)
             if start is None and (placement.head or not await self.make_new(entry, folder)):
                 raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
-            for hook in self.after_restore:
-                await hook(entry, folder)
             if self.membership.seat is not seat:
                 raise LogUnavailable("this server was taken for dead while it took the vault")
         except BaseException:
@@ -218,6 +219,14 @@ class HeldVaults:
             target = prefer(vault, self.membership.candidates)
             if target is not None:
                 raise VaultElsewhere(target.id, target.address)
+
+    async def furnish(self, entry: VaultEntry, folder: Path, db: Database) -> None:
+        """``VaultHosting``'s: by a connection that calls use later, as each reads the whole schema once."""
+        held = self._held[entry.vault_id]
+        if not held.is_furnished:
+            for hook in self.after_restore:
+                await hook(folder, db)
+            held.is_furnished = True
 
     def make_log(self, entry: VaultEntry, database: Path) -> PageLog:
         """``SharedResources.commit_log``: of a vault that was taken."""
