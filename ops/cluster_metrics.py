@@ -7,11 +7,14 @@ Each says what this server did or sees; Prometheus adds them up. ``vaults/cluste
 from __future__ import annotations
 
 import time
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from prometheus_client import CollectorRegistry
 
 from ops.metrics import CounterSpec, GaugeSpec, HistogramSpec
+
+if TYPE_CHECKING:  # on one machine nothing of it is imported
+    from vaults.cluster.cluster_observer import StandbyState, TakenFiles
 
 ForwardOutcome = Literal["answered", "retried", "refused", "broken"]
 """Of one attempt: the answer was passed on; it was made again; no server was found in time; the other server went away,
@@ -30,7 +33,12 @@ SERVING = GaugeSpec("strongroom_cluster_servers", "Servers that serve, as this o
 REMOVED = CounterSpec("strongroom_cluster_removals_total", "Times others took this server for dead")
 HELD = GaugeSpec("strongroom_cluster_held_vaults", "Vaults that this server holds")
 TAKE_TIME = HistogramSpec(
-    "strongroom_cluster_take_seconds", "Time to take a vault; restored from PostgreSQL or not", TAKE_SECONDS, ("files",)
+    "strongroom_cluster_take_seconds", "Time to take a vault, by the files it was taken with", TAKE_SECONDS, ("files",)
+)
+STANDBY = GaugeSpec("strongroom_cluster_standby_copies", "Copies of large vaults that other servers hold")
+STANDBY_BYTES = GaugeSpec("strongroom_cluster_standby_bytes", "Bytes of these copies")
+STANDBY_BEHIND = GaugeSpec(
+    "strongroom_cluster_standby_behind_seconds", "Since the copy most behind was as its vault", mode="livemax"
 )
 HANDED_OVER = CounterSpec("strongroom_cluster_handed_over_total", "Vaults given to other servers, in order")
 VAULTS_LOST = CounterSpec("strongroom_cluster_vaults_lost_total", "Vaults lost while they were held")
@@ -51,6 +59,9 @@ CLUSTER_DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     REMOVED,
     HELD,
     TAKE_TIME,
+    STANDBY,
+    STANDBY_BYTES,
+    STANDBY_BEHIND,
     HANDED_OVER,
     VAULTS_LOST,
     APPEND_TIME,
@@ -77,7 +88,11 @@ class ClusterMetrics:
             HELD.register(registry),
         )
         taken = TAKE_TIME.register(registry)
-        self._taken = {True: taken.labels("restored"), False: taken.labels("kept")}
+        files: tuple[TakenFiles, ...] = ("restored", "standby", "kept")
+        self._taken = {each: taken.labels(each) for each in files}
+        self._standby, self._standby_bytes = STANDBY.register(registry), STANDBY_BYTES.register(registry)
+        self._oldest_standby_at: float | None = None
+        STANDBY_BEHIND.register(registry).set_function(self._standby_behind_s)
         self._handed_over, self._lost = HANDED_OVER.register(registry), VAULTS_LOST.register(registry)
         self._append_time, self._appended = APPEND_TIME.register(registry), APPENDED.register(registry)
         self._rebase_time, self._rebased = REBASE_TIME.register(registry), REBASED.register(registry)
@@ -88,6 +103,10 @@ class ClusterMetrics:
 
     def _lease_left_s(self) -> float:
         return max(0.0, self._lease_until - time.monotonic())
+
+    def _standby_behind_s(self) -> float:
+        oldest = self._oldest_standby_at
+        return 0.0 if oldest is None else time.monotonic() - oldest
 
     def on_beat(self, left_s: float) -> None:
         self._lease_until = time.monotonic() + left_s
@@ -105,8 +124,13 @@ class ClusterMetrics:
     def on_held(self, vaults: int) -> None:
         self._held.set(vaults)
 
-    def on_taken(self, seconds: float, *, restored: bool) -> None:
-        self._taken[restored].observe(seconds)
+    def on_taken(self, seconds: float, files: TakenFiles) -> None:
+        self._taken[files].observe(seconds)
+
+    def on_standby(self, state: StandbyState) -> None:
+        self._standby.set(state.copies)
+        self._standby_bytes.set(state.size)
+        self._oldest_standby_at = state.oldest_at
 
     def on_handed_over(self) -> None:
         self._handed_over.inc()

@@ -12,6 +12,8 @@ from pydantic import Field, model_validator
 from vaults.errors import InvalidArgument
 from vaults.settings import SettingsSection
 
+SERVER_NAME = r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$"
+
 URL_LIMIT = 4096
 """Bytes of a connection string at most."""
 
@@ -29,7 +31,7 @@ class ClusterSettings(SettingsSection):
     name: Annotated[
         str | None,
         Field(
-            pattern=r"^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$",
+            pattern=SERVER_NAME,
             description="what this server is called; default: the name of its machine",
         ),
     ] = None
@@ -47,6 +49,10 @@ class ClusterSettings(SettingsSection):
             description="host:port where other servers reach this one; default: where it listens",
         ),
     ] = None
+    weight: Annotated[
+        float,
+        Field(ge=0.01, le=100, description="how many vaults this server is to have, beside servers of other weights"),
+    ] = 1.0
     lease_s: Annotated[
         float,
         Field(ge=1, le=60, description="seconds after which a server that is not heard loses its vaults to others"),
@@ -54,6 +60,14 @@ class ClusterSettings(SettingsSection):
     connections: Annotated[
         int, Field(ge=2, le=200, description="connections of this server to the database at most")
     ] = 8
+    standby_above_mb: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1024 * 1024,
+            description="MB above which a second server keeps a copy of a vault, for when its own one dies; 0: none",
+        ),
+    ] = 64
 
     @model_validator(mode="after")
     def _check_together(self) -> ClusterSettings:

@@ -266,13 +266,15 @@ async def _join_cluster(
 ) -> Cluster | None:
     if installation is None:
         return None
-    from server.cluster.new_vaults import make_new_vault
+    from server.cluster.new_vaults import begin_new_vault
     from server.cluster.parts import open_cluster, to_cache
     from vaults.cluster.cluster_observer import NullClusterObserver
 
     observer = recorders.cluster or NullClusterObserver()
     cluster = await open_cluster(stack, settings, data, installation.connections, observer, background)
-    cluster.held.make_new = partial(make_new_vault, installation.control, to_cache(settings.storage))
+    cluster.held.make_new = partial(
+        begin_new_vault, installation.control, cluster.connections, to_cache(settings.storage)
+    )
     return cluster
 
 
@@ -300,6 +302,10 @@ async def _sweep_leftovers(control: Transactions, data: Path) -> None:
     names = {each.name for each in await control.read(vault_registry.list_vaults)}
     await asyncio.to_thread(restore_leftovers.sweep, data / "vaults", names)
     await asyncio.to_thread(sweep_scratch, data / SCRATCH_FOLDER)
+    if control.is_shared:
+        from vaults.cluster.control import arriving_vaults
+
+        await arriving_vaults.sweep(control)
 
 
 def _open_models(

@@ -151,15 +151,18 @@ async def rename(services: Services, old: str, new: str) -> VaultEntry:
 
 async def copy(services: Services, name: str, new: str) -> VaultEntry:
     """As ``copies.copy``, seen at once in this process."""
-    from ops.vault_life import copies
+    if services.cluster is None:
+        from ops.vault_life import copies
 
-    if services.cluster is not None:
-        from server.cluster import vault_life
+        settings = copies.CopySettings(version(), services.settings.storage, services.settings.notes)
+        entry = await copies.copy(services.control, services.data, name, new, settings)
+    else:
+        from server.cluster import vault_copy
 
-        vault_life.refuse_copy()
-
-    settings = copies.CopySettings(version(), services.settings.storage, services.settings.notes)
-    entry = await copies.copy(services.control, services.data, name, new, settings)
+        place = vault_copy.CopyPlace(
+            services.control, services.cluster.seat(), services.data, services.settings.storage
+        )
+        entry = await vault_copy.copy(place, name, new)
     await _refresh(services)
     return entry
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -33,6 +33,9 @@ from tests.work import PATIENCE_S, examples
 from vaults.embed.backend import Embedder
 from vaults.parsing import parser_pool
 from vaults.parsing.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from tests.cluster.postgres_server import PostgresServer
 
 TESTS = Path(__file__).parent
 WHOLE_FOLDERS = ("e2e", "integrations", "crash", "load")
@@ -192,6 +195,22 @@ def opening(tmp_path: Path) -> Opening:
 async def services(opening: Opening) -> AsyncIterator[Services]:
     async with opening() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def lasting_postgres() -> Iterator[PostgresServer]:
+    """One for all tests of a process. What outlasts a test has a database with a name there."""
+    from tests.cluster.postgres_server import running_postgres
+
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(lasting_postgres: PostgresServer) -> Iterator[PostgresServer]:
+    """The same, for one test: its databases are dropped some time after it."""
+    yield lasting_postgres
+    lasting_postgres.drop_databases()
 
 
 @pytest.fixture

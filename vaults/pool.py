@@ -15,7 +15,7 @@ from vaults.background_defects import BackgroundDefects, TaskName
 from vaults.context import run_in
 from vaults.damage_inspection import DamageInspector
 from vaults.disk_reserve import DiskReserve
-from vaults.errors import Overloaded, StrongroomError, VaultQuarantined
+from vaults.errors import Overloaded, StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.observer import Observer
 from vaults.pool_departures import PoolDepartures
 from vaults.pool_inspections import PoolInspections
@@ -150,8 +150,10 @@ class VaultPool:
             slot.name = entry.name
             yield vault
         except VaultQuarantined as failure:
-            self.quarantine_vault(entry, failure)
-            raise
+            told = self.put_aside(entry, slot, failure)
+            if told is failure:
+                raise
+            raise told from failure
         finally:
             slot.used = time.monotonic()
             self.end_lease(slot)
@@ -174,8 +176,19 @@ class VaultPool:
         """Whether a lease would get a slot now without waiting."""
         return entry.vault_id in self.slots or len(self.slots) < self._storage.open_vaults or bool(self.idle())
 
+    def put_aside(self, entry: VaultEntry, slot: Slot, failure: VaultQuarantined) -> StrongroomError:
+        """Damage was met in an open vault: have it laid out anew where that can be, else refuse it. What whoever met it
+        is to be told."""
+        if self.slots.get(entry.vault_id) is not slot:  # another call met it as well
+            return failure if entry.vault_id in self._quarantine else _laid_out_anew()
+        if self._share().hosting.drop_damaged(entry.vault_id, failure):
+            self._report()
+            return _laid_out_anew()
+        self.quarantine_vault(entry, failure)
+        return failure
+
     def quarantine_vault(self, entry: VaultEntry, failure: VaultQuarantined) -> None:
-        """Refuse a vault for ``QUARANTINE_S``: damage was met at opening or during a call. The others are served."""
+        """Refuse a vault for ``QUARANTINE_S``. The others are served."""
         self._quarantine[entry.vault_id] = QuarantinedVault(entry.name, time.monotonic() + QUARANTINE_S, failure)
         if slot := self.slots.pop(entry.vault_id, None):
             self.close_in_background(slot)
@@ -250,8 +263,7 @@ class VaultPool:
             if (leaving := self._leaving.get(entry.vault_id)) is not None:
                 await asyncio.wait({leaving})  # its lease and what it still writes
             async with shared.openings.turn():
-                vault = await self._make(entry, folder, gate, shared)
-                await vault.open()
+                vault = await self._make_open(entry, folder, gate, shared)
         except BaseException as failure:
             gate.leave()
             if (slot := self.slots.get(entry.vault_id)) is not None and slot.gate is gate:
@@ -264,6 +276,18 @@ class VaultPool:
             asyncio.get_running_loop().call_soon(self._freed.set)
         self._quarantine.pop(entry.vault_id, None)
         self._report()
+        return vault
+
+    async def _make_open(self, entry: VaultEntry, folder: Path, gate: VaultGate, shared: SharedResources) -> Vault:
+        vault = await self._make(entry, folder, gate, shared)
+        try:
+            await vault.open()
+        except VaultQuarantined as failure:
+            gate.leave()
+            if not shared.hosting.drop_damaged(entry.vault_id, failure):
+                raise
+            vault = await self._make(entry, folder, gate, shared)
+            await vault.open()
         return vault
 
     async def _make(self, entry: VaultEntry, folder: Path, gate: VaultGate, shared: SharedResources) -> Vault:
@@ -331,6 +355,10 @@ class VaultPool:
     def _report(self) -> None:
         self._observer.on_open_vaults(len(self.slots))
         self._observer.on_quarantined_vaults(len(self._quarantine))
+
+
+def _laid_out_anew() -> VaultUnavailable:
+    return VaultUnavailable("the vault's copy on this server was damaged, and is made anew", hint="call again")
 
 
 def _quiet(shared: SharedResources) -> SharedResources:

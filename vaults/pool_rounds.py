@@ -143,7 +143,7 @@ class PoolRounds:
         pending = 0
         for slot in list(self._pool.slots.values()):
             if is_open(slot) and database_checks.is_marked_damaged(slot.opening.result().db.path):
-                self._pool.quarantine_vault(slot.opening.result().entry, damaged_error())
+                self._pool.put_aside(slot.opening.result().entry, slot, damaged_error())
                 continue
             if not is_open(slot):
                 continue

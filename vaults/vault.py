@@ -256,11 +256,11 @@ class Vault:
     async def open(self) -> None:
         """Check and migrate the database, then start background work. Raises ``VaultQuarantined`` (reason missing,
         damaged, foreign, future) or ``VaultUnavailable``, and then leaves nothing open."""
-        self.disk.identify()
-        tighten_permissions(self.folder, FOLDER_MODE)
-        if database_checks.is_marked_damaged(self.db.path):
-            await run_in(self.shared.pool, database_checks.recheck_damage, self.db.path, self.shared.storage)
         try:
+            self.disk.identify()
+            tighten_permissions(self.folder, FOLDER_MODE)
+            if database_checks.is_marked_damaged(self.db.path):
+                await run_in(self.shared.pool, database_checks.recheck_damage, self.db.path, self.shared.storage)
             has_lease = self.lease.try_acquire()
             unclean = has_lease and database_checks.is_left_open(self.db.path)
             await self.db.read(database_checks.refuse_damaged)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from vaults.errors import VaultUnavailable
+from vaults.errors import VaultQuarantined, VaultUnavailable
 from vaults.registry import VaultEntry
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class VaultHosting(Protocol):
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:
         """The vault is closed, and nothing of it is open in this process."""
 
+    def drop_damaged(self, vault_id: str, found: VaultQuarantined) -> bool:
+        """Damage was found in an open vault, or in one that was being opened. True: its files are a copy, which is
+        closed and dropped, and ``take`` makes it anew."""
+
 
 class LocalHosting:
     """The default: every vault is here, and stays."""
@@ -52,6 +56,10 @@ class LocalHosting:
 
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:
         """Nothing."""
+
+    def drop_damaged(self, vault_id: str, found: VaultQuarantined) -> bool:  # noqa: ARG002  as the protocol has it
+        """False: they are all there is."""
+        return False
 
 
 LOCAL_HOSTING = LocalHosting()

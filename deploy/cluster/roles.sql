@@ -1,5 +1,5 @@
 -- The role that servers of a strongroom cluster use: it connects, and `strongroom cluster init --role strongroom_server`
--- lets it read and write rows. It owns nothing and changes no table. As the owner of the database:
+-- lets it read and write rows. It owns nothing and changes no table. As PostgreSQL's administrator:
 --   psql --set=server_password=… --file=roles.sql strongroom
 -- Without the variable the password is read from a file, as a container has it.
 \set ON_ERROR_STOP on

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ops.backup import (
     notes_in_place,
@@ -26,6 +27,7 @@ from ops.backup.restored_registration import RestoreTarget
 from ops.backup.source import BackupSource
 from vaults.context import run_to_completion
 from vaults.db.migration import load_migrations
+from vaults.db.sql import Writer
 from vaults.db.transactions import Transactions
 from vaults.domain.maintenance.verification import VerificationReport
 from vaults.errors import StrongroomError
@@ -40,13 +42,31 @@ GATE_WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedVault:
+    """A proven vault that is served now. ``grants``: who was given what; ``away_s``: seconds in which callers were
+    turned away."""
+
+    grants: Sequence[str]
+    away_s: float
+
+
+RegisterVault = Callable[[Writer], Sequence[str]]
+"""Says in control's tables that the target was restored, unless it changed meanwhile; returns who was given what."""
+
+PutInPlace = Callable[[RestoreTarget, Path, RegisterVault], Coroutine[Any, Any, PlacedVault]]
+"""Has a proven vault that lies in a folder be served as the target from the moment it is registered."""
+
+
+@dataclass(frozen=True, slots=True)
 class LivingInstallation:
-    """What is restored into. The pool must not hold the vault open for anybody."""
+    """What is restored into. The pool must not hold the vault open for anybody. ``put_in_place``: where a vault is
+    served from elsewhere than its folder."""
 
     data: Path
     control: Transactions
     pool: VaultPool
     storage: StorageSettings
+    put_in_place: PutInPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +159,8 @@ class _Restore:
         report = await self._prove(manifest)
         if self.request.dry_run:
             return report
+        if self.installation.put_in_place is not None:
+            return await self._put_elsewhere(report, self.installation.put_in_place)
         return await run_to_completion(self._put_in_place(report))
 
     async def _prove(self, manifest: BackupManifest) -> RestoreReport:
@@ -168,6 +190,15 @@ class _Restore:
             extract_s=self.times["extract_s"],
             verify_s=self.times["verify_s"],
         )
+
+    async def _put_elsewhere(self, report: RestoreReport, put: PutInPlace) -> RestoreReport:
+        target, grants = self.target, self.request.grants
+
+        def register(tx: Writer) -> Sequence[str]:
+            return restored_registration.register_in(tx, target, with_grants=grants)
+
+        placed = await run_to_completion(put(target, self.place.scratch, register))
+        return replace(report, replaced=not target.is_new, grants=placed.grants, away_s=placed.away_s)
 
     async def _put_in_place(self, report: RestoreReport) -> RestoreReport:
         control, place = self.installation.control, self.place

@@ -110,18 +110,21 @@ def _require_unchanged(tx: Reader, target: RestoreTarget) -> None:
 async def register(control: Transactions, target: RestoreTarget, *, with_grants: bool) -> Sequence[str]:
     """Make the entry of a new vault, with rules, plan and grants of the backup; of a known one only the grants, and
     these only if asked for. Nobody's role gets lower. Returns who was given what. Raises as ``require_unchanged``."""
-    record = target.record
-    if record is None or not (target.is_new or with_grants):
+    if target.record is None or not (target.is_new or with_grants):
         await require_unchanged(control, target)
         return ()
+    return await control.write(lambda tx: register_in(tx, target, with_grants=with_grants))
 
-    def write(tx: Writer) -> Sequence[str]:
-        _require_unchanged(tx, target)
-        if target.is_new:
-            _make_entry(tx, target.entry, record)
-        return _give(tx, target.entry.name, record)
 
-    return await control.write(write)
+def register_in(tx: Writer, target: RestoreTarget, *, with_grants: bool) -> Sequence[str]:
+    """``register`` in a transaction that does more."""
+    _require_unchanged(tx, target)
+    record = target.record
+    if record is None or not (target.is_new or with_grants):
+        return ()
+    if target.is_new:
+        _make_entry(tx, target.entry, record)
+    return _give(tx, target.entry.name, record)
 
 
 def _make_entry(tx: Writer, entry: VaultEntry, record: VaultRecord) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.cli import cluster_moves
+from server.cli import cluster_moves, cluster_pins
 from server.cli.cluster_address import Url, cluster_settings
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def add_to(app: typer.Typer) -> None:
     group.command("init")(init)
     group.command("join")(cluster_moves.join)
     group.command("status")(status)
+    group.command("pin")(cluster_pins.pin)
+    group.command("unpin")(cluster_pins.unpin)
     group.command("leave")(leave)
     group.command("export")(cluster_moves.export)
     app.add_typer(group)
@@ -143,6 +145,10 @@ def _vault_row(vault: LoggedVault) -> tuple[object, ...]:
     holder = vault.server_name or vault.server or "none"
     if vault.server is not None and vault.server_name is None:
         holder = "none, was held by one that is gone"
+    if vault.pin is not None:
+        holder = f"{holder}, pinned" if vault.pin == holder else f"{holder}, pinned to {vault.pin}"
+    if vault.standby is not None:
+        holder = f"{holder}, copy on {vault.standby}"
     if vault.wanted is not None:
         holder = f"{holder}, wanted by {vault.wanted}"
     base = (

@@ -33,10 +33,6 @@ WAYS = {
         "backs up or brings back files of one machine, and here they are rows of PostgreSQL",
         "back PostgreSQL up, and restore that: docs/cluster.md, Backup",
     ),
-    "restore": (
-        "replaces the files of a vault on one machine",
-        "restore it into a data folder without cluster.url; of a note or a memory alone, --note and --memory do here",
-    ),
 }
 """What belongs to one machine: the reason, and what to do."""
 

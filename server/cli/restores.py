@@ -15,6 +15,8 @@ from server.cli.restore_reports import describe, describe_point
 from server.cli.restore_sources import open_backup, open_past
 
 if TYPE_CHECKING:
+    from ops.backup.restore import PutInPlace
+    from server.services import Services
     from server.settings import LoadedSettings
 
 
@@ -55,8 +57,6 @@ def restore(
     loaded = load_settings(ctx)
     if control:
         refuse_in_cluster(loaded.settings.cluster, "--control")
-    if note is None and memory is None and not dry_run:
-        refuse_in_cluster(loaded.settings.cluster, "restore")
     opener = make_opener(loaded, passphrase_file, identity_file)
     asked = RestoreOrder(archive, opener, vault, as_new, dry_run, grants, note, memory, replace, at)
     found = run_async(_choose_work(asked, control=control)(loaded, asked))
@@ -90,6 +90,17 @@ def _choose_work(
     return restore_memory_of if single else _restore_vault
 
 
+def _way_of(services: Services) -> PutInPlace | None:
+    """How a vault gets to where it is served from; None on one machine, where that is its folder."""
+    if services.cluster is None:
+        return None
+    from functools import partial
+
+    from server.cluster.vault_restore import put_in_cluster
+
+    return partial(put_in_cluster, services.control, services.cluster, services.settings.storage)
+
+
 async def _restore_vault(loaded: LoadedSettings, asked: RestoreOrder) -> RestoreAnswer:
     from dataclasses import asdict
 
@@ -99,7 +110,8 @@ async def _restore_vault(loaded: LoadedSettings, asked: RestoreOrder) -> Restore
 
     async with open_all(loaded) as services:
         source = await (open_backup(services, asked) if asked.at is None else open_past(services, asked, asked.at))
-        place = LivingInstallation(services.data, services.control, services.pool, loaded.settings.storage)
+        storage = loaded.settings.storage
+        place = LivingInstallation(services.data, services.control, services.pool, storage, _way_of(services))
         # With a new name, --vault only says whose latest backup it is.
         request = RestoreRequest(
             None if asked.as_new else asked.vault, asked.as_new, dry_run=asked.dry_run, grants=asked.grants

@@ -16,12 +16,15 @@ async def own_share(held: HeldVaults, entries: Sequence[VaultEntry]) -> list[Vau
     membership = held.membership
     if membership.state != "serving":
         return []
-    free = {each.vault for each in await asyncio.to_thread(held.placements.holders) if each.address is None}
+    holders = await asyncio.to_thread(held.placements.holders)
+    free = {each.vault: each for each in holders if each.address is None}
 
     def is_ours(vault: str) -> bool:
         if held.is_here(vault):
             return True
-        target = prefer(vault, membership.candidates) if vault in free else None
+        if (found := free.get(vault)) is None:
+            return False
+        target = prefer(vault, membership.candidates, found.pin, found.standby)
         return target is not None and target.id == membership.id
 
     return [entry for entry in entries if is_ours(entry.vault_id)]

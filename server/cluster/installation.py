@@ -15,6 +15,7 @@ from auth import private_files
 from auth.keys import KEYS_FOLDER
 from server.cluster.database import open_connections
 from server.cluster.installation_files import InstallationFiles
+from server.cluster.release import refuse_old_release
 from server.cluster_settings import ClusterSettings
 from server.control_database import CONTROL_DB
 from server.control_state import SharedControl
@@ -54,11 +55,12 @@ class SharedInstallation:
 async def open_installation(settings: ClusterSettings, data: Path) -> AsyncIterator[SharedInstallation]:
     """The installation that the database is of, as long as the block lasts; keys and licence lie in the data folder by
     then, and what is written of them goes to all servers. Raises ``InvalidArgument`` for a folder of another
-    installation and for what is wrong with the database, ``LogUnavailable``."""
+    installation, for what is wrong with the database and for vaults of a newer release, ``LogUnavailable``."""
     id_ = await asyncio.to_thread(_read_id, settings)
     is_known = await asyncio.to_thread(_check_folder, data, id_)
     async with AsyncExitStack() as stack:
         connections = await open_connections(stack, settings, id_)
+        await refuse_old_release(connections)
         control = PostgresControl(connections)
         stack.push_async_callback(control.close)
         files = InstallationFiles(FileRows(connections), data)

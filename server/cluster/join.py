@@ -20,15 +20,16 @@ from ops.audit.chain_files import ChainFiles
 from ops.vault_life import folder_moves
 from server.cluster import chain_moves, control_moves, proofs
 from server.cluster.audit_chains import ClusterChains
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.database import open_connections
 from server.cluster.installation_adoption import adopt_installation
 from server.cluster.installation_files import InstallationFiles
 from server.cluster.refusals import refuse_for_cluster
-from server.cluster.vault_arrival import ArrivedVault, ClusterSeat, move_in
+from server.cluster.release import release
+from server.cluster.vault_arrival import ArrivedVault, move_in
 from server.control_database import CONTROL_DB, prepare_control
 from server.running_server import hold_stopped
 from server.settings import Settings
-from server.version import version
 from vaults import registry
 from vaults.cluster.cluster_observer import NullClusterObserver
 from vaults.cluster.control.file_rows import FileRows
@@ -148,7 +149,7 @@ async def _open_both(settings: Settings, data: Path) -> AsyncIterator[_Crossing]
         installation = await registry.instance_id(source)
         await asyncio.to_thread(adopt_installation, settings.cluster, installation)
         connections = await open_connections(stack, settings.cluster, installation)
-        card = ServerCard("join", version(), "command")
+        card = ServerCard("join", release(), "command")
         membership = Membership(connections, card, settings.cluster.lease_s, NullClusterObserver())
         await membership.join()
         stack.push_async_callback(membership.leave)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
+from server.cluster.cluster_seat import ClusterSeat
 from server.cluster.note_folders import lay_out_folder
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
+from server.cluster.release import begin_schema, known_schema, release
 from server.cluster_settings import ClusterSettings
 from server.settings import Settings
-from server.version import version
 from vaults.cluster.base_rounds import BaseRounds
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.hand_overs import HandOvers
@@ -26,9 +27,10 @@ from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.cluster.postgres.connections import Connections
-from vaults.cluster.rendezvous import SCHEMA_MARK
+from vaults.cluster.postgres.large_vaults import LargeVaults
+from vaults.cluster.standby_copies import STANDBY_FOLDER, StandbyCopies
+from vaults.cluster.standby_rounds import StandbyRounds
 from vaults.db.connection import Database
-from vaults.db.migration import load_migrations
 from vaults.errors import InvalidArgument
 from vaults.files.permissions import FILE_MODE, make_private_folder
 from vaults.settings import StorageSettings
@@ -69,6 +71,11 @@ class Cluster:
         stack.push_async_callback(self.hand_overs.close)
         stack.push_async_callback(BaseRounds(self.held).close)
 
+    def seat(self) -> ClusterSeat:
+        """This process, as those know it that store vaults whole. Raises ``LogUnavailable`` while it is no server."""
+        seat = self.membership.require_seat()
+        return ClusterSeat(self.connections, seat.id, seat.lease)
+
     async def drain(self, within_s: float | None = None) -> None:
         """Have the other servers serve every vault; what is not handed over in time is given back by the end of this
         server. Returns once all of them have heard of it, so that nobody sends calls here any more. Again for
@@ -78,6 +85,7 @@ class Cluster:
 
     async def _refuse_early_migration(self, db: Database, _done: int) -> None:
         self.hand_overs.refuse_early_migration(db.path.parent.name, known_schema())
+        await begin_schema(self.connections)
 
 
 async def open_cluster(
@@ -100,6 +108,10 @@ async def open_cluster(
     stack.callback(held.close)
     await membership.join()
     stack.push_async_callback(membership.leave)
+    if door is not None and cluster.standby_above_mb:
+        large = LargeVaults(connections, cluster.standby_above_mb)
+        copies = StandbyCopies(root / STANDBY_FOLDER)
+        stack.push_async_callback(StandbyRounds(held, copies, large, settings.storage.reserve_mb).close)
     return Cluster(connections, membership, held, HandOvers(held), door)
 
 
@@ -108,16 +120,11 @@ def to_cache(storage: StorageSettings) -> StorageSettings:
     return storage.model_copy(update={"synchronous": "off"})
 
 
-def known_schema() -> int:
-    """The number of the last migration of a vault that this release has."""
-    return len(load_migrations("vault"))
-
-
 def _card_of(settings: ClusterSettings, door: PeerDoor | None) -> ServerCard:
-    said = f"{version()}{SCHEMA_MARK}{known_schema()}"
     if door is None:
-        return ServerCard(settings.server_name, said, "command")
-    return ServerCard(settings.server_name, said, "serving", door.address, door.identity.certificate)
+        return ServerCard(settings.server_name, release(), "command")
+    said = door.address, door.identity.certificate, settings.weight
+    return ServerCard(settings.server_name, release(), "serving", *said)
 
 
 async def own_folder(stack: AsyncExitStack, data: Path, *, shared: bool) -> Path:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ops.backup.turns import SCRATCH_FOLDER
-from vaults.cluster.held_lease import HeldLease
+from server.cluster.cluster_seat import ClusterSeat
+from server.cluster.release import begin_schema
 from vaults.cluster.page_log import HeldVault
 from vaults.cluster.page_transfer import TransferredLog, begin_log, bring_up
-from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.vault_log import Placement
@@ -32,15 +32,6 @@ from vaults.files.scratch_folders import scratch_folder
 from vaults.registry import DATABASE_FILE, VaultEntry, folder_of
 from vaults.settings import StorageSettings
 from vaults.vault import NOTES_FOLDER
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSeat:
-    """This process as one of the cluster's, with its id there and its lease, and what it reaches the database by."""
-
-    connections: Connections
-    server: str
-    lease: HeldLease
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +52,15 @@ class ArrivedVault:
 
 async def move_in(seat: ClusterSeat, entry: VaultEntry, data: Path, storage: StorageSettings) -> ArrivedVault:
     """Have the log of a vault end with the one in the data folder as it is now. Raises ``InvalidArgument`` for what a
-    cluster cannot keep, ``Conflict`` where a server has the vault already, ``VaultQuarantined``, ``StorageFull``."""
+    cluster cannot keep, ``Conflict`` where a server has the vault already, ``VaultQuarantined``, ``StorageFull``, and
+    ``VaultUnavailable`` while servers of an older release serve."""
     folder = folder_of(data, entry.name, None)
     with scratch_folder(data / SCRATCH_FOLDER) as scratch:
         copy = scratch / DATABASE_FILE
         await asyncio.to_thread(_copy, folder / DATABASE_FILE, copy, storage)
         db = Database(copy, storage)
         try:
+            await begin_schema(seat.connections)
             await migrate(db, "vault")
             await db.read(lambda tx: _refuse_foreign(tx, entry))
             left_out = await keep_folder(db, folder / NOTES_FOLDER)
@@ -104,10 +97,15 @@ def _copy(live: Path, copy: Path, storage: StorageSettings) -> None:
 def _refuse_foreign(tx: Reader, entry: VaultEntry) -> None:
     if tx.value("SELECT value FROM vault_info WHERE key = 'vault_id'") != entry.vault_id:
         raise VaultQuarantined(f"the files of vault {entry.name} belong to another vault", reason="foreign")
+    refuse_followed(tx, entry.name)
+
+
+def refuse_followed(tx: Reader, vault: str) -> None:
+    """Raise ``InvalidArgument`` for a vault that follows folders of one machine."""
     followed = tx.value("SELECT name FROM collections WHERE removed = 0 ORDER BY name LIMIT 1")
     if followed is not None:
         raise InvalidArgument(
-            f"vault {entry.name}",
+            f"vault {vault}",
             f"follows the folder of collection {followed}, which lies on the disk of one machine",
             hint="remove its collections first; what was read of them goes with them",
         )

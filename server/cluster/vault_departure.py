@@ -13,10 +13,11 @@ from pathlib import Path
 
 from server.cluster.vault_arrival import digest_notes
 from vaults.cluster.failures import LogUnavailable
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
-from vaults.cluster.restore import RestoredLog, refuse_unsound, restore
+from vaults.cluster.restore import refuse_unsound, restore
 from vaults.db.connection import Database
 from vaults.domain.notes.commit import note_files
 from vaults.domain.notes.commit.folder_layout import lay_out_notes
@@ -52,7 +53,7 @@ async def move_out(
     ``LogDamaged``, ``LogUnavailable``, ``VaultQuarantined``, ``NotFound`` for a vault that nothing was stored of."""
     make_private_folder(folder)
     database, notes = folder / DATABASE_FILE, folder / NOTES_FOLDER
-    restored = await asyncio.to_thread(_restore, connections, entry, database)
+    restored = await asyncio.to_thread(restore_now, connections, entry, database)
     laid_out = await asyncio.to_thread(lay_out_notes, database, notes, storage)
     db = Database(database, storage)
     try:
@@ -71,7 +72,8 @@ def has_entries(connections: Connections, entry: VaultEntry) -> bool:
     return PostgresVaultLog(connections).base(entry.vault_id) is not None
 
 
-def _restore(connections: Connections, entry: VaultEntry, database: Path) -> RestoredLog:
+def restore_now(connections: Connections, entry: VaultEntry, database: Path) -> RestoredLog:
+    """Put the database as the log has it now at ``database``. Blocking. Raises as ``move_out``."""
     store, placements = PostgresVaultLog(connections), Placements(connections)
     for attempt in range(ATTEMPTS):
         head = placements.holder(entry.vault_id).head

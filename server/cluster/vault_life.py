@@ -43,13 +43,6 @@ async def rename(control: Transactions, old: str, new: str) -> VaultEntry:
     return await control.write(write)
 
 
-def refuse_copy() -> None:
-    """Raise ``InvalidArgument``: two vaults of one server would be needed at once."""
-    raise InvalidArgument(
-        "action", "copy is not to be had in a cluster", hint="make a vault, then export from the one into the other"
-    )
-
-
 async def delete(services: Services, held: HeldVaults, name: str, *, confirm: str | None) -> DeletedVault:
     """Back a vault up a last time, on this server, which is given it for that, then remove its rows, log and bases, and
     what goes by its name. ``confirm``: the name again. Raises ``ConfirmationRequired``, ``NotFound``,
@@ -61,11 +54,12 @@ async def delete(services: Services, held: HeldVaults, name: str, *, confirm: st
     if confirm != name:
         raise ConfirmationRequired(f"deleting {name} cannot be undone", hint=f"say its name again: --confirm {name}")
     await held.ask_for(entry)
-    async with services.pool.lease(entry):  # its files are laid out once it was opened
-        pass
-    async with hold_exclusively(held.folder_of(entry), GATE_WAIT_S):
-        backup = await back_up_last(control, services.data, services.settings, entry, held.folder_of)
-        await run_to_completion(_remove(control, held, entry))
+    async with held.keep(entry.vault_id):  # closed for this, it would be one that nobody uses
+        async with services.pool.lease(entry):  # its files are laid out once it was opened
+            pass
+        async with hold_exclusively(held.folder_of(entry), GATE_WAIT_S):
+            backup = await back_up_last(control, services.data, services.settings, entry, held.folder_of)
+            await run_to_completion(_remove(control, held, entry))
     return DeletedVault(entry, backup)
 
 

@@ -53,6 +53,7 @@ from server.http.console_door import ConsoleDoor, is_console_address, is_console
 from server.http.gate import Gate, GatePolicy
 from server.http.health import health_routes
 from server.http.json_route import JsonRoute
+from server.http.late_changes import LateChanges
 from server.http.mcp_route import McpRoute
 from server.http.metadata import metadata_routes
 from server.http.options import Instruments
@@ -206,6 +207,7 @@ class _Site:
             authenticator=None if ring is None else _authenticator(stack, services, ring, self._url),
             access_cache=services.access_cache,
             vaults=services.registry_cache.names,
+            look_again=LateChanges(services.registry_cache, services.access_cache).look,
             required_role=partial(_required_role, self._registry),
             public_url=self._url,
             allowed_hosts=hosts,

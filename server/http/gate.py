@@ -12,7 +12,7 @@ browser's preflight, which carries no token and is answered before one is requir
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -60,6 +60,7 @@ class GatePolicy:
     authenticator: Authenticator | None  # None: ``auth.mode`` is none and everybody is the owner
     access_cache: AccessCache
     vaults: Callable[[], Collection[str]]  # names of active vaults, quick to search
+    look_again: Callable[[], Awaitable[bool]]  # for vaults and grants made elsewhere; False: nothing new is known
     required_role: Callable[[str], Role | None]  # the least role of a tool; None: no such tool
     public_url: str
     allowed_hosts: tuple[str, ...]  # lower case, exact or ``host:*`` for any port
@@ -114,13 +115,14 @@ class Gate:
         try:
             await self._policy.access_cache.catch_up()
             principal = await self._principal(head, metadata)
-            access = self._policy.access_cache.current
+            _ = self._policy.access_cache.current  # raises where nobody can be let in
         except StrongroomError as failure:
             retry = ((b"retry-after", b"5"),)
             raise Refusal(503, failure.code, failure.message, retry, reason="vault_unavailable") from None
         try:
-            admission = self._admission(access, principal, vault, metadata)
+            admission = await self._find(principal, vault, metadata)
             if principal.scope_role is not None and principal.scope_role < Role.ADMIN and scope["method"] == "POST":
+                access = self._policy.access_cache.current
                 for tool in await _called_tools(place, head, body):
                     self._step_up(access, admission, tool, metadata)
         except Refusal as refusal:
@@ -141,6 +143,15 @@ class Gate:
             refusal.principal, refusal.found = invalid.principal, invalid.found
             raise refusal from None
         raise _unauthorized(challenge(metadata, Role.READER.scopes), "missing")
+
+    async def _find(self, principal: Principal, vault: str | None, metadata: str) -> Admission:
+        try:
+            return self._admission(self._policy.access_cache.current, principal, vault, metadata)
+        except Refusal as refusal:
+            # Missing vaults and missing grants alike: how long an answer takes must not tell which it is.
+            if refusal.reason not in ("grant", "which_vault") or not await self._policy.look_again():
+                raise
+        return self._admission(self._policy.access_cache.current, principal, vault, metadata)
 
     def _admission(self, access: AccessSnapshot, principal: Principal, vault: str | None, metadata: str) -> Admission:
         known = self._policy.vaults()

@@ -5,8 +5,9 @@ import pytest
 
 from auth.keys import KeyRing, open_key_ring
 from tests.auth.forge import Door
-from tests.cluster.postgres_server import PostgresServer, programs, running_postgres
-from tests.cluster.shared_control import shared_control
+from tests.cluster.postgres_server import PostgresServer, programs
+from tests.cluster.shared_control import connected, shared_control
+from vaults.cluster.postgres.connections import Connections
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.db.transactions import Transactions
@@ -17,17 +18,17 @@ PLACES = ("file", *(("postgres",) if programs() else ()))
 
 
 @pytest.fixture(scope="session")
-def postgres_of_control() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
+def connections_of_control(lasting_postgres: PostgresServer) -> Iterator[Connections]:
+    with connected(lasting_postgres) as connections:
+        yield connections
 
 
 @pytest.fixture(params=PLACES)
 async def control(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Transactions]:
     if request.param == "postgres":
-        with shared_control(request.getfixturevalue("postgres_of_control")) as shared:
-            yield shared
-            await shared.close()
+        shared = shared_control(request.getfixturevalue("connections_of_control"))
+        yield shared
+        await shared.close()
         return
     db = Database(tmp_path / "control.db", StorageSettings())
     await migrate(db, "control")

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ import psycopg
 
 from server.cluster.join import join_cluster
 from server.settings import load
+from tests.cluster.network_rooms import NetworkRoom
 from tests.kept_ports import kept_port
 from tests.server.cli.command import ENVIRONMENT
 from tests.server.http.serving import BOTH, MODERN, browser, enveloped, ground
@@ -46,9 +47,12 @@ class ToolAnswer:
 class ServerProcess:
     """``strongroom serve`` on one port, started again and again. What it says goes into ``log``."""
 
-    def __init__(self, name: str, folder: Path, port: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, name: str, folder: Path, port: int, environment: dict[str, str], room: NetworkRoom | None = None
+    ) -> None:
         self.name, self.folder, self.port = name, folder, port
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}" if room is None else f"http://{room.address}:{port}"
+        self._prefix = () if room is None else room.prefix
         self.log = folder / "log"
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +63,8 @@ class ServerProcess:
     def start(self) -> None:
         """Returns at once; ``ready`` waits."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = (sys.executable, "-m", "server", "serve", "--port", str(self.port), "--metrics-port", "0")
+        program = (*self._prefix, sys.executable, "-m", "server")
+        command = (*program, "serve", "--port", str(self.port), "--metrics-port", "0")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, env=self._environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -68,6 +73,10 @@ class ServerProcess:
     def set(self, name: str, value: object) -> None:
         """From its next start on."""
         self._environment |= _named({name: value})
+
+    def run_from(self, sources: Path) -> None:
+        """From its next start on, another release."""
+        self._environment |= {"PYTHONPATH": str(sources)}
 
     def forget(self) -> None:
         """Lose its disk."""
@@ -219,10 +228,16 @@ def _answer_of(result: dict[str, Any]) -> ToolAnswer:
 
 @asynccontextmanager
 async def installed(
-    folder: Path, vaults: list[str], *, servers: int = 1, database: str | None = None, **settings: Any
+    folder: Path,
+    vaults: list[str],
+    *,
+    servers: int = 1,
+    database: str | None = None,
+    rooms: Sequence[NetworkRoom] = (),
+    **settings: Any,
 ) -> AsyncIterator[Installation]:
-    """One that answers. ``database``: the address of an empty one, by which several servers are one installation;
-    ``settings`` by name, with ``__`` between section and name."""
+    """One that answers. ``rooms``: where each server runs, if not all here; ``database``: the address of an empty one,
+    by which several servers are one installation; ``settings`` by name, with ``__`` between section and name."""
     async with AsyncExitStack() as stack:
         made = {name.replace("__", "."): value for name, value in settings.items()} | UNLIMITED
         if database is not None:
@@ -235,7 +250,9 @@ async def installed(
             own = made | ({"cluster.name": f"server-{number}"} if database else {})
             name, data = f"server-{number}", folder / f"server-{number}"
             port = stack.enter_context(kept_port())
-            server = ServerProcess(name, data, port, _environment(data, own))
+            room = rooms[number] if rooms else None
+            own |= {"server.host": room.address} if room else {}
+            server = ServerProcess(name, data, port, _environment(data, own), room)
             stack.push_async_callback(server.close)
             installation.servers.append(server)
         await _lay_out(folder / "server-0" if database is None else folder / "before", vaults, made)

@@ -19,6 +19,10 @@ HELD_BACK_S = 0.2
 """How long a commit is watched that is to wait for a standby which answers nothing."""
 
 
+UNFENCED_S = 1.0
+"""How long a primary that was is there beside the one in its place."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailOver:
     """When the primary ended, and when the standby had its place, in seconds of ``time.monotonic``."""
@@ -32,8 +36,9 @@ class PostgresPair:
     is what a restart of the one that is alone is. Nothing is acknowledged that the standby does not hold, from the
     return of ``start`` to the next ``kill``."""
 
-    def __init__(self, folder: Path, ports: tuple[int, int]) -> None:
+    def __init__(self, folder: Path, ports: tuple[int, int], *, fences: bool = True) -> None:
         self.ports = ports
+        self._fences = fences
         self._primary, self._standby = (PostgresServer(folder / str(port), port) for port in ports)
         self.fail_overs: list[FailOver] = []
         self._ended = 0.0
@@ -61,7 +66,32 @@ class PostgresPair:
         with self._session(self._primary) as session:
             session.execute("SELECT pg_promote(true, 60)")
         self.fail_overs.append(FailOver(self._ended, time.monotonic()))
+        if not self._fences:
+            self.revive()
+            time.sleep(UNFENCED_S)
+            self._standby.kill()
         self._add_standby()
+
+    def promote(self) -> None:
+        """Kill the primary and promote the standby, and leave it at that."""
+        self._primary.kill()
+        self._primary, self._standby = self._standby, self._primary
+        with self._session(self._primary) as session:
+            session.execute("SELECT pg_promote(true, 60)")
+
+    def revive(self) -> None:
+        """Start the primary that was, by mistake: it takes writes, too, and waits for no standby."""
+        self._standby.start()
+        with self._session(self._standby) as session:
+            session.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+            session.execute("SELECT pg_reload_conf()")
+
+    def entries_of_revived(self, database: str) -> int:
+        """How many entries of logs the primary that was holds."""
+        with contextlib.closing(psycopg.connect(self._standby.conninfo(database))) as session:
+            row = session.execute("SELECT count(*) FROM strongroom.vault_log").fetchone()
+        assert row is not None
+        return int(row[0])
 
     def end(self) -> None:
         self._standby.kill()
@@ -123,11 +153,12 @@ class PostgresPair:
 
 
 @contextlib.contextmanager
-def running_pair() -> Iterator[PostgresPair]:
-    """A primary and a standby for as long as the block lasts. Skips where the machine has no PostgreSQL."""
+def running_pair(*, fences: bool = True) -> Iterator[PostgresPair]:
+    """A primary and a standby for as long as the block lasts. Without ``fences`` each primary that ended comes back for
+    a while beside the one in its place. Skips where the machine has no PostgreSQL."""
     skip_without_postgres()
     with folder_of_its_own() as folder, kept_port() as first, kept_port() as second:
-        pair = PostgresPair(folder, (first, second))
+        pair = PostgresPair(folder, (first, second), fences=fences)
         try:
             pair.lay_out()
             yield pair

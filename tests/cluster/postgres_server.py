@@ -20,11 +20,16 @@ from tests.kept_ports import kept_port
 from tests.work import PATIENCE_S
 
 PASSWORD = "correct-horse"
-SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
+SETTINGS = ("fsync=off", "unix_socket_directories=", "max_connections=60")
 """Processes are killed here, not machines: what was written stays in the page cache, with fsync or without."""
 
 DURABLE = (*SETTINGS[1:], "shared_buffers=256MB")
 """As an operator has it: what is acknowledged is on the disk."""
+
+QUICK_LOGIN = "md5"
+"""SCRAM is made to be slow: half of what a connection costs. It is left to tests of TLS, of backups and of standbys."""
+
+MANY = 20
 
 MEMORY = Path("/dev/shm")
 
@@ -40,20 +45,24 @@ def programs() -> Path | None:
 class PostgresServer:
     """One that runs. ``kill`` leaves no time for anything; ``start`` recovers."""
 
-    def __init__(self, folder: Path, port: int, settings: Sequence[str] = SETTINGS) -> None:
-        self._settings = settings
+    def __init__(self, folder: Path, port: int, settings: Sequence[str] = SETTINGS, host: str = "127.0.0.1") -> None:
+        self._settings = (*settings, f"listen_addresses={host}")
+        self._host = host
         self.folder, self.port, self.ports = folder, port, (port,)
         self._user = _user_of_its_own()
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
+        self._left: list[str] = []
 
-    def lay_out(self) -> None:
+    def lay_out(self, authentication: str = "scram-sha-256") -> None:
         password = self.folder / "password"
         password.write_text(PASSWORD)
         self._own(self.folder)
         self._own(password)
-        initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", "scram-sha-256"]
+        initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", authentication]
         self._run([*initdb, "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"])
+        with (self.folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all samenet {authentication}\n")
 
     def follow(self, primary: PostgresServer) -> None:
         """Lay it out as a standby of one that runs, in the place of whatever is there."""
@@ -76,19 +85,30 @@ class PostgresServer:
         """At once, with what was committed: sessions are ended."""
         self._end(signal.SIGINT)
 
-    def create_database(self, *settings: str) -> str:
-        """The conninfo of a new, empty one."""
-        self._databases += 1
-        name = f"strongroom_{self._databases}"
+    def create_database(self, *settings: str, template: str = "template0", name: str | None = None) -> str:
+        """The conninfo of a new one, empty unless the ``template`` is one that nobody is connected to. With a ``name``
+        it stays as long as the server."""
+        if name is None:
+            self._databases += 1
+            name = f"strongroom_{self._databases}"
+            self._left.append(name)
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
             for setting in settings:
                 connection.execute(f"ALTER DATABASE {name} SET {setting}")
         return self.conninfo(name)
 
+    def drop_databases(self) -> None:
+        """Those without a name, which nobody uses any more, once they are many: each takes 8 MB of memory."""
+        if len(self._left) < MANY:
+            return
+        with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
+            while self._left:
+                connection.execute(f"DROP DATABASE IF EXISTS {self._left.pop()} WITH (FORCE)")
+
     def conninfo(self, database: str, *ports: int) -> str:
         """Through proxies, where ``ports`` are theirs."""
-        hosts = ",".join(f"127.0.0.1:{port}" for port in ports or self.ports)
+        hosts = ",".join(f"{self._host}:{port}" for port in ports or self.ports)
         return f"postgresql://owner:{PASSWORD}@{hosts}/{database}"
 
     def _started(self, until: float) -> bool:
@@ -123,12 +143,12 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """One for as long as the block lasts. Skips where the machine has none."""
+def running_postgres(host: str = "127.0.0.1") -> Iterator[PostgresServer]:
+    """One for as long as the block lasts, at an address of this machine. Skips where the machine has none."""
     skip_without_postgres()
     with folder_of_its_own() as folder, kept_port() as port:
-        server = PostgresServer(folder, port)
-        server.lay_out()
+        server = PostgresServer(folder, port, host=host)
+        server.lay_out(QUICK_LOGIN)
         server.start()
         try:
             yield server

@@ -5,22 +5,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from tests.cluster.laid_out_databases import empty_again, laid_out_database
 from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out, open_database
 
 
 @contextlib.contextmanager
-def shared_control(server: PostgresServer) -> Iterator[PostgresControl]:
-    """Those of a new installation; whoever uses them closes them before the block ends."""
-    login = DatabaseLogin(server.create_database(), pool_size=4)
-    lay_out(login, "installation-1")
-    connections = open_database(login, "installation-1")
+def connected(server: PostgresServer) -> Iterator[Connections]:
+    """To a database for one test after the other."""
+    connections = Connections(DatabaseLogin(laid_out_database(server, "control"), pool_size=4))
+    connections.open()
     try:
-        yield PostgresControl(connections)
+        yield connections
     finally:
         connections.close()
+
+
+def shared_control(connections: Connections) -> PostgresControl:
+    """Those of a new installation; whoever uses them closes them."""
+    empty_again(connections)
+    return PostgresControl(connections)
 
 
 @contextlib.contextmanager

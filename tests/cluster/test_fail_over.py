@@ -36,6 +36,20 @@ async def test_no_fail_over_loses_what_was_acknowledged(tmp_path: Path, capsys: 
     assert verdict.counts.get("writes ok", 0) > 0
 
 
+@pytest.mark.cluster
+async def test_a_primary_that_comes_back_unfenced_is_told_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_pair(fences=False) as pair:
+        history = await ClusterRun(pair, tmp_path, 8, 12, SEED, {"PostgreSQL restart": 50, "SIGKILL": 30}).go()
+    verdict = check(history)
+    with capsys.disabled():
+        print(f"\n{len(pair.fail_overs)} primaries came back beside the one in their place", verdict, sep="\n")
+    assert verdict.violations == []
+    assert pair.fail_overs
+    assert verdict.counts.get("writes ok", 0) > 0
+
+
 def silence(history: History, fail_overs: list[FailOver]) -> str:
     """How long after each promotion something was written again, whichever other fault there was."""
     written = sorted(each.ended for each in history.operations if each.wrote is not None and each.outcome == "ok")

@@ -21,6 +21,7 @@ from tests.cluster.grown_sets import check_grown, summary
 from tests.cluster.installation import Installation, ServerProcess, installed
 from tests.cluster.postgres_pair import running_pair
 from tests.cluster.postgres_server import running_postgres
+from tests.cluster.steady_callers import call_until
 from tests.cluster.tool_run import ToolRun
 from tests.cluster.tool_script import Recording, differences, steps
 from tests.contracts.test_isolation import TOOLS
@@ -154,29 +155,6 @@ async def client(url: str, token: str, era: str) -> AsyncIterator[Client]:
         transport = streamable_http_client(f"{url}/v/main/mcp", http_client=http)
         async with Client(transport, mode="legacy" if era == LATEST_HANDSHAKE else era, cache=None) as connected:
             yield connected
-
-
-async def call_until(
-    done: asyncio.Event, installation: Installation, names: list[str], caller: int, failed: Counter[str]
-) -> int:
-    """How many calls were answered; a write and a read in turns, each of any server that is offered."""
-    answered = number = 0
-    while not done.is_set():
-        number += 1
-        name = installation.chance.choice(names)
-        tool, arguments = (
-            ("remember", {"content": f"Caller {caller} said {number}."}) if number % 2 else ("memory_list", {})
-        )
-        try:
-            answer = await installation.ask(name, tool, arguments)
-        except (httpx2.TransportError, LookupError) as failure:
-            failed[f"{tool}: {failure!r}"] += 1
-            continue
-        answered += answer.code is None
-        if answer.code is not None:
-            failed[f"{tool}: {answer.text}"] += 1
-        await asyncio.sleep(0.01)
-    return answered
 
 
 async def is_let_in(installation: Installation, server: ServerProcess, token: str) -> bool:

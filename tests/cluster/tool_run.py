@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,14 @@ import httpx2
 from tests.cluster.cut_proxy import CutProxy, proxied
 from tests.cluster.grown_sets import GrownOutcome, ToolOperation
 from tests.cluster.installation import Installation, ServerProcess, ToolAnswer, installed
+from tests.cluster.network_rooms import NetworkRoom
 from tests.cluster.postgres_pair import PostgresPair
 from tests.cluster.postgres_server import PostgresServer
+from tests.cluster.wrong_clocks import put_clock
 from tests.work import PROGRAM_PATIENCE_S
 
 SERVERS, CALLERS, LEASE_S = 3, 8, 2.0
+HOUR_S = 3600
 NOTE = "log.md"
 MAY_FAIL = {"vault_unavailable", "overloaded", "timeout", "read_only", "storage_full", "audit_unavailable", "conflict"}
 """Codes of answers that say to call again. ``conflict``: somebody else changed the note in between."""
@@ -58,6 +61,8 @@ class ToolRun:
     seed: int
     weights: dict[str, int] = field(default_factory=lambda: TOOL_WEIGHTS)
     """How often each fault is had, of all of them."""
+    rooms: Sequence[NetworkRoom] = ()
+    """Where the servers run, if not all here; then nothing is between them and PostgreSQL."""
     injected: Counter[str] = field(default_factory=Counter)
     operations: list[ToolOperation] = field(default_factory=list)
 
@@ -68,15 +73,15 @@ class ToolRun:
         self._restarting: set[asyncio.Task[None]] = set()
         name = self.postgres.create_database().rpartition("/")[2]
         with contextlib.ExitStack() as stack:
-            self._proxies = [
-                [stack.enter_context(proxied(port)) for port in self.postgres.ports] for _ in range(SERVERS)
-            ]
+            ports = () if self.rooms else self.postgres.ports
+            self._proxies = [[stack.enter_context(proxied(port)) for port in ports] for _ in range(SERVERS)]
             ways = [self.postgres.conninfo(name, *(proxy.port for proxy in each)) for each in self._proxies]
             async with installed(
                 self.folder,
                 self._names,
                 servers=SERVERS,
                 database=self.postgres.conninfo(name),
+                rooms=self.rooms,
                 cluster__lease_s=LEASE_S,
             ) as installation:
                 for server, way in zip(installation.servers, ways, strict=True):
@@ -234,6 +239,31 @@ class ToolRun:
             how(proxy)
         self._until_well(server, flow())
 
+    async def _cut_off(self, server: ServerProcess) -> None:
+        self._split(server, NetworkRoom.cut_off)
+
+    async def _cut_from_database(self, server: ServerProcess) -> None:
+        self._split(server, lambda room: room.cut_from_database(self.postgres.ports[0]))
+
+    async def _cut_from_servers(self, server: ServerProcess) -> None:
+        self._split(server, lambda room: room.cut_from(self.rooms))
+
+    async def _cut_from_callers(self, server: ServerProcess) -> None:
+        self._split(server, lambda room: room.cut_from_callers(server.port))
+
+    def _split(self, server: ServerProcess, how: Callable[[NetworkRoom], object]) -> None:
+        room = self.rooms[self._installation.servers.index(server)]
+
+        async def heal() -> None:
+            await asyncio.sleep(self._random.uniform(0.1, 2.5) * LEASE_S)
+            room.heal()
+
+        how(room)
+        self._until_well(server, heal())
+
+    async def _put_clock(self, server: ServerProcess) -> None:
+        put_clock(server.folder, self._random.randint(-HOUR_S, HOUR_S))
+
     def _ways_of(self, server: ServerProcess) -> list[CutProxy]:
         return self._proxies[self._installation.servers.index(server)]
 
@@ -299,7 +329,15 @@ TOOL_FAULTS: dict[str, ToolFault] = {
     "refuse": ToolRun._refuse,
     "lost answers": ToolRun._lose_answers,
     "PostgreSQL restart": ToolRun._restart_postgres,
+    "cut off": ToolRun._cut_off,
+    "cut from PostgreSQL": ToolRun._cut_from_database,
+    "cut from servers": ToolRun._cut_from_servers,
+    "cut from callers": ToolRun._cut_from_callers,
+    "clock": ToolRun._put_clock,
 }
+
+SPLITS = {"cut off": 25, "cut from PostgreSQL": 30, "cut from servers": 25, "cut from callers": 10, "SIGKILL": 10}
+"""Where servers have ``rooms``."""
 
 TOOL_WEIGHTS = {
     "SIGKILL": 20,

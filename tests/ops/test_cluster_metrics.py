@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from ops.cluster_metrics import CLUSTER_DECLARED, ClusterMetrics
 from ops.metrics import DECLARED
-from vaults.cluster.cluster_observer import ClusterObserver, NullClusterObserver
+from vaults.cluster.cluster_observer import ClusterObserver, NullClusterObserver, StandbyState
 
 
 def recorder() -> tuple[ClusterMetrics, CollectorRegistry]:
@@ -33,8 +33,9 @@ def test_what_storage_says_of_a_cluster_is_counted() -> None:
     metrics.on_beat_failed()
     metrics.on_servers(3)
     metrics.on_held(7)
-    metrics.on_taken(0.3, restored=True)
-    metrics.on_taken(0.01, restored=False)
+    metrics.on_taken(0.3, "restored")
+    metrics.on_taken(0.01, "kept")
+    metrics.on_standby(StandbyState(2, 70_000_000, time.monotonic() - 5))
     metrics.on_handed_over()
     metrics.on_vault_lost()
     metrics.on_append(7_000, 0.002)
@@ -48,6 +49,10 @@ def test_what_storage_says_of_a_cluster_is_counted() -> None:
     assert value("strongroom_cluster_held_vaults") == 7
     assert value("strongroom_cluster_take_seconds_count", {"files": "restored"}) == 1
     assert value("strongroom_cluster_take_seconds_count", {"files": "kept"}) == 1
+    assert value("strongroom_cluster_take_seconds_count", {"files": "standby"}) == 0
+    assert value("strongroom_cluster_standby_copies") == 2
+    assert value("strongroom_cluster_standby_bytes") == 70_000_000
+    assert (value("strongroom_cluster_standby_behind_seconds") or 0) >= 5
     assert value("strongroom_cluster_handed_over_total") == 1
     assert value("strongroom_cluster_vaults_lost_total") == 1
     assert value("strongroom_cluster_append_bytes_total") == 7_000
@@ -73,6 +78,13 @@ def test_a_server_that_hears_no_more_of_its_lease_has_none_in_the_end(monkeypatc
     monkeypatch.setattr("ops.cluster_metrics.time.monotonic", lambda: began + 4)
     metrics.on_beat_failed()
     assert registry.get_sample_value("strongroom_cluster_lease_left_seconds") == 0
+
+
+def test_who_keeps_no_standby_copies_is_behind_with_none() -> None:
+    metrics, registry = recorder()
+    metrics.on_standby(StandbyState(1, 1, time.monotonic() - 5))
+    metrics.on_standby(StandbyState(0, 0, None))
+    assert registry.get_sample_value("strongroom_cluster_standby_behind_seconds") == 0
 
 
 def test_failures_are_counted_from_the_start() -> None:

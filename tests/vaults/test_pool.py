@@ -137,7 +137,7 @@ async def test_a_vault_that_closes_slowly_keeps_nobody_from_its_place(
             assert other.name == "b"
             await _idle(other)
         again = asyncio.create_task(_name_in(pool, a))
-        while a.vault_id not in pool.slots:
+        while a.vault_id not in pool.slots:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0)
         assert not pool.slots[a.vault_id].opening.done()  # not before it is closed
         assert vault.lease.held

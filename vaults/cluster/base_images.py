@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -56,6 +56,21 @@ class BaseHead(BaseModel):
         return LogHead(self.seq, self.epoch, checksum, digest, self.size, self.page_size)
 
 
+class WholeDatabase(Protocol):
+    """A whole database that stays as it is while it is read."""
+
+    @property
+    def vault(self) -> str:
+        """The id of the vault it is of."""
+
+    @property
+    def head(self) -> LogHead:
+        """Where its log stands with it."""
+
+    def read(self) -> Iterator[bytes]:
+        """The pages in order, as many at a time as fit ``PART_BYTES``."""
+
+
 @dataclass(frozen=True, slots=True)
 class FrozenBase:
     """The whole database at one entry, held by a connection until ``close``. Any thread, one at a time. ``appended``:
@@ -67,6 +82,11 @@ class FrozenBase:
     digests: PageDigests
     appended: int
     raw: sqlite.Connection
+
+    @property
+    def vault(self) -> str:
+        """``WholeDatabase``'s."""
+        return self.placement.vault
 
     def close(self) -> None:
         """Let SQLite's log go."""
@@ -86,9 +106,9 @@ class FrozenBase:
         raise WalGap
 
 
-def encode_base(source: FrozenBase) -> Iterator[bytes]:
+def encode_base(source: WholeDatabase) -> Iterator[bytes]:
     """The parts of a base as they are stored, each made when it is asked for."""
-    vault, head = source.placement.vault, source.head
+    vault, head = source.vault, source.head
     said = BaseHead(
         vault=vault,
         seq=head.seq,

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+TakenFiles = Literal["restored", "standby", "kept"]
+"""What a vault was taken with: what its log holds, a standby copy and the entries since, or what was still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyState:
+    """The copies a server keeps of vaults that others hold. ``oldest_at``: when the one that is most behind ended as
+    its log did, in seconds of ``time.monotonic``; None without any."""
+
+    copies: int
+    size: int
+    oldest_at: float | None
 
 
 class ClusterObserver(Protocol):
@@ -23,8 +37,8 @@ class ClusterObserver(Protocol):
     def on_held(self, vaults: int) -> None:
         """Vaults that this server holds now."""
 
-    def on_taken(self, seconds: float, *, restored: bool) -> None:
-        """A vault was taken; ``restored``: from the database, not from files that were still there."""
+    def on_taken(self, seconds: float, files: TakenFiles) -> None:
+        """A vault was taken, with these files."""
 
     def on_handed_over(self) -> None:
         """A vault was given to another server, in order."""
@@ -38,6 +52,9 @@ class ClusterObserver(Protocol):
     def on_rebased(self, size: int, seconds: float) -> None:
         """A vault has a new base."""
 
+    def on_standby(self, state: StandbyState) -> None:
+        """The copies this server keeps of vaults that others hold."""
+
 
 class NullClusterObserver:
     """Ignores every report."""
@@ -47,8 +64,9 @@ class NullClusterObserver:
     def on_servers(self, serving: int) -> None: ...
     def on_removed(self) -> None: ...
     def on_held(self, vaults: int) -> None: ...
-    def on_taken(self, seconds: float, *, restored: bool) -> None: ...
+    def on_taken(self, seconds: float, files: TakenFiles) -> None: ...
     def on_handed_over(self) -> None: ...
     def on_vault_lost(self) -> None: ...
     def on_append(self, size: int, seconds: float) -> None: ...
     def on_rebased(self, size: int, seconds: float) -> None: ...
+    def on_standby(self, state: StandbyState) -> None: ...

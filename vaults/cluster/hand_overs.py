@@ -1,15 +1,15 @@
-"""Giving vaults away: those that others ask for, those of a server that joined, and all before this one ends."""
+"""Giving vaults away: those that others ask for, those that belong to another server, by their hash or a pin, and all
+before this one ends."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vaults.cluster.held_vaults import HeldVaults
-from vaults.cluster.rendezvous import prefer, schema_of
-from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.rendezvous import schema_of
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
 from vaults.vault_hosting import VaultElsewhere
@@ -21,10 +21,10 @@ AT_ONCE = 4
 """Vaults that are handed over at a time."""
 
 IDLE_S = 5.0
-"""Seconds for which nobody may have used a vault that is given to a server that joined."""
+"""Seconds for which nobody may have used a vault that is given to the server it belongs to."""
 
 REBALANCED_A_BEAT = 4
-"""Vaults that are given to a server that joined, with each beat."""
+"""Vaults that are given to the servers they belong to, with each beat."""
 
 
 class HandOvers:
@@ -37,8 +37,8 @@ class HandOvers:
         self._look: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._balanced: frozenset[str] = frozenset()
-        """The held vaults that are where they belong, while the servers are those of ``_balanced_over``."""
-        self._balanced_over: frozenset[str] = frozenset()
+        """The held vaults that are where they belong, while servers and pins are those of ``_balanced_over``."""
+        self._balanced_over: tuple[frozenset[str], Mapping[str, str]] = (frozenset(), {})
         held.membership.on_beat.append(self._note_beat)
 
     async def drain(self, within_s: float | None = None) -> None:
@@ -47,7 +47,7 @@ class HandOvers:
         self._membership.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                while (vaults := self._held.ids()) and self._target(vaults[0]) is not None:
+                while (vaults := self._held.ids()) and self._held.target_of(vaults[0]) is not None:
                     await self._give_all(sorted(vaults, key=self._idle_s, reverse=True))
 
     def refuse_early_migration(self, vault: str, schema: int) -> None:
@@ -76,24 +76,27 @@ class HandOvers:
 
     async def _look_around(self) -> None:
         with contextlib.suppress(StrongroomError):  # looked at again with the next beat
-            for vault in await asyncio.to_thread(self._held.placements.asked_of, self._membership.id):
+            wishes = await asyncio.to_thread(self._held.placements.wishes_for, self._membership.id)
+            self._held.pins = wishes.pins
+            for vault in wishes.asked:
                 self._begin(vault, None)
         self._rebalance()
 
     def _rebalance(self) -> None:
         """Begin to give away vaults that nobody uses and that another server is preferred for now."""
         serving = frozenset(server.id for server in self._membership.servers if server.state == "serving")
-        held = frozenset(self._held.ids())
-        looked_at = self._balanced if serving == self._balanced_over else frozenset()
-        targets = [(vault, self._target(vault)) for vault in held - looked_at]
+        held, over = frozenset(self._held.ids()), (serving, self._held.pins)
+        looked_at = self._balanced if over == self._balanced_over else frozenset()
+        targets = [(vault, self._held.target_of(vault)) for vault in held - looked_at]
         elsewhere = [(vault, target.id) for vault, target in targets if target and target.id != self._membership.id]
-        self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, serving
-        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S]
+        self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, over
+        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S and self._is_awaited(vault, to)]
         for vault, to in idle[:REBALANCED_A_BEAT]:  # the others with the next beats
             self._begin(vault, to)
 
-    def _target(self, vault: str) -> ServerBeat | None:
-        return prefer(vault, self._membership.candidates)
+    def _is_awaited(self, vault: str, to: str) -> bool:
+        """Whether it is served there at once: a large one has a copy there first."""
+        return self._held.standbys.get(vault, to) == to
 
     def _idle_s(self, vault: str) -> float:
         return math.inf if self._held.opened is None else self._held.opened.idle_s(vault)
@@ -109,7 +112,7 @@ class HandOvers:
 
         async def give(vault: str) -> None:
             async with limit:
-                target = self._target(vault)
+                target = self._held.target_of(vault)
                 await self._give(vault, target.id if target else None)
 
         await asyncio.gather(*(give(vault) for vault in vaults))

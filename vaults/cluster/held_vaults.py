@@ -8,16 +8,20 @@ log ended with, and not restored. Each change is made by one at a time, for each
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vaults.cluster import local_copies
-from vaults.cluster.cluster_observer import ClusterObserver
+from vaults.cluster.cluster_observer import ClusterObserver, TakenFiles
 from vaults.cluster.failures import LogDamaged, LogUnavailable
+from vaults.cluster.local_copies import LaidOut
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.measured_log import MeasuredLog
 from vaults.cluster.membership import Membership, ServerSeat
 from vaults.cluster.open_vaults import OpenVaults
@@ -26,8 +30,8 @@ from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.rendezvous import prefer
-from vaults.cluster.restore import RestoredLog
 from vaults.cluster.server_watch import ServerBeat
+from vaults.cluster.standby_copies import StandbyCopies
 from vaults.cluster.vault_locations import VaultLocations
 from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
@@ -44,6 +48,11 @@ RESTORES = 4
 
 CLOSE_WAIT_S = 10.0
 """Seconds a call waits for a vault that is being closed here, until it is told to call again."""
+
+DAMAGED_AGAIN_S = 60.0
+"""Seconds after a damaged copy was dropped in which the next one of the same vault is not."""
+
+_log = logging.getLogger(__name__)
 
 AfterRestore = Callable[[Path, Database], Awaitable[object]]
 MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
@@ -87,17 +96,25 @@ class HeldVaults:
         self.observer = observer
         self.opened: OpenVaults | None = None
         """Who has the held vaults open; set once, before any is taken."""
+        self.standby: StandbyCopies | None = None
+        """Copies of vaults that others hold, which are gone on with where they are taken here."""
         self.after_restore: list[AfterRestore] = []
         """Awaited with the folder of each vault that was restored, and its database, before anybody is answered."""
         self.make_new: MakeNew = _make_nothing
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
         """Called with the id of each vault that was handed over or lost."""
+        self.standbys: Mapping[str, str | None] = {}
+        """Of the large vaults held here the servers that have copies of them, as last heard."""
+        self.pins: Mapping[str, str] = {}
+        """Of every pinned vault the name of the server it belongs to, as last heard."""
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}
+        self._dropped_damaged: dict[str, float] = {}
         self._dropping: set[asyncio.Task[None]] = set()
         self._turns = VaultTurns()
+        self._kept = VaultTurns()
         self._locations = VaultLocations(membership, self.placements, self)
         self._restores = asyncio.Semaphore(RESTORES)
         self._threads = ThreadPoolExecutor(RESTORES, thread_name_prefix="restore")
@@ -114,8 +131,12 @@ class HeldVaults:
 
     def is_preferred(self, vault_id: str) -> bool:
         """Whether this server is the one to take it, where nobody has it."""
-        target = prefer(vault_id, self.membership.candidates)
+        target = self.target_of(vault_id)
         return target is not None and target.id == self.membership.id
+
+    def target_of(self, vault_id: str) -> ServerBeat | None:
+        """The server that is to have it; None where none serves."""
+        return prefer(vault_id, self.membership.candidates, self.pins.get(vault_id))
 
     def is_leaving(self, vault_id: str) -> bool:
         """Whether it is being handed over."""
@@ -158,14 +179,14 @@ class HeldVaults:
         vault, began = entry.vault_id, time.monotonic()
         async with self._turns.of(vault):
             held = await self._settled(vault)
-            is_new = held is None
+            files: TakenFiles = "kept"
             if held is None:
                 self._refuse_while_draining(vault)
-                held = await self._acquire(entry, folder)
+                held, files = await self._acquire(entry, folder)
                 self._held[vault] = held
                 self.observer.on_held(len(self._held))
             held.put_down.clear()
-        self.observer.on_taken(time.monotonic() - began, restored=is_new)
+        self.observer.on_taken(time.monotonic() - began, files)
 
     async def _settled(self, vault: str) -> _Holding | None:
         """The vault as it is held, with nothing of it open."""
@@ -179,25 +200,26 @@ class HeldVaults:
             raise VaultUnavailable("the vault is being closed", hint="call again in a few seconds") from None
         return self._held.get(vault)
 
-    async def _acquire(self, entry: VaultEntry, folder: Path) -> _Holding:
+    async def _acquire(self, entry: VaultEntry, folder: Path) -> tuple[_Holding, TakenFiles]:
         seat = self.membership.require_seat()
         placement = await self._take_placement(entry.vault_id, seat)
         try:
             async with self._restores:
                 database = folder / DATABASE_FILE
-                start = await run_in(self._threads, self._lay_out, placement, database)
-            if start is None and (placement.head or not await self.make_new(entry, folder)):
+                laid_out = await run_in(self._threads, self._lay_out, placement, database)
+            if laid_out.start is None and (placement.head or not await self.make_new(entry, folder)):
                 raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
             if self.membership.seat is not seat:
                 raise LogUnavailable("this server was taken for dead while it took the vault")
         except BaseException:
             await self._release(placement)
             raise
-        return _Holding(seat, placement, start, folder)
+        return _Holding(seat, placement, laid_out.start, folder), laid_out.files
 
-    def _lay_out(self, placement: Placement, database: Path) -> RestoredLog | None:
+    def _lay_out(self, placement: Placement, database: Path) -> LaidOut:
+        standby = None if self.standby is None else self.standby.claim(placement.vault)
         try:
-            return local_copies.lay_out(self.log, placement, database)
+            return local_copies.lay_out(self.log, placement, database, standby)
         except LogDamaged as failure:  # not tried again with each call
             raise VaultQuarantined(failure.message, hint=failure.hint, reason="damaged", **failure.details) from failure
 
@@ -216,7 +238,7 @@ class HeldVaults:
 
     def _refuse_while_draining(self, vault: str) -> None:
         if self.membership.state == "draining":
-            target = prefer(vault, self.membership.candidates)
+            target = self.target_of(vault)
             if target is not None:
                 raise VaultElsewhere(target.id, target.address)
 
@@ -257,6 +279,18 @@ class HeldVaults:
             held.placement, held.start = closed
         held.put_down.set()
 
+    def drop_damaged(self, vault_id: str, found: VaultQuarantined) -> bool:
+        """``VaultHosting``'s. Where what was restored a moment ago is damaged too, the log holds the damage."""
+        last = self._dropped_damaged.get(vault_id, -math.inf)
+        if found.details.get("reason") not in ("damaged", "missing") or time.monotonic() < last + DAMAGED_AGAIN_S:
+            return False
+        self._dropped_damaged[vault_id] = time.monotonic()
+        _log.error("the copy of vault %s in %s was damaged: it is made anew from the log", vault_id, self._root)
+        held = self._held.get(vault_id)
+        if held is not None:  # else it was dropped when it was closed
+            self._lose(vault_id, held)
+        return True
+
     async def hand_over(self, vault_id: str, within_s: float, to: str | None = None) -> bool:
         """Close a vault once the calls that have it have ended, at the latest after ``within_s``, and give it back; to
         the server ``to`` alone, where one is named. Calls that come meanwhile wait, and find it elsewhere. Whether it
@@ -264,8 +298,13 @@ class HeldVaults:
         with self._turns.leaving(vault_id):
             return await run_to_completion(self._hand_over(vault_id, within_s, to))
 
+    def keep(self, vault_id: str) -> AbstractAsyncContextManager[None]:
+        """It is not handed over for as long as the block lasts, though nothing of it is open. Waits for a hand-over
+        that has begun."""
+        return self._kept.of(vault_id)
+
     async def _hand_over(self, vault_id: str, within_s: float, to: str | None) -> bool:
-        async with self._turns.of(vault_id):
+        async with self._kept.of(vault_id), self._turns.of(vault_id):
             if vault_id not in self._held:
                 return False
             if self.opened is not None:

@@ -31,6 +31,10 @@ class MeasuredLog:
         """The contract's."""
         return self._log.base(vault)
 
+    def sizes(self, vault: str) -> tuple[int, int]:
+        """The contract's."""
+        return self._log.sizes(vault)
+
     def note_purge(self, placement: Placement) -> Placement:
         """The contract's."""
         return self._log.note_purge(placement)

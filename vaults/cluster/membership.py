@@ -16,6 +16,7 @@ from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.servers import Servers
 from vaults.cluster.server_watch import ServerBeat, ServerState
+from vaults.context import run_to_completion
 from vaults.errors import StrongroomError
 
 REJOIN_S, REJOIN_MOST_S = 0.1, 2.0
@@ -32,6 +33,7 @@ class ServerCard:
     state: ServerState = "serving"
     address: str = ""
     certificate: str = ""
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class Membership:
         loop = asyncio.get_running_loop()
         sitting = _Sitting(self, loop, f"{self._card.name}-{secrets.token_hex(6)}")
         try:
-            await asyncio.to_thread(sitting.begin, self._card, self._wanted_state)
+            # To its end, also where it is cancelled: its connection would be opened after ``end`` otherwise.
+            await run_to_completion(asyncio.to_thread(sitting.begin, self._card, self._wanted_state))
         except BaseException:
             await asyncio.to_thread(sitting.end)
             raise
@@ -176,7 +179,7 @@ class _Sitting:
 
     def begin(self, card: ServerCard, state: ServerState) -> None:
         """Blocking."""
-        self.servers.state = state
+        self.servers.state, self.servers.weight = state, card.weight
         self.servers.join(self.seat.id, card.address, card.version, card.name, card.certificate)
         self._heartbeat.start()
 

@@ -156,6 +156,20 @@ def decode(vault: str, entry: LogEntry, last: LogHead) -> OpenedEntry:
 
     if entry.seq != last.seq + 1:
         raise refuse(f"entry {entry.seq} stands in its place")
+    head, checksum, body = _open(vault, entry, refuse)
+    if (reason := _misfit(head, entry, last)) is not None:
+        raise refuse(reason)
+    return OpenedEntry(head, checksum, _unpack(head, body, refuse))
+
+
+def head_after(vault: str, entry: LogEntry) -> LogHead:
+    """Where the log stands after an entry, by itself: whatever comes before it. Raises ``LogDamaged``."""
+    head, checksum, _ = _open(vault, entry, lambda what: LogDamaged(vault, entry.seq, what))
+    return LogHead(head.seq, head.epoch, checksum, head.digest, head.after, head.page_size)
+
+
+def _open(vault: str, entry: LogEntry, refuse: Callable[[str], LogDamaged]) -> tuple[EntryHead, bytes, memoryview]:
+    """The head, the checksum, which every byte fits, and the packed pages."""
     payload = memoryview(entry.payload)
     start = _HEAD.size + CHECKSUM_BYTES
     if len(payload) < start or payload[: len(MAGIC)] != MAGIC:
@@ -165,10 +179,7 @@ def decode(vault: str, entry: LogEntry, last: LogHead) -> OpenedEntry:
     front, checksum, body = payload[: _HEAD.size], bytes(payload[_HEAD.size : start]), payload[start:]
     if checksum_of(vault, front, body) != checksum:
         raise refuse("it is not what its checksum says")
-    head = EntryHead(*_HEAD.unpack(front)[2:])
-    if (reason := _misfit(head, entry, last)) is not None:
-        raise refuse(reason)
-    return OpenedEntry(head, checksum, _unpack(head, body, refuse))
+    return EntryHead(*_HEAD.unpack(front)[2:]), checksum, body
 
 
 def _misfit(head: EntryHead, entry: LogEntry, last: LogHead) -> str | None:

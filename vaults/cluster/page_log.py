@@ -23,9 +23,9 @@ from pathlib import Path
 from vaults.cluster.base_images import FrozenBase, encode_base
 from vaults.cluster.failures import Fenced, LogUnavailable
 from vaults.cluster.held_lease import HeldLease
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.page_frames import EntryHead, LogHead, PagePacker, encode, first_checksum
 from vaults.cluster.read_gate import ReadGate
-from vaults.cluster.restore import RestoredLog
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.context import run_in, run_to_completion
 from vaults.db.engine import sqlite

@@ -74,13 +74,13 @@ def bring_up(store: VaultLog, placement: Placement, database: Path, page_size: i
 def digest_file(database: Path, page_size: int) -> str:
     """The digest of a database, page by page, in hexadecimal digits. Blocking."""
     with database.open("rb") as opened:
-        return _digests(opened, page_size).total.hex()
+        return digest_pages(opened, page_size).total.hex()
 
 
 def _append_differences(
     store: VaultLog, placement: Placement, head: LogHead, old: BinaryIO, new: BinaryIO
 ) -> TransferredLog:
-    size, digests, moved = _pages_in(new, head.page_size), _digests(old, head.page_size), 0
+    size, digests, moved = _pages_in(new, head.page_size), digest_pages(old, head.page_size), 0
     changes, packer = _differences(old, new, head, size, digests), PagePacker()
     while True:
         some = list(islice(changes, PAGES_AT_ONCE))
@@ -125,7 +125,8 @@ def _differences(old: BinaryIO, new: BinaryIO, head: LogHead, size: int, digests
             yield PageChange(number, WHOLE, data)
 
 
-def _digests(opened: BinaryIO, page_size: int) -> PageDigests:
+def digest_pages(opened: BinaryIO, page_size: int) -> PageDigests:
+    """Of each page of a database file. Blocking."""
     digests = PageDigests(page_size)
     opened.seek(0)
     for number in range(1, _pages_in(opened, page_size) + 1):

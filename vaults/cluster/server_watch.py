@@ -26,7 +26,8 @@ ServerState = Literal["serving", "draining", "command"]
 class ServerBeat:
     """A server as its last heartbeat left it: ``beat`` goes up with each; ``address`` is where others reach it, who are
     shown ``certificate`` (PEM). ``name`` is what an operator calls it; only ``id`` is its own. Its lease is its own, so
-    that a change of that setting may go from server to server."""
+    that a change of that setting may go from server to server. ``weight``: how many vaults it is to have, beside
+    servers of other weights."""
 
     id: str
     address: str
@@ -36,6 +37,7 @@ class ServerBeat:
     name: str = ""
     state: ServerState = "serving"
     certificate: str = ""
+    weight: float = 1.0
 
 
 class ServerWatch:

@@ -95,4 +95,6 @@ class VaultLocations:
             return self._membership.find(holder.server)
         if holder.wanted is not None:
             return self._membership.find(holder.wanted)
-        return prefer(holder.vault, self._membership.candidates) or self._membership.find(self._membership.id)
+        return prefer(holder.vault, self._membership.candidates, holder.pin, holder.standby) or self._membership.find(
+            self._membership.id
+        )

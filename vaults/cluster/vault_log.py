@@ -28,18 +28,25 @@ class LogEntry:
     payload: bytes
 
 
-class VaultLog(Protocol):
-    """Entries are durable once ``append`` returns. Whoever is not holder, at that epoch and head, is ``Fenced``."""
-
-    def append(self, placement: Placement, payload: bytes) -> Placement:
-        """Entry ``head + 1``; the placement with the new head. Raises ``Fenced``, ``LogUnavailable`` (outcome
-        unknown)."""
+class LogSource(Protocol):
+    """What a vault is restored from."""
 
     def entries(self, vault: str, after: int) -> Iterator[LogEntry]:
         """Entries after a sequence number, in order, none left out."""
 
     def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
         """The newest whole base: its sequence number and its parts in order."""
+
+
+class VaultLog(LogSource, Protocol):
+    """Entries are durable once ``append`` returns. Whoever is not holder, at that epoch and head, is ``Fenced``."""
+
+    def append(self, placement: Placement, payload: bytes) -> Placement:
+        """Entry ``head + 1``; the placement with the new head. Raises ``Fenced``, ``LogUnavailable`` (outcome
+        unknown)."""
+
+    def sizes(self, vault: str) -> tuple[int, int]:
+        """Bytes of the newest whole base, and of the entries since; nothing of them is read."""
 
     def note_purge(self, placement: Placement) -> Placement:
         """Remember that every entry up to the head may hold what was just erased for good, until a base takes their

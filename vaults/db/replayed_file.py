@@ -21,8 +21,8 @@ HELD_BYTES = 32 * 1024 * 1024
 
 
 class ReplayedFile:
-    """``lay_base``, ``apply`` for each commit, ``settle`` at the end. Blocking. Raises what ``refuse`` makes of a
-    reason where a log does not lead to what it says."""
+    """``lay_base`` or ``go_on``, ``apply`` for each commit, ``settle`` at the end. Blocking. Raises what ``refuse``
+    makes of a reason where a log does not lead to what it says."""
 
     def __init__(self, descriptor: int, refuse: Callable[[str], Exception]) -> None:
         self._descriptor = descriptor
@@ -43,6 +43,12 @@ class ReplayedFile:
             for offset in range(0, len(part), page_size):
                 number = self.digests.size + 1
                 self.digests.set(number, digest_page(number, part[offset : offset + page_size]))
+
+    def go_on(self, page_size: int, digests: PageDigests) -> None:
+        """Take the file as it is for the database that commits are to follow. ``digests``: of its pages when they were
+        written; they follow the commits. A page that changed since by itself is found out where a commit changes it."""
+        self._page_size = page_size
+        self.digests = digests
 
     def resize(self, size: int) -> None:
         """Cut pages off, or add pages of zeros."""

@@ -1,7 +1,7 @@
 """``strongroom cluster``: tables, who serves, who hands over.
 
-Covers server.cluster.administration, server.cluster.cluster_check, vaults.cluster.postgres.cluster_status,
-vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
+Covers server.cli.cluster_pins, server.cluster.administration, server.cluster.cluster_check,
+vaults.cluster.postgres.cluster_status, vaults.cluster.postgres.ddl, vaults.cluster.postgres.drains.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.cluster.postgres_server import PASSWORD, PostgresServer, programs, running_postgres
+from tests.cluster.postgres_server import PASSWORD, PostgresServer, programs
 from tests.server.cli.command import Strongroom
 from tests.work import PATIENCE_S
 from vaults.cluster.failures import Fenced
@@ -23,12 +23,6 @@ from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
 from vaults.cluster.postgres.schema import open_database
 from vaults.cluster.postgres.servers import Servers
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture
@@ -264,6 +258,34 @@ def test_a_base_is_told_with_its_age_and_the_log_since(
     assert 0 <= one["base_age_s"] < PATIENCE_S
 
 
+# -- pin
+
+
+def test_pin_and_unpin_are_shown_and_stand_in_the_audit(
+    url: str, connections: Connections, strongroom: Strongroom
+) -> None:
+    joined(connections, "alpha").close()
+    cluster = {"STRONGROOM_CLUSTER__URL": url}
+    assert strongroom("vault", "create", "research", **cluster).code == 0
+    assert "goes there once nobody uses it" in strongroom("cluster", "pin", "research", "--to", "alpha", **cluster).out
+    assert "pinned to alpha" in strongroom("cluster", "status", "--vaults", "--url", url).out
+    later = strongroom("cluster", "pin", "research", "--to", "gamma", "--url", url)
+    assert "no server of that name serves now" in later.out
+    assert strongroom("cluster", "status", "--vaults", "--json", "--url", url).json["placements"][0]["pin"] == "gamma"
+    assert strongroom("cluster", "unpin", "research", **cluster).code == 0
+    assert "pinned" not in strongroom("cluster", "status", "--vaults", "--url", url).out
+    refused = strongroom("cluster", "pin", "none", "--to", "alpha", **cluster)
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    entries = strongroom("audit", "search", "--installation", "--tool", "cluster", "--json", **cluster).json["entries"]
+    acts = [(each["action"], each["outcome"], each["vault"]) for each in entries]
+    assert sorted(acts) == [
+        ("pin", "not_found", "none"),
+        ("pin", "ok", "research"),
+        ("pin", "ok", "research"),
+        ("unpin", "ok", "research"),
+    ]
+
+
 # -- leave
 
 
@@ -307,7 +329,6 @@ def test_leave_of_a_server_that_is_not_there_is_one_line(url: str, strongroom: S
     [
         ("backup", "--control", "--passphrase-file", "word"),
         ("restore", "latest", "--control"),
-        ("restore", "latest", "--vault", "main"),
     ],
     ids=" ".join,
 )

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.blanks import lay_out
-from tests.cluster.postgres_server import PostgresServer, running_postgres
+from tests.cluster.postgres_server import PostgresServer
 from tests.server.cli.command import Strongroom
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture

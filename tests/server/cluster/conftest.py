@@ -1,22 +1,17 @@
-"""One PostgreSQL for all tests here, and a database of its own for each."""
+"""A database of its own for each test."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.cluster.laid_out_databases import laid_out_database
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import connections, login, postgres
-from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out
+from tests.vaults.cluster.conftest import connections, login
 
-__all__ = ["connections", "login", "postgres"]
-
-INSTALLATION = "installation-1"
+__all__ = ["connections", "login"]
 
 
 @pytest.fixture
 def url(postgres: PostgresServer) -> str:
     """Of a database that is laid out."""
-    url = postgres.create_database()
-    lay_out(DatabaseLogin(url), INSTALLATION)
-    return url
+    return laid_out_database(postgres)

@@ -1,8 +1,9 @@
 """Two servers of one installation: a vault is with one of them, and nothing that was answered is lost on its way.
 
-Covers server.cluster.parts, vaults.cluster.base_rounds, vaults.cluster.hand_overs, vaults.cluster.held_vaults,
-vaults.cluster.local_copies, vaults.cluster.measured_log, vaults.cluster.open_vaults, vaults.cluster.vault_locations,
-vaults.cluster.vault_requests, vaults.cluster.vault_turns, vaults.pool_departures.
+Covers server.cluster.parts, server.cluster.release, vaults.cluster.base_rounds, vaults.cluster.hand_overs,
+vaults.cluster.held_vaults, vaults.cluster.local_copies, vaults.cluster.measured_log,
+vaults.cluster.open_vaults, vaults.cluster.vault_locations, vaults.cluster.vault_requests, vaults.cluster.vault_turns,
+vaults.pool_departures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 
 from server.background_plan import COMMAND_WORK
 from server.cluster import parts
+from server.cluster.release import known_schema
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
@@ -348,13 +350,13 @@ async def test_a_vault_that_would_be_migrated_is_left_to_a_server_that_does_not_
 ) -> None:
     a, b = servers.opened
     await remember(a, "tea is at four")
-    vault, newer = a.entry().vault_id, parts.known_schema() + 1
+    vault, newer = a.entry().vault_id, known_schema() + 1
     assert await a.cluster.held.hand_over(vault, 5.0, b.id)
     await contents(b)
     with pytest.raises(VaultElsewhere) as refused:
         b.cluster.hand_overs.refuse_early_migration(vault, newer)
     assert refused.value.server in (a.id, b.id)
-    b.cluster.hand_overs.refuse_early_migration(vault, parts.known_schema())
+    b.cluster.hand_overs.refuse_early_migration(vault, known_schema())
 
 
 async def test_a_vault_that_goes_to_and_fro_loses_nothing(servers: OpenServers) -> None:

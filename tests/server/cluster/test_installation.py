@@ -25,8 +25,8 @@ from auth.tokens import TokenRequest, create_token
 from server.cluster.installation import MARKER, SharedInstallation, open_installation
 from server.cluster_settings import ClusterSettings
 from tests.cluster.cut_proxy import CutProxy
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.server.cluster.conftest import INSTALLATION
 from tests.vaults.cluster.conftest import proxy
 from vaults import registry
 from vaults.cluster.failures import LogUnavailable

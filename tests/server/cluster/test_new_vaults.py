@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from server import vault_admin
 from server.cli import vault_life
 from server.cli.runtime import open_control
+from server.cluster import vault_life as shared_vault_life
 from server.settings import LoadedSettings, load
 from server.setup.first_start import FIRST_VAULT, FirstStart, first_start
 from tests.cluster.open_servers import OpenServers, open_servers
@@ -79,7 +81,7 @@ async def test_servers_that_start_first_at_once_make_one_vault_and_one_token(url
         assert await control.read(lambda tx: tx.value("SELECT count(*) FROM tokens")) == 1
 
 
-async def test_commands_rename_and_delete_what_a_server_holds(servers: OpenServers) -> None:
+async def test_commands_rename_copy_and_delete_what_a_server_holds(servers: OpenServers) -> None:
     a, b = servers.opened
     await vault_admin.create(a.services, "main")
     assert (await a.asking()("remember", content="tea is at four")).ok
@@ -89,10 +91,31 @@ async def test_commands_rename_and_delete_what_a_server_holds(servers: OpenServe
     assert (await vault_life._rename(loaded, "main", "renamed")).name == "renamed"
     await b.services.registry_cache.refresh()
     assert b.services.registry_cache.known("renamed")
-    with pytest.raises(InvalidArgument, match="cluster"):
-        await vault_life._copy(loaded, "renamed", "second")
+    assert (await vault_life._copy(loaded, "renamed", "second")).name == "second"
+    await b.services.registry_cache.refresh()
+    found = await b.asking("second")("memory_list")
+    assert [each["content"] for each in found.content["memories"]] == ["tea is at four"]
     with pytest.raises(InvalidArgument, match="--no-backup"):
         await vault_life._delete(loaded, "renamed", "renamed", keep=False)
     assert (await vault_life._delete(loaded, "renamed", "renamed", keep=True)).backup is not None
     await b.services.registry_cache.refresh()
     assert not b.services.registry_cache.known("renamed")
+
+
+async def test_a_vault_that_is_being_deleted_is_given_to_nobody_though_it_is_closed(
+    servers: OpenServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, _ = servers.opened
+    entry = await vault_admin.create(a.services, "main")
+    held, given, back_up = a.cluster.held, [], shared_vault_life.back_up_last
+
+    async def back_up_asked(*args: Any) -> Path:
+        given.append(asyncio.create_task(held.hand_over(entry.vault_id, 5.0)))
+        for _ in range(9):  # more than a hand-over asks of the database
+            await asyncio.to_thread(held.placements.holder, entry.vault_id)
+        assert not given[0].done()
+        return await back_up(*args)
+
+    monkeypatch.setattr(shared_vault_life, "back_up_last", back_up_asked)
+    assert (await vault_admin.delete(a.services, "main", confirm="main")).backup is not None
+    assert await given[0] is False

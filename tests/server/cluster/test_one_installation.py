@@ -133,7 +133,11 @@ async def test_commands_record_in_the_audit_of_the_servers_and_check_it(servers:
 
 
 @pytest.fixture
-async def limited(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
+async def limited(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[OpenServers]:
+    """Servers that tell each other what they counted when the test says so alone."""
+    monkeypatch.setattr(SharedRates, "start", lambda _: None)
     flags = {"limits.calls_per_minute": 5}
     async with open_servers(tmp_path, postgres.create_database(), **flags) as opened:
         yield opened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -10,18 +9,14 @@ import pytest
 from server.cluster.database import open_connections
 from server.cluster.peer_door import open_peer_door
 from server.cluster_settings import ClusterSettings
-from tests.cluster.postgres_server import running_postgres
-from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out
+from tests.cluster.laid_out_databases import laid_out_database
+from tests.cluster.postgres_server import PostgresServer
 from vaults.errors import InvalidArgument
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with running_postgres() as server:
-        url = server.create_database()
-        lay_out(DatabaseLogin(url), "installation-1")
-        yield url
+def database(lasting_postgres: PostgresServer) -> str:
+    return laid_out_database(lasting_postgres, "peer_door")
 
 
 async def test_by_default_it_listens_on_the_address_it_has_towards_the_database(database: str) -> None:

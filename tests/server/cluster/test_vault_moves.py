@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from server.cluster.vault_arrival import ClusterSeat, move_in
+from server.cluster.cluster_seat import ClusterSeat
+from server.cluster.release import release
+from server.cluster.vault_arrival import move_in
 from server.cluster.vault_departure import move_out
 from server.services import Services
 from tests.conftest import Opening, asker
@@ -33,7 +35,7 @@ QUIET = {"notes.watch": "off", "embedding.engine": "off"}
 
 @pytest.fixture
 def seat(connections: Connections) -> ClusterSeat:
-    Servers(connections, 60.0).join("a", "", "1.0")
+    Servers(connections, 60.0).join("a", "", release())
     return ClusterSeat(connections, "a", endless_lease())
 
 
@@ -124,7 +126,7 @@ async def test_a_vault_that_a_server_has_and_foreign_files_are_refused(
     async with opening(QUIET) as services:
         entry = await filled(services)
     await move_in(seat, entry, tmp_path, STORAGE)
-    Servers(seat.connections, 60.0).join("b", "", "1.0")
+    Servers(seat.connections, 60.0).join("b", "", release())
     held = Placements(seat.connections).take(entry.vault_id, "b")
     assert held is not None
     with pytest.raises(Conflict, match="has vault main already"):

@@ -60,6 +60,8 @@ class House:
         self.db, self.ring = db, ring
         self.access_cache = AccessCache(db, clock=clock)
         self.vaults = {"v1", "v2"}
+        self.now = 0.0
+        """For whoever is given a clock of its own."""
         self.reached: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
         self.lines: list[RefusalLine] = []
@@ -70,6 +72,7 @@ class House:
             authenticator=Authenticator([LocalAuthenticator(ring, "abc", 30), outside], self.access_cache),
             access_cache=self.access_cache,
             vaults=lambda: self.vaults,
+            look_again=self._look_again,
             required_role=TOOLS.get,
             public_url=URL,
             allowed_hosts=("mem.example", "localhost:*"),
@@ -77,6 +80,10 @@ class House:
             max_body=LIMIT,
             on_refusal=self._note,
         )
+
+    async def _look_again(self) -> bool:
+        await self.access_cache.refresh()
+        return True
 
     def _note(self, line: RefusalLine) -> None:
         self.lines.append(line)

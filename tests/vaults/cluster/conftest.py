@@ -1,4 +1,4 @@
-"""A database of its own for each test, in one PostgreSQL for all."""
+"""A database of its own for each test."""
 
 from __future__ import annotations
 
@@ -7,31 +7,22 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy, proxied
-from tests.cluster.postgres_server import PostgresServer, running_postgres
+from tests.cluster.laid_out_databases import laid_out_database
+from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster import logged_vault
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out, open_database
-
-INSTALLATION = "installation-1"
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture
 def login(postgres: PostgresServer) -> DatabaseLogin:
     """Of a database that is laid out."""
-    login = DatabaseLogin(postgres.create_database())
-    lay_out(login, INSTALLATION)
-    return login
+    return DatabaseLogin(laid_out_database(postgres))
 
 
 @pytest.fixture
 def connections(login: DatabaseLogin) -> Iterator[Connections]:
-    opened = open_database(login, INSTALLATION)
+    opened = Connections(login)
+    opened.open()
     yield opened
     opened.close()
 

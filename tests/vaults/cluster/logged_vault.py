@@ -14,9 +14,10 @@ from pathlib import Path
 from tests.vaults.cluster.memory_log import VAULT, MemoryLog
 from tests.vaults.db.raw_steps import RawSteps
 from vaults.cluster.held_lease import HeldLease
+from vaults.cluster.log_replay import RestoredLog
 from vaults.cluster.page_log import HeldVault, PageLog
 from vaults.cluster.rebasing import rebase
-from vaults.cluster.restore import RestoredLog, drop_local, restore
+from vaults.cluster.restore import drop_local, restore
 from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.open_file import OpenFile
@@ -52,11 +53,18 @@ class LoggedVault:
     async def open(self, *, anew: bool = False) -> None:
         """With the files there are, or with those that the log makes."""
         into = self.path if anew else self.folder / "elsewhere.db"
-        start = restore(self.log, VAULT, into, self.log.held.head)
+        await self.open_as(restore(self.log, VAULT, into, self.log.held.head))
+
+    async def open_as(self, start: RestoredLog | None) -> None:
+        """With the files there are, which are as of ``start``."""
+        self.connect(start)
+        await self.db.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=5").fetchall())
+
+    def connect(self, start: RestoredLog | None) -> None:
+        """``open_as``, before anything is read."""
         self.pages = self.page_log(start)
         self.db = Database(self.path, SETTINGS, log=self.pages)
         self.databases.append(self.db)
-        await self.db.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=5").fetchall())
 
     def page_log(self, start: RestoredLog | None) -> PageLog:
         return PageLog(

@@ -48,6 +48,11 @@ class MemoryLog:
         newest = max(self.bases, default=None)
         return None if newest is None else (newest, iter(self.bases[newest]))
 
+    def sizes(self, vault: str) -> tuple[int, int]:
+        newest = max(self.bases, default=0)
+        since = [len(each.payload) for each in self.stored if each.seq > newest]
+        return sum(map(len, self.bases.get(newest, []))), sum(since)
+
     def note_purge(self, placement: Placement) -> Placement:
         if self.is_away:
             raise LogUnavailable
@@ -75,3 +80,18 @@ class MemoryLog:
         return MemoryLog(
             replace(self.held, head=seq), [each for each in self.stored if max(bases) < each.seq <= seq], bases
         )
+
+
+@dataclass
+class RebasedLog:
+    """Implements ``LogSource`` as the database does: entries that a base took the place of are gone."""
+
+    log: MemoryLog
+
+    def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
+        return self.log.base(vault)
+
+    def entries(self, vault: str, after: int) -> Iterator[LogEntry]:
+        if after < max(self.log.bases, default=0):
+            raise LogUnavailable("a base took the place of these entries")
+        return self.log.entries(vault, after)

@@ -371,9 +371,12 @@ async def test_what_was_restored_is_not_read_again_unless_somebody_wrote_to_it(
     vault = await opened(tmp_path)
     await vault.open_elsewhere()
     read: list[int] = []
-    monkeypatch.setattr(
-        page_log, "digest_page", lambda number, data: (read.append(number), digest_page(number, data))[1]
-    )
+
+    def digest_noted(number: int, data: bytes) -> bytes:
+        read.append(number)
+        return digest_page(number, data)
+
+    monkeypatch.setattr(page_log, "digest_page", digest_noted)
     await vault.open_elsewhere()
     assert not read
     await put(vault, "y")

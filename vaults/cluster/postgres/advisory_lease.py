@@ -8,7 +8,7 @@ import zlib
 import psycopg
 
 from vaults.cluster.failures import LogUnavailable
-from vaults.cluster.postgres.connections import Connection, Connections, is_quiet
+from vaults.cluster.postgres.connections import Connection, Connections
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
 
 _LOCK_OF_LEASES = 0x4C454153
@@ -35,7 +35,7 @@ class AdvisoryLease:
     def _still_held(self) -> bool:
         if self._held is None:
             return False
-        if not is_quiet(self._held):
+        if not self._connections.is_living(self._held):
             self.release()
             return False
         self._held.execute("SELECT")

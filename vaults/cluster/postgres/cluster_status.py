@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vaults.cluster.postgres.connections import Connection
 
 _SERVERS = """
-SELECT s.id, s.name, s.state, s.address, s.version, s.lease_s,
+SELECT s.id, s.name, s.state, s.address, s.version, s.weight, s.lease_s,
        extract(epoch FROM clock_timestamp() - (s.expires - make_interval(secs => s.lease_s)))::float8,
        (SELECT count(*) FROM strongroom.placement p WHERE p.server = s.id)
 FROM strongroom.servers s ORDER BY s.name, s.id
@@ -20,10 +20,10 @@ FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
 """
 
 _VAULTS = """
-SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.epoch, p.head, b.seq,
+SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.pin, c.name, p.epoch, p.head, b.seq,
        extract(epoch FROM clock_timestamp() - b.made)::float8, l.entries, l.bytes
 FROM strongroom.placement p
-LEFT JOIN strongroom.servers s ON s.id = p.server {names}
+LEFT JOIN strongroom.servers s ON s.id = p.server LEFT JOIN strongroom.servers c ON c.id = p.standby {names}
 LEFT JOIN LATERAL (SELECT seq, made FROM strongroom.vault_base
   WHERE vault = p.vault AND parts IS NOT NULL ORDER BY seq DESC, id DESC LIMIT 1) b ON true
 CROSS JOIN LATERAL (SELECT count(*) AS entries, coalesce(sum(octet_length(payload)), 0)::bigint AS bytes
@@ -44,6 +44,7 @@ class SeenServer:
     state: str
     address: str
     version: str
+    weight: float
     lease_s: float
     beat_age_s: float
     vaults: int
@@ -57,13 +58,16 @@ class SeenServer:
 @dataclass(frozen=True, slots=True)
 class LoggedVault:
     """A vault as its log stands. ``server`` without ``server_name``: its holder is gone, and whoever asks first takes
-    it. ``base_seq``: the entry its base is of, None while there is none; ``log_bytes``: of the entries since."""
+    it. ``pin``: the name of the server it belongs to; ``standby``: of the one that keeps a copy. ``base_seq``: the
+    entry its base is of, None while there is none; ``log_bytes``: of the entries since."""
 
     vault: str
     name: str
     server: str | None
     server_name: str | None
     wanted: str | None
+    pin: str | None
+    standby: str | None
     epoch: int
     head: int
     base_seq: int | None

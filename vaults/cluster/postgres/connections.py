@@ -7,9 +7,11 @@ ends where both say nothing, as when the machine of PostgreSQL is stopped.
 from __future__ import annotations
 
 import select
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -20,6 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.driver_errors import is_of_connection, translate_driver_errors
+from vaults.cluster.postgres.timelines import NewestTimeline, OlderPrimary, Timeline
 
 T = TypeVar("T")
 
@@ -39,6 +42,7 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
     """The driver's connection with an end to each wait; ``wait`` is where all of its waits go through."""
 
     answer_s = 5.0
+    timeline: Timeline | None = None
     _is_ahead_of_standby = False
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
@@ -47,6 +51,11 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
         if self._is_ahead_of_standby:
             raise psycopg.OperationalError("what was committed may not be on the standby")
         return result
+
+    @cached_property
+    def prepared(self) -> set[bytes]:
+        """Names of what was prepared on it beside the driver."""
+        return set()
 
     def note(self, notice: errors.Diagnostic) -> None:
         """Where somebody cancels what waits for the standby, PostgreSQL calls it committed, and only warns: promoted
@@ -63,9 +72,9 @@ class Connections:
 
     def __init__(self, login: DatabaseLogin) -> None:
         self._login = login
-        self._target = _bounded(login)
+        self._newest = NewestTimeline(_bounded(login))
         self._pool = ConnectionPool(
-            self._target,
+            lambda: self._newest.address,
             connection_class=BoundedConnection,
             kwargs={"autocommit": True},
             min_size=1,
@@ -76,6 +85,8 @@ class Connections:
             open=False,
             name="cluster",
         )
+        self._kept: Connection | None = None
+        self._kept_is_used = threading.Lock()
 
     def open(self) -> None:
         """Let the pool connect. What keeps it from that is told by ``schema.open_database``, before."""
@@ -84,6 +95,8 @@ class Connections:
     def close(self) -> None:
         """Returns when no connection is left."""
         self._pool.close(timeout=self._login.connect_s)
+        with self._kept_is_used:
+            self._drop_kept()
 
     @contextmanager
     def use(self) -> Iterator[Connection]:
@@ -101,6 +114,35 @@ class Connections:
                 self._pool.putconn(connection)
 
     @contextmanager
+    def use_kept(self) -> Iterator[Connection]:
+        """``use``, for what answered writes wait for: one connection beside the pool, where nobody else has it now.
+        One after another they find the same process of PostgreSQL, which has all at hand, and none goes the longer way
+        through the pool. What fails in the block closes it."""
+        if not self._kept_is_used.acquire(blocking=False):
+            with self.use() as connection:
+                yield connection
+            return
+        try:
+            with translate_driver_errors():
+                yield self._living_kept()
+        except BaseException:
+            self._drop_kept()
+            raise
+        finally:
+            self._kept_is_used.release()
+
+    def _living_kept(self) -> Connection:
+        if self._kept is None or not self.is_living(self._kept):
+            self._drop_kept()
+            self._kept = self.connect()
+        return self._kept
+
+    def _drop_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+    @contextmanager
     def single(self) -> Iterator[Connection]:
         """A new one, outside the pool. Raises as ``use``."""
         with translate_driver_errors():
@@ -112,7 +154,17 @@ class Connections:
 
     def connect(self) -> Connection:
         """A new one, outside the pool, for who closes it. Raises the driver's errors."""
-        connection = BoundedConnection.connect(self._target, autocommit=True)
+        try:
+            return self._opened()
+        except OlderPrimary:
+            return self._opened()  # of the newer one, which it names first now
+
+    def is_living(self, connection: Connection) -> bool:
+        """Whether it can be used again: it did not end while nobody looked, and leads to the newest primary."""
+        return is_quiet(connection) and self._newest.is_newest(connection.timeline)
+
+    def _opened(self) -> Connection:
+        connection = BoundedConnection.connect(self._newest.address, autocommit=True)
         try:
             self._configure(connection)
         except BaseException:
@@ -125,7 +177,7 @@ class Connections:
         at the socket: a round trip before each append would double its cost."""
         for _ in range(self._login.pool_size + 1):
             connection = self._pool.getconn()
-            if is_quiet(connection):
+            if self.is_living(connection):
                 return connection
             connection.close()
             self._pool.putconn(connection)
@@ -136,6 +188,11 @@ class Connections:
         connection.answer_s = self._login.answer_s + 1  # PostgreSQL's own word comes first
         milliseconds = str(int(1000 * self._login.answer_s))
         connection.execute(_SESSION, {"statement": milliseconds, "idle": milliseconds})
+        try:
+            connection.timeline = self._newest.check(connection)
+        except OlderPrimary:
+            connection.close()
+            raise
 
 
 _SESSION = """
@@ -169,7 +226,8 @@ def _bounded(login: DatabaseLogin) -> str:
         "tcp_user_timeout": int(1000 * login.answer_s),
         "target_session_attrs": "read-write",
     }
-    return conninfo.make_conninfo("", **(bounds | conninfo.conninfo_to_dict(login.conninfo)))
+    always = {"client_encoding": "UTF8"}  # which texts of prepared statements are in
+    return conninfo.make_conninfo("", **(bounds | conninfo.conninfo_to_dict(login.conninfo) | always))
 
 
 def in_transaction(connection: Connection, work: Callable[[Connection], T]) -> T:

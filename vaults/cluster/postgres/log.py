@@ -13,20 +13,24 @@ from dataclasses import replace
 from vaults.cluster.failures import Fenced, LogDamaged, LogUnavailable
 from vaults.cluster.postgres import bases
 from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.postgres.prepared_statements import PreparedStatement, to_bigint
 from vaults.cluster.vault_log import LogEntry, Placement
 
 READ_AT_ONCE = 4 * 1024 * 1024
 """Bytes of entries fetched by one statement, or one entry where it is larger."""
 
-_APPEND = """
+_APPEND = PreparedStatement(
+    b"append_to_log",
+    b"""
 WITH held AS (
   UPDATE strongroom.placement SET head = head + 1
-  WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s AND head = %(head)s
+  WHERE vault = $1::text AND server = $2::text AND epoch = $3::bigint AND head = $4::bigint
   RETURNING vault, head, epoch
 )
 INSERT INTO strongroom.vault_log (vault, seq, epoch, payload)
-SELECT vault, head, epoch, %(payload)b FROM held
-"""
+SELECT vault, head, epoch, $5::bytea FROM held
+""",
+)
 
 _NOTE_PURGE = """
 UPDATE strongroom.placement SET purged = head
@@ -44,6 +48,15 @@ SELECT seq, epoch, payload FROM (
 """
 
 
+_SIZES = """
+SELECT coalesce((SELECT sum(octet_length(data)) FROM strongroom.vault_base_part WHERE base = b.id), 0)::bigint,
+       coalesce((SELECT sum(octet_length(payload)) FROM strongroom.vault_log
+                 WHERE vault = %(vault)s AND seq > b.seq), 0)::bigint
+FROM strongroom.vault_base b WHERE b.vault = %(vault)s AND b.parts IS NOT NULL ORDER BY b.seq DESC, b.id DESC LIMIT 1
+"""
+"""Lengths stand beside the values: no payload is read."""
+
+
 class PostgresVaultLog:
     """A ``VaultLog``. Any thread; blocking."""
 
@@ -52,15 +65,15 @@ class PostgresVaultLog:
 
     def append(self, placement: Placement, payload: bytes) -> Placement:
         """The contract's. Never tried again here: an append that was sent and not answered may still be made."""
-        row = {
-            "vault": placement.vault,
-            "server": placement.server,
-            "epoch": placement.epoch,
-            "head": placement.head,
-            "payload": payload,
-        }
-        with self._connections.use() as connection:
-            appended = connection.execute(_APPEND, row).rowcount == 1
+        held = (
+            placement.vault.encode(),
+            placement.server.encode(),
+            to_bigint(placement.epoch),
+            to_bigint(placement.head),
+            payload,
+        )
+        with self._connections.use_kept() as connection:
+            appended = _APPEND.run(connection, held) == 1
         if not appended:
             raise Fenced
         return replace(placement, head=placement.head + 1)
@@ -79,6 +92,12 @@ class PostgresVaultLog:
     def base(self, vault: str) -> tuple[int, Iterator[bytes]] | None:
         """The contract's. The parts raise ``LogDamaged`` where one is missing, ``LogUnavailable``."""
         return bases.newest(self._connections, vault)
+
+    def sizes(self, vault: str) -> tuple[int, int]:
+        """The contract's; zeros where there is no base."""
+        with self._connections.use() as connection:
+            row = connection.execute(_SIZES, {"vault": vault}).fetchone()
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
     def note_purge(self, placement: Placement) -> Placement:
         """The contract's."""

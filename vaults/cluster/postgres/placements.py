@@ -36,7 +36,7 @@ WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
 """
 
 _HOLDER = """
-SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id
+SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id, p.pin, p.standby
 FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
 LEFT JOIN strongroom.servers w ON w.id = p.wanted
 """
@@ -52,10 +52,15 @@ WHERE p.vault = %(vault)s AND p.server IS DISTINCT FROM %(server)s
 
 _FORGO = "UPDATE strongroom.placement SET wanted = NULL WHERE vault = %(vault)s AND wanted = %(server)s"
 
-_ASKED = """
-SELECT p.vault FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.wanted
-WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server ORDER BY p.vault
+_WISHES = """
+SELECT p.vault, NULL FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.wanted
+WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server
+UNION ALL
+SELECT vault, pin FROM strongroom.placement WHERE pin IS NOT NULL
 """
+"""One statement, as every server makes it with each beat. Both are few, and each has an index of its own."""
+
+_PIN = "UPDATE strongroom.placement SET pin = :server WHERE vault = :vault"
 
 _REMOVE = (
     "DELETE FROM strongroom.placement WHERE vault = :vault",
@@ -67,7 +72,7 @@ _REMOVE = (
 @dataclass(frozen=True, slots=True)
 class VaultHolder:
     """Who holds a vault, and where it is reached: ``address`` is None where nobody alive does. ``wanted``: the living
-    server it is to go to next."""
+    server it is to go to next; ``pin``: the name of the one it belongs to; ``standby``: the one that has a copy."""
 
     vault: str
     server: str | None
@@ -75,6 +80,17 @@ class VaultHolder:
     head: int
     address: str | None
     wanted: str | None = None
+    pin: str | None = None
+    standby: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementWishes:
+    """What is wanted of placements: the vaults of one server that living ones wait for, and of all pinned vaults the
+    names of the servers they belong to."""
+
+    asked: list[str]
+    pins: dict[str, str]
 
 
 class Placements:
@@ -113,10 +129,13 @@ class Placements:
         with self._connections.use() as connection:
             connection.execute(_FORGO, {"vault": vault, "server": server})
 
-    def asked_of(self, server: str) -> list[str]:
-        """The vaults of this server that living ones wait for."""
+    def wishes_for(self, server: str) -> PlacementWishes:
+        """What living servers wait for of this one, and every pin."""
         with self._connections.use() as connection:
-            return [str(vault) for (vault,) in connection.execute(_ASKED, {"server": server})]
+            rows = connection.execute(_WISHES, {"server": server}).fetchall()
+        return PlacementWishes(
+            sorted(vault for vault, pin in rows if pin is None), {vault: pin for vault, pin in rows if pin is not None}
+        )
 
     def holder(self, vault: str) -> VaultHolder:
         """Raises ``NotFound`` where no such vault was registered."""
@@ -136,6 +155,11 @@ class Placements:
         with self._connections.use() as connection:
             rows = connection.execute(f"{_HOLDER} WHERE p.server = %(server)s ORDER BY p.vault", {"server": server})
             return [VaultHolder(*row) for row in rows]
+
+
+def pin_in(tx: Writer, vault: str, server: str | None) -> None:
+    """Have a vault belong to the server of this name while it serves, or again to whichever its hash says."""
+    tx.run(_PIN, {"vault": vault, "server": server})
 
 
 def remove_in(tx: Writer, vault: str) -> None:

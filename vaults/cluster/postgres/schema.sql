@@ -2,11 +2,13 @@
 -- or a database administrator does; a server needs SELECT, INSERT, UPDATE and DELETE, and USAGE of both schemas: the other is of control/schema.sql.
 CREATE SCHEMA strongroom;
 
--- Whose database this is, in which layout.
+-- Whose database this is, in which layout; vault_schema: the last migration that vaults may have gone through. Servers
+-- that do not know it cannot join.
 CREATE TABLE strongroom.installation (
     only_row boolean NOT NULL DEFAULT true CHECK (only_row),
     id text NOT NULL,
     layout integer NOT NULL,
+    vault_schema integer NOT NULL DEFAULT 0,
     PRIMARY KEY (only_row)
 );
 
@@ -21,11 +23,13 @@ CREATE TABLE strongroom.servers (
     name text NOT NULL DEFAULT '', -- as its operator calls it; the id is made of it
     state text NOT NULL DEFAULT 'serving' CHECK (state IN ('serving', 'draining', 'command')),
     certificate text NOT NULL DEFAULT '', -- PEM, by which other servers know it
+    weight double precision NOT NULL DEFAULT 1, -- how many vaults it is to have, beside those of other weights
     PRIMARY KEY (id)
 );
 
 -- Who holds which vault. The epoch goes up whenever a vault is taken, the head with each entry. wanted: the server it is
--- to be handed over to next; purged: the entry up to which it may hold what was erased for good.
+-- to be handed over to next; purged: the entry up to which it may hold what was erased for good; pin: the name of the
+-- server it belongs to while that one serves, whatever its hash says.
 CREATE TABLE strongroom.placement (
     vault text NOT NULL,
     server text,
@@ -33,10 +37,13 @@ CREATE TABLE strongroom.placement (
     head bigint NOT NULL,
     wanted text,
     purged bigint NOT NULL DEFAULT 0,
+    pin text,
+    standby text, -- the server that keeps a copy to go on from, for the day its holder dies
     PRIMARY KEY (vault)
 ) WITH (fillfactor = 50); -- a head goes up in place: no index names it
 CREATE INDEX placement_by_server ON strongroom.placement (server);
 CREATE INDEX placement_wanted ON strongroom.placement (server) WHERE wanted IS NOT NULL;
+CREATE INDEX placement_pinned ON strongroom.placement (vault) WHERE pin IS NOT NULL;
 
 CREATE TABLE strongroom.vault_log (
     vault text NOT NULL,

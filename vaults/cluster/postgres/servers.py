@@ -12,17 +12,22 @@ from collections.abc import Iterator
 import psycopg
 
 from vaults.cluster.failures import Fenced
-from vaults.cluster.postgres.connections import Connection, Connections, in_transaction, is_quiet
+from vaults.cluster.postgres.connections import Connection, Connections, in_transaction
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
+from vaults.cluster.postgres.vault_schemas import refuse_older_release
+from vaults.cluster.rendezvous import schema_in
 from vaults.cluster.server_watch import ServerBeat, ServerState
+from vaults.db.sql import Reader
 from vaults.errors import AlreadyExists
 
 _JOIN = """
-INSERT INTO strongroom.servers (id, name, address, version, state, certificate, beat, lease_s, expires)
-VALUES (%(id)s, %(name)s, %(address)s, %(version)s, %(state)s, %(certificate)s, 1, %(lease_s)s,
-        clock_timestamp() + make_interval(secs => %(lease_s)s))
-ON CONFLICT DO NOTHING
+WITH known AS (SELECT FROM strongroom.installation WHERE vault_schema <= %(schema)s FOR SHARE)
+INSERT INTO strongroom.servers (id, name, address, version, state, certificate, weight, beat, lease_s, expires)
+SELECT %(id)s, %(name)s, %(address)s, %(version)s, %(state)s, %(certificate)s, %(weight)s, 1, %(lease_s)s,
+       clock_timestamp() + make_interval(secs => %(lease_s)s)
+FROM known ON CONFLICT DO NOTHING
 """
+"""While the row of the installation is shared, no server goes on to a migration that this one does not know."""
 
 _BEAT = """
 WITH own AS (
@@ -31,7 +36,7 @@ WITH own AS (
       expires = clock_timestamp() + make_interval(secs => lease_s)
   WHERE id = %(id)s RETURNING *
 )
-SELECT id, address, version, beat, lease_s, name, state, certificate FROM (
+SELECT id, address, version, beat, lease_s, name, state, certificate, weight FROM (
   SELECT * FROM own UNION ALL SELECT * FROM strongroom.servers s WHERE s.id <> %(id)s
 ) AS servers
 """
@@ -49,6 +54,9 @@ _LEAVE = (
 )
 
 
+_SERVES = "SELECT 1 FROM strongroom.servers WHERE name = :name AND state = 'serving'"
+
+
 class Servers:
     """The rows of all servers, as one of them keeps them. ``beat`` and ``remove`` are called by one thread, and have a
     connection of their own: no upload may keep a heartbeat waiting."""
@@ -59,13 +67,25 @@ class Servers:
         self._own: Connection | None = None
         self.state: ServerState = "serving"
         """Told with the next beat. Another process may have said ``draining`` of this one: that stands."""
+        self.weight = 1.0
+        """How many vaults it is to have, beside servers of other weights. Told when it joins."""
 
     def join(self, server: str, address: str, version: str, name: str = "", certificate: str = "") -> None:
-        """Add a server under an id that was never used before. Raises ``AlreadyExists``, ``LogUnavailable``."""
+        """Add a server under an id that was never used before. Raises ``AlreadyExists``, ``LogUnavailable``, and
+        ``InvalidArgument`` for a release that is too old for the vaults there are."""
         said = {"name": name, "address": address, "version": version, "certificate": certificate}
-        row = {"id": server, **said, "state": self.state, "lease_s": self._lease_s}
+        schema = schema_in(version)
+        row = {
+            "id": server,
+            **said,
+            "state": self.state,
+            "weight": self.weight,
+            "lease_s": self._lease_s,
+            "schema": schema,
+        }
         with self._connections.use() as connection:
             if connection.execute(_JOIN, row).rowcount != 1:
+                refuse_older_release(connection, schema)
                 raise AlreadyExists(f"server {server} is there already")
 
     def beat(self, server: str) -> list[ServerBeat]:
@@ -103,7 +123,7 @@ class Servers:
     def _kept(self) -> Iterator[Connection]:
         """The heartbeat's own connection, a new one after any failure."""
         with translate_driver_errors():
-            if self._own is None or not is_quiet(self._own):
+            if self._own is None or not self._connections.is_living(self._own):
                 self.close()
                 self._own = self._connections.connect()
                 self._own.answer_s = self._lease_s / 2  # else one dead connection would cost the lease
@@ -112,3 +132,8 @@ class Servers:
             except psycopg.Error:
                 self.close()
                 raise
+
+
+def serves_in(tx: Reader, name: str) -> bool:
+    """Whether a server of this name serves."""
+    return tx.one(_SERVES, {"name": name}) is not None

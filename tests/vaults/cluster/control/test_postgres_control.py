@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
 from tests.cluster.shared_control import same_control
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.control.postgres_control import PostgresControl
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin

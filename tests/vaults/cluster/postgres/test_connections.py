@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.failures import LogUnavailable
-from vaults.cluster.postgres.connections import Connections, DatabaseLogin
+from vaults.cluster.postgres.connections import Connection, Connections, DatabaseLogin
 from vaults.cluster.postgres.driver_errors import to_typed_error
 from vaults.cluster.postgres.schema import open_database
 from vaults.errors import ReadOnly, StorageFull
@@ -125,3 +125,47 @@ def test_a_bug_of_ours_is_not_hidden(connections: Connections) -> None:
     with pytest.raises(psycopg.errors.SyntaxError), connections.use() as connection:
         connection.execute("SELEKT")
     assert ask(connections) == 42
+
+
+def process_of(connection: Connection) -> int:
+    return connection.info.backend_pid
+
+
+def test_who_comes_after_the_other_finds_the_kept_connection(connections: Connections) -> None:
+    with connections.use_kept() as first:
+        kept = process_of(first)
+    with connections.use_kept() as second, connections.use() as of_the_pool:
+        assert process_of(second) == kept != process_of(of_the_pool)
+
+
+def test_while_somebody_has_the_kept_connection_others_take_one_of_the_pool(connections: Connections) -> None:
+    with connections.use_kept() as kept, connections.use_kept() as other:
+        assert process_of(kept) != process_of(other)
+        other.execute("SELECT 42")
+
+
+def test_a_kept_connection_that_ended_is_replaced_unnoticed(impatient: Connections, proxy: CutProxy) -> None:
+    for _ in range(3):
+        with impatient.use_kept() as connection:
+            connection.execute("SELECT 42")
+        proxy.cut()
+
+
+def test_a_kept_connection_that_failed_is_not_used_again(impatient: Connections, proxy: CutProxy) -> None:
+    with impatient.use_kept() as connection:
+        before = process_of(connection)
+    proxy.stall()
+    with pytest.raises(LogUnavailable), impatient.use_kept() as connection:
+        connection.execute("SELECT 42")
+    proxy.flow()
+    with impatient.use_kept() as connection:
+        assert process_of(connection) != before
+
+
+def test_no_kept_connection_is_left_open(login: DatabaseLogin) -> None:
+    connections = Connections(login)
+    connections.open()
+    with connections.use_kept() as kept:
+        pass
+    connections.close()
+    assert kept.closed

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from tests.cluster.held_vault import HeldVault
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.held_lease import HeldLease
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.log import PostgresVaultLog
@@ -157,3 +157,11 @@ def read_only(postgres: PostgresServer) -> Iterator[None]:
             owner.execute("SET default_transaction_read_only = off")
             owner.execute("ALTER SYSTEM RESET default_transaction_read_only")
             owner.execute("SELECT pg_reload_conf()")
+            wait_until_new_sessions_write(postgres)  # every other was told before they began
+
+
+def wait_until_new_sessions_write(postgres: PostgresServer) -> None:
+    said = ("on",)
+    while said == ("on",):
+        with psycopg.connect(postgres.conninfo("postgres")) as looking:
+            said = looking.execute("SHOW default_transaction_read_only").fetchone()

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cluster.cut_proxy import CutProxy
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from tests.vaults.cluster.postgres.conftest import lose, stored, taken, wait_until_blocked
 from vaults.cluster.failures import Fenced, LogDamaged, LogUnavailable
 from vaults.cluster.postgres import log as log_module

@@ -147,7 +147,7 @@ def test_a_vault_that_is_wanted_is_kept_for_who_wants_it(
     servers.join("c", "c", "1")
     assert placements.want("main", "c")
     assert not placements.want("main", "b")
-    assert placements.asked_of("a") == ["main"]
+    assert placements.wishes_for("a").asked == ["main"]
     assert placements.holder("main").wanted == "c"
     assert placements.release(held)
     assert placements.take("main", "b") is None
@@ -178,7 +178,7 @@ def test_a_vault_wanted_by_a_server_that_is_gone_is_anybodys(
     assert held is not None
     assert placements.want("main", "b")
     lose(connections, "b")
-    assert placements.asked_of("a") == []
+    assert placements.wishes_for("a").asked == []
     assert placements.release(held)
     assert placements.take("main", "a") is not None
 
@@ -187,9 +187,9 @@ def test_a_holder_that_takes_its_own_vault_anew_is_still_asked_for_it(placements
     placements.take("main", "a")
     assert placements.want("main", "b")
     assert placements.take("main", "a") is not None
-    assert placements.asked_of("a") == ["main"]
+    assert placements.wishes_for("a").asked == ["main"]
     placements.forgo("main", "b")
-    assert placements.asked_of("a") == []
+    assert placements.wishes_for("a").asked == []
 
 
 def test_a_purge_is_remembered_until_a_base_takes_its_place(

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
-from tests.vaults.cluster.conftest import INSTALLATION
 from vaults.cluster.postgres import schema
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.log import PostgresVaultLog

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_pair import PostgresPair, running_pair
-from tests.vaults.cluster.conftest import INSTALLATION
 from tests.work import PATIENCE_S
 from vaults.cluster.failures import LogUnavailable
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psycopg
 
+from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PASSWORD, PostgresServer, folder_of_its_own, programs
 from tests.kept_ports import kept_port
-from tests.vaults.cluster.conftest import INSTALLATION
 from tests.vaults.cluster.postgres.conftest import taken
 from tests.vaults.cluster.postgres.test_pages_in_postgres import keys, opened, put
 from tests.work import PATIENCE_S

@@ -1,0 +1,159 @@
+"""The server that comes after a vault's holder keeps a copy of it, and has it ready the day the holder dies.
+
+Covers vaults.cluster.standby_rounds, server.cluster.parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from server.cluster import parts, vault_life
+from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
+from tests.cluster.postgres_server import PostgresServer
+from tests.work import PATIENCE_S
+from vaults.cluster import hand_overs, local_copies, standby_rounds
+from vaults.cluster.postgres.connections import Connections
+from vaults.cluster.postgres.large_vaults import LargeVaults
+from vaults.cluster.rendezvous import prefer
+
+
+def every_vault(connections: Connections, _above_mb: int) -> LargeVaults:
+    """Whatever its size."""
+    return LargeVaults(connections, 0)
+
+
+@pytest.fixture(autouse=True)
+def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
+    monkeypatch.setattr(standby_rounds, "ROUND_S", 0.0)
+    monkeypatch.setattr(parts, "LargeVaults", every_vault)
+
+
+@pytest.fixture
+async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
+    async with open_servers(tmp_path, postgres.create_database(), ("a", "b", "c")) as opened:
+        yield opened
+
+
+def copies(server: OpenServer) -> list[str]:
+    standby = server.cluster.held.standby
+    assert standby is not None
+    return sorted(path.name for path in standby.folder.iterdir())
+
+
+def in_order(servers: OpenServers) -> list[OpenServer]:
+    """The holder of the vault first, then the server it goes to when that one dies, and so on."""
+    left = list(servers.opened)
+    order = [next(each for each in left if each.cluster.held.count)]
+    vault = left[0].entry().vault_id
+    left.remove(order[0])
+    while left:
+        known = [each for each in left[0].cluster.membership.servers if each.id in {server.id for server in left}]
+        first = prefer(vault, known)
+        assert first is not None
+        order.append(next(each for each in left if each.id == first.id))
+        left.remove(order[-1])
+    return order
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():  # noqa: ASYNC110  threads and other servers make it so
+            await asyncio.sleep(0.01)
+
+
+async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(
+    servers: OpenServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, second, third = in_order(servers)
+    copy = f"{holder.entry().vault_id}.db"
+    assert (await holder.asking()("remember", content="tea is at four")).ok
+    await until(lambda: copies(second) == [copy])
+    assert (await holder.asking()("remember", content="cake is at five")).ok
+    assert copies(third) == copies(holder) == []
+    gone = holder.id
+    holder.die()
+    await until(lambda: second.cluster.membership.find(gone) is None)
+    with monkeypatch.context() as patched:
+        patched.setattr(local_copies, "restore", None)
+        found = await second.asking()("memory_list", limit=100)
+    assert {each["content"] for each in found.content["memories"]} == {"tea is at four", "cake is at five"}
+    await until(lambda: copies(third) == [copy])
+    assert copies(second) == []
+
+
+def said(server: OpenServer) -> str | None:
+    """Who has a copy, as all are told."""
+    return server.cluster.held.placements.holder(server.entry().vault_id).standby
+
+
+async def test_a_vault_goes_to_whoever_has_its_copy_and_then_where_it_belongs(
+    servers: OpenServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, second, _ = in_order(servers)
+    vault = holder.entry().vault_id
+    home = next(each for each in servers.opened if each.cluster.held.is_preferred(vault))
+    if holder is not home:
+        await holder.cluster.held.hand_over(vault, 5.0, home.id)
+        await home.asking()("memory_list")
+        holder, second, _ = in_order(servers)
+    await until(lambda: said(holder) == second.id)
+    assert await holder.cluster.held.hand_over(vault, 5.0)
+    located = await home.cluster.held.locate(home.entry())
+    assert located is not None
+    assert located.id == second.id, "though it belongs to the one that was asked"
+    assert (await second.asking()("memory_list")).ok
+    asked: list[str | None] = []
+    taken = local_copies.restore
+    monkeypatch.setattr(local_copies, "restore", lambda *given: (asked.append(said(second)), taken(*given))[1])
+    monkeypatch.setattr(hand_overs, "IDLE_S", 0.0)
+    await until(lambda: home.cluster.held.placements.holder(vault).server is None)
+    assert (await home.asking()("memory_list")).ok
+    assert home.cluster.held.is_here(vault)
+    assert asked == [], "it waited for the copy there"
+
+
+async def test_a_server_that_drains_leaves_its_copies_to_another(servers: OpenServers) -> None:
+    holder, second, third = in_order(servers)
+    await until(lambda: len(copies(second)) == 1)
+    second.cluster.membership.drain()
+    await until(lambda: not copies(second) and len(copies(third)) == 1)
+    assert holder.cluster.held.count
+
+
+async def test_nothing_stays_of_a_vault_that_was_deleted(servers: OpenServers) -> None:
+    holder, second, _ = in_order(servers)
+    await until(lambda: len(copies(second)) == 1)
+    await vault_life.delete(holder.services, holder.cluster.held, "main", confirm="main")
+    await until(lambda: not copies(second))
+
+
+async def test_copies_are_kept_where_the_disk_has_room(servers: OpenServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, second, _ = in_order(servers)
+    standby = second.cluster.held.standby
+    assert standby is not None
+    await until(lambda: standby.state().copies == 1)
+    reserve = second.services.settings.storage.reserve_mb * standby_rounds.MB
+    rounds: list[int] = []
+
+    def left(free: int) -> None:
+        rounds.clear()
+        monkeypatch.setattr(standby_rounds, "free_bytes", lambda folder: (rounds.append(free), free)[1])
+
+    left(reserve - 1)
+    await until(lambda: not copies(second))
+    left(reserve + standby_rounds.MB)
+    await until(lambda: len(rounds) > 6)  # twice a round, of each of them
+    assert copies(second) == []
+    left(reserve + 1024 * standby_rounds.MB)
+    await until(lambda: standby.state().copies == 1)
+
+
+async def test_without_the_setting_nothing_is_kept(postgres: PostgresServer, tmp_path: Path) -> None:
+    flags = {"cluster.standby_above_mb": 0}
+    async with open_servers(tmp_path, postgres.create_database(), **flags) as opened:
+        assert [each.cluster.held.standby for each in opened.opened] == [None, None]
