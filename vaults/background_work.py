@@ -35,19 +35,29 @@ class LastingTask:
     is_wanted: Callable[[], bool] = has_no_more_to_do
 
 
+async def go_ahead() -> None:
+    """The default: nothing is put off."""
+
+
 class BackgroundWork:
     """``run_due`` does all that is due and ends; those of ``run_while_open`` last, each in a task of its own. They run
     only in the process that holds the lease; the follow-up of a call runs in any. Nothing begins once ``stop`` was
     called: a call, or a round of the pool, may still have the vault in hand, and would take the lease again for one
-    that is closed."""
+    that is closed. ``wait_for_calm`` is awaited before each begins, and puts it off for a while."""
 
     def __init__(
-        self, lease: Lease, run_due: BoundTask, defects: BackgroundDefects, run_while_open: Sequence[LastingTask] = ()
+        self,
+        lease: Lease,
+        run_due: BoundTask,
+        defects: BackgroundDefects,
+        run_while_open: Sequence[LastingTask] = (),
+        wait_for_calm: BoundTask = go_ahead,
     ) -> None:
         self._lease = lease
         self._run_due = run_due
         self.defects = defects
         self._run_while_open = tuple(run_while_open)
+        self._wait_for_calm = wait_for_calm
         self._is_due = False
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
@@ -130,6 +140,7 @@ class BackgroundWork:
                 await asyncio.gather(task, return_exceptions=True)
 
     async def _run_lasting(self, task: LastingTask) -> None:
+        await self._wait_for_calm()
         with self.defects.noting(task.name):
             await task.run()
 
@@ -138,6 +149,7 @@ class BackgroundWork:
             await self.defects.outlive("follow_up", work())
 
     async def _run_until_done(self) -> None:
+        await self._wait_for_calm()
         try:
             while self._is_due:  # also work that fell due meanwhile
                 self._is_due = False

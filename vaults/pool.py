@@ -78,11 +78,12 @@ class VaultPool:
         self._quarantine: dict[str, QuarantinedVault] = {}
         self._reserves = {data: DiskReserve(data, storage)}
         self.rounds = PoolRounds(self, storage, observer, share, known.announced_work)
-        self.inspections = PoolInspections(self, DamageInspector(storage))
+        self.inspections = PoolInspections(self, DamageInspector(storage), share)
         self.departures = PoolDepartures(self)
         self._background: tuple[asyncio.Task[None], ...] = ()
         self._gate_watch: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
+        self._leaving: dict[str, asyncio.Task[None]] = {}
         self.is_closed = False
         self.beside = max(1, min(MAX_ADDITIONAL_LEASES, storage.open_vaults // 4))
         self._beside = asyncio.Semaphore(self.beside)
@@ -259,7 +260,10 @@ class VaultPool:
     async def _open(self, entry: VaultEntry, gate: VaultGate) -> Vault:
         folder, shared = self.folder_of(entry), self._share()
         try:
-            vault = await self._make_open(entry, folder, gate, shared)
+            if (leaving := self._leaving.get(entry.vault_id)) is not None:
+                await asyncio.wait({leaving})  # its lease and what it still writes
+            async with shared.openings.turn():
+                vault = await self._make_open(entry, folder, gate, shared)
         except BaseException as failure:
             gate.leave()
             if (slot := self.slots.get(entry.vault_id)) is not None and slot.gate is gate:
@@ -306,7 +310,7 @@ class VaultPool:
             async with asyncio.timeout(ROOM_WAIT_S), self._arrivals:
                 while vault_id not in self.slots and len(self.slots) >= self._storage.open_vaults:
                     if idle := self.idle():
-                        await self.evict(idle[0])
+                        self._begin_to_evict(idle[0])  # those behind would wait for one closing after the other
                     else:
                         self._freed.clear()
                         await self._freed.wait()
@@ -319,8 +323,14 @@ class VaultPool:
         return [vault_id for _, vault_id in sorted(idle)]
 
     async def evict(self, vault_id: str) -> None:
-        await asyncio.shield(self.see_to_the_end(self._note_and_close(self.slots.pop(vault_id))))
+        await asyncio.shield(self._begin_to_evict(vault_id))
         self._report()
+
+    def _begin_to_evict(self, vault_id: str) -> asyncio.Task[None]:
+        closing = self.see_to_the_end(self._note_and_close(self.slots.pop(vault_id)))
+        self._leaving[vault_id] = closing
+        closing.add_done_callback(lambda _: self._leaving.pop(vault_id, None))
+        return closing
 
     async def _note_and_close(self, slot: Slot) -> None:
         await self.rounds.note_change(slot)

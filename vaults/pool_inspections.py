@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vaults.damage_inspection import DamageInspector
@@ -14,6 +15,7 @@ from vaults.registry import DATABASE_FILE, VaultEntry
 
 if TYPE_CHECKING:
     from vaults.pool import VaultPool
+    from vaults.vault import SharedResources
 
 INSPECT_S = 5.0
 """Seconds between two checks for open vaults that are due for inspection."""
@@ -31,9 +33,10 @@ INSPECT_ALL_S = 7 * 86_400.0
 class PoolInspections:
     """The inspections of one pool's vaults."""
 
-    def __init__(self, pool: VaultPool, inspector: DamageInspector) -> None:
+    def __init__(self, pool: VaultPool, inspector: DamageInspector, share: Callable[[], SharedResources]) -> None:
         self._pool = pool
         self._inspector = inspector
+        self._share = share
 
     def close(self) -> None:
         """End the inspection under way."""
@@ -71,6 +74,7 @@ class PoolInspections:
                 await self._inspect_one(slot.opening.result().entry)
 
     async def _inspect_one(self, entry: VaultEntry) -> None:
+        await self._share().openings.wait_for_calm()
         with contextlib.suppress(StrongroomError):  # its callers get the error; tried again later
             async with self._pool.lease(entry) as vault:
                 slot = self._pool.slots.get(entry.vault_id)

@@ -77,6 +77,7 @@ class PoolRounds:
 
     async def run_round(self) -> None:
         """One round."""
+        await self._share().openings.wait_for_calm()
         self._pool.forget_gone()
         await self._pool.keep_reserves()
         await self._go_on_changing()

@@ -48,6 +48,7 @@ from vaults.index import backfill, embeddings, model_choice
 from vaults.index.projection import Projection
 from vaults.index.shelves import DOCUMENTS
 from vaults.observer import Observer
+from vaults.opening_turns import OpeningTurns
 from vaults.parsing.parser_pool import ParserPool
 from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.report_cache import ReportCache
@@ -165,6 +166,8 @@ class SharedResources:
     """Whether the files of notes are rows of the vault's database, and their folder a view of these."""
     hosting: VaultHosting = LOCAL_HOSTING
     """Where the files of vaults come from, and whether another server has them."""
+    openings: OpeningTurns = field(default_factory=OpeningTurns)
+    """Which vault is opened next, where many are asked for."""
     on_notes_changed: NotesChangedListener = ignore_changes
     sessions: SessionSettings = field(default_factory=SessionSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
@@ -226,7 +229,11 @@ class Vault:
         )
         lasting = [make(self) for make in shared.run_while_open]
         self.background = BackgroundWork(
-            self.lease, self._run_due_work, BackgroundDefects(shared.observer, of=entry.name), lasting
+            self.lease,
+            self._run_due_work,
+            BackgroundDefects(shared.observer, of=entry.name),
+            lasting,
+            shared.openings.wait_for_calm,
         )
         self._jobs = (*shared.background_jobs, *(make(self) for make in shared.jobs_of_vault))
         self._model: str | None = None
@@ -257,6 +264,7 @@ class Vault:
             has_lease = self.lease.try_acquire()
             unclean = has_lease and database_checks.is_left_open(self.db.path)
             await self.db.read(database_checks.refuse_damaged)
+            await self.shared.hosting.furnish(self.entry, self.folder, self.db)
             await migrate(self.db, "vault", before=self._before_migration)
             if unclean:
                 await self.db.run_on_writer(database_checks.quick_check)

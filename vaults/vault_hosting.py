@@ -7,10 +7,13 @@ The pool asks before it opens a vault and tells after it closed one. What severa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vaults.errors import VaultQuarantined, VaultUnavailable
 from vaults.registry import VaultEntry
+
+if TYPE_CHECKING:
+    from vaults.db.connection import Database
 
 
 class VaultElsewhere(VaultUnavailable):
@@ -30,6 +33,10 @@ class VaultHosting(Protocol):
         """Have the vault, with its files in ``folder`` as they were last acknowledged; nobody else serves it until
         ``put_down``, or until it is lost. Raises ``VaultElsewhere``, ``VaultUnavailable``, ``VaultQuarantined``."""
 
+    async def furnish(self, entry: VaultEntry, folder: Path, db: Database) -> None:
+        """Lay out in ``folder`` what else belongs there, from the vault's database: it was opened and found sound, and
+        nobody is answered yet. Raises ``VaultQuarantined``, ``VaultUnavailable``; then it is called again."""
+
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:
         """The vault is closed, and nothing of it is open in this process."""
 
@@ -42,6 +49,9 @@ class LocalHosting:
     """The default: every vault is here, and stays."""
 
     async def take(self, entry: VaultEntry, folder: Path) -> None:
+        """Nothing."""
+
+    async def furnish(self, entry: VaultEntry, folder: Path, db: Database) -> None:
         """Nothing."""
 
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:

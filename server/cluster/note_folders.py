@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
-from vaults.registry import DATABASE_FILE, VaultEntry
-from vaults.settings import StorageSettings
-
-NotesLayout = Callable[[VaultEntry, Path], Awaitable[None]]
-"""Lays the notes of a vault out in its folder, in which its database was restored and is open nowhere."""
+from vaults.db.connection import Database
 
 
-def to_note_layout(storage: StorageSettings) -> NotesLayout:
-    """Raises ``VaultQuarantined`` where the database does not hold what its rows name."""
+async def lay_out_folder(folder: Path, db: Database) -> None:
+    """Lay the notes of a vault out in its folder, which nobody uses yet. Raises ``VaultQuarantined`` where the database
+    does not hold what its rows name."""
+    # What it needs is most of this program: a start takes no vault.
+    from vaults.domain.notes.commit.folder_layout import lay_out_from
+    from vaults.vault import NOTES_FOLDER
 
-    async def lay_out(_entry: VaultEntry, folder: Path) -> None:
-        # What it needs is most of this program: a start takes no vault.
-        from vaults.domain.notes.commit.folder_layout import lay_out_notes
-        from vaults.vault import NOTES_FOLDER
-
-        await asyncio.to_thread(lay_out_notes, folder / DATABASE_FILE, folder / NOTES_FOLDER, storage)
-
-    return lay_out
+    await db.read(partial(lay_out_from, folder / NOTES_FOLDER))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from server.background_plan import BackgroundPlan
 from server.cluster.cluster_seat import ClusterSeat
-from server.cluster.note_folders import to_note_layout
+from server.cluster.note_folders import lay_out_folder
 from server.cluster.peer_door import PeerDoor, open_peer_door
 from server.cluster.refusals import refuse_for_cluster
 from server.cluster.release import begin_schema, known_schema, release
@@ -104,7 +104,7 @@ async def open_cluster(
     root = await own_folder(stack, data, shared=door is None)
     membership = Membership(connections, _card_of(cluster, door), cluster.lease_s, observer)
     held = HeldVaults(membership, connections, root, to_cache(settings.storage), observer)
-    held.after_restore.append(to_note_layout(settings.storage))
+    held.after_restore.append(lay_out_folder)
     stack.callback(held.close)
     await membership.join()
     stack.push_async_callback(membership.leave)

@@ -30,6 +30,8 @@ from vaults.context import run_in
 from vaults.db.sql import Writer
 from vaults.errors import Overloaded, StorageFull, VaultQuarantined
 from vaults.index.shelves import MAIN
+from vaults.pool import VaultPool
+from vaults.registry import VaultEntry
 from vaults.vault import Vault
 
 
@@ -115,6 +117,38 @@ async def test_when_every_place_is_in_use_the_next_vault_is_told_when_to_come(
             monkeypatch.undo()
         async with services.pool.lease(services.registry_cache.entry("b")) as vault:
             assert vault.name == "b"
+
+
+async def test_a_vault_that_closes_slowly_keeps_nobody_from_its_place(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening({"storage.open_vaults": 1}, vaults=("a", "b")) as services:
+        pool, a, b = services.pool, services.registry_cache.entry("a"), services.registry_cache.entry("b")
+        async with pool.lease(a) as vault:
+            await _idle(vault)
+        close, may_close = vault.close, asyncio.Event()
+
+        async def close_slowly() -> None:
+            await may_close.wait()
+            await close()
+
+        monkeypatch.setattr(vault, "close", close_slowly)
+        async with pool.lease(b) as other:
+            assert other.name == "b"
+            await _idle(other)
+        again = asyncio.create_task(_name_in(pool, a))
+        while a.vault_id not in pool.slots:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0)
+        assert not pool.slots[a.vault_id].opening.done()  # not before it is closed
+        assert vault.lease.held
+        may_close.set()
+        assert await again == "a"
+
+
+async def _name_in(pool: VaultPool, entry: VaultEntry) -> str:
+    async with pool.lease(entry) as vault:
+        assert vault.lease.held
+        return vault.name
 
 
 async def test_concurrent_callers_share_one_open_vault(services: Services) -> None:

@@ -96,6 +96,9 @@ class HandOvers:
 
     def _is_awaited(self, vault: str, to: str) -> bool:
         """Whether it is served there at once: a large one has a copy there first."""
+        copies = self._held.standby
+        if copies is not None and copies.is_used(vault):  # and nobody was asked yet who has the next one
+            return False
         return self._held.standbys.get(vault, to) == to
 
     def _idle_s(self, vault: str) -> float:

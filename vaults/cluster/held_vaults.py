@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vaults.cluster import local_copies
@@ -37,6 +37,7 @@ from vaults.cluster.vault_log import Placement
 from vaults.cluster.vault_requests import wait_for_hand_over
 from vaults.cluster.vault_turns import VaultTurns
 from vaults.context import begin_apart, run_in, run_to_completion
+from vaults.db.connection import Database
 from vaults.errors import NotFound, StrongroomError, VaultQuarantined, VaultUnavailable
 from vaults.registry import DATABASE_FILE, VaultEntry
 from vaults.settings import StorageSettings
@@ -53,7 +54,7 @@ DAMAGED_AGAIN_S = 60.0
 
 _log = logging.getLogger(__name__)
 
-AfterRestore = Callable[[VaultEntry, Path], Awaitable[None]]
+AfterRestore = Callable[[Path, Database], Awaitable[object]]
 MakeNew = Callable[[VaultEntry, Path], Awaitable[bool]]
 
 
@@ -69,6 +70,8 @@ class _Holding:
     placement: Placement
     start: RestoredLog | None
     folder: Path
+    is_furnished: bool = False
+    """Whether its folder holds what is laid out from its database."""
     pages: PageLog | None = None
     """Of the vault while it is open."""
     is_lost: bool = False
@@ -96,7 +99,7 @@ class HeldVaults:
         self.standby: StandbyCopies | None = None
         """Copies of vaults that others hold, which are gone on with where they are taken here."""
         self.after_restore: list[AfterRestore] = []
-        """Awaited with each vault that was restored, and its folder, before it is opened."""
+        """Awaited with the folder of each vault that was restored, and its database, before anybody is answered."""
         self.make_new: MakeNew = _make_nothing
         """Makes the files of a vault that is new; False for one that is not, and should have a log."""
         self.on_gone: list[Callable[[str], None]] = []
@@ -206,8 +209,6 @@ class HeldVaults:
                 laid_out = await run_in(self._threads, self._lay_out, placement, database)
             if laid_out.start is None and (placement.head or not await self.make_new(entry, folder)):
                 raise VaultQuarantined(f"the files of vault {entry.name} are missing", reason="missing")
-            for hook in self.after_restore:
-                await hook(entry, folder)
             if self.membership.seat is not seat:
                 raise LogUnavailable("this server was taken for dead while it took the vault")
         except BaseException:
@@ -241,6 +242,14 @@ class HeldVaults:
             if target is not None:
                 raise VaultElsewhere(target.id, target.address)
 
+    async def furnish(self, entry: VaultEntry, folder: Path, db: Database) -> None:
+        """``VaultHosting``'s: by a connection that calls use later, as each reads the whole schema once."""
+        held = self._held[entry.vault_id]
+        if not held.is_furnished:
+            for hook in self.after_restore:
+                await hook(folder, db)
+            held.is_furnished = True
+
     def make_log(self, entry: VaultEntry, database: Path) -> PageLog:
         """``SharedResources.commit_log``: of a vault that was taken."""
         held = self._held[entry.vault_id]
@@ -251,6 +260,8 @@ class HeldVaults:
             loop.call_soon_threadsafe(self._lose, entry.vault_id, held)
 
         held.pages = PageLog(database, self._storage, vault, held.start, tell)
+        if held.start is not None:  # what is known of the file is the log's from here on, which writes to it
+            held.start = replace(held.start, written=None)
         return held.pages
 
     async def put_down(self, entry: VaultEntry, folder: Path) -> None:

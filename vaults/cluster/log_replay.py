@@ -24,13 +24,36 @@ from vaults.files.permissions import FILE_MODE
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A database as it was put in its place, each page of which was hashed on its way into the file."""
+
+    state: tuple[int, ...]
+    digests: PageDigests
+
+    @classmethod
+    def of(cls, path: Path, digests: PageDigests) -> WrittenFile:
+        """The file as it is now."""
+        return cls(_state_of(path), digests)
+
+    def is_untouched(self, path: Path) -> bool:
+        """Whether nobody wrote to the file since, as far as its times tell: after that its digests say nothing."""
+        return _state_of(path) == self.state
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+@dataclass(frozen=True, slots=True)
 class RestoredLog:
     """Where the log stands that a local copy was restored from. ``base_bytes``: as it is stored; ``log_bytes``: of the
-    entries since."""
+    entries since. ``written``: the file as it was left a moment ago, for whoever opens it next."""
 
     head: LogHead
     base_bytes: int
     log_bytes: int
+    written: WrittenFile | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,13 @@ class HeldVault:
     lease: HeldLease
 
 
+def _read_digests(tail: WalTail) -> PageDigests:
+    digests = PageDigests(tail.page_size)
+    for number in range(1, tail.size + 1):
+        digests.set(number, digest_page(number, tail.page(number) or bytes(tail.page_size)))
+    return digests
+
+
 class PageLog:
     """A ``CommitLog``. ``start`` is what ``restore`` gave for the placement of ``held``; None: the log begins with what
     is there. ``on_lost`` is called once, from whatever thread notices, and must not wait."""
@@ -103,6 +110,7 @@ class PageLog:
         self._sizes = _Sizes(start.base_bytes, start.log_bytes) if start else _Sizes(0, 0)
         if placement.purged:
             self._sizes.at_purge = self._sizes.appended
+        self._written = start.written if start else None
         self._tail: WalTail | None = None
         self._changes: ChangeReader | None = None
         self._packer = PagePacker()
@@ -143,9 +151,9 @@ class PageLog:
         tail.hold(raw)
         tail.start_from(None)
         tail.skip_to_end()
-        digests = PageDigests(tail.page_size)
-        for number in range(1, tail.size + 1):
-            digests.set(number, digest_page(number, tail.page(number) or bytes(tail.page_size)))
+        written, self._written = self._written, None
+        is_known = written is not None and tail.position is None and written.is_untouched(self._path)
+        digests = written.digests if written is not None and is_known else _read_digests(tail)
         self._changes = ChangeReader(tail, digests)
         if self.head is None:
             checksum = first_checksum(self.placement.vault, digests.total)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from vaults.cluster.failures import LogDamaged
-from vaults.cluster.log_replay import RestoredLog, build_copy
+from vaults.cluster.log_replay import RestoredLog, WrittenFile, build_copy
 from vaults.cluster.vault_log import VaultLog
 from vaults.db.database_copy import FullSpeed, refuse_damaged
 from vaults.errors import VaultQuarantined
@@ -37,7 +38,7 @@ def restore(
                 raise LogDamaged(vault, until, "SQLite finds its database damaged") from failure
         drop_local(into)
         built.rename(into)
-    return copy.log
+    return replace(copy.log, written=WrittenFile.of(into, copy.digests))
 
 
 def refuse_unsound(path: Path) -> None:

@@ -53,6 +53,8 @@ class StandbyCopies:
         """The vault whose copy is being brought up."""
         self._claimed: set[str] = set()
         """Vaults that were taken here since ``begin_round``."""
+        self._used: set[str] = set()
+        """Those of them whose copy was used up."""
         self._damaged: dict[str, int] = {}
         """Vaults of which no copy could be made, and the entry their base was of then: not tried again and again."""
         self._is_stopped = False
@@ -64,7 +66,14 @@ class StandbyCopies:
             self._claimed.add(vault)
             self._changed.wait_for(lambda: self._busy != vault)
             found = self._kept.pop(vault, None)
+            if found is not None:
+                self._used.add(vault)
         return None if found is None else found.copy
+
+    def is_used(self, vault: str) -> bool:
+        """Whether its copy was claimed since ``begin_round``."""
+        with self._changed:
+            return vault in self._used
 
     def stop(self) -> None:
         """Make no copy any more; one that is being made is given up."""
@@ -82,10 +91,14 @@ class StandbyCopies:
         with self._changed:
             return frozenset(self._kept)
 
-    def begin_round(self) -> None:
-        """Called before it is asked who holds what: what is claimed later is not made here, whatever that says."""
+    def begin_round(self) -> list[str]:
+        """Called before it is asked who holds what: what is claimed later is not made here, whatever that says. The
+        vaults whose copies were used up before."""
         with self._changed:
+            used = sorted(self._used)
+            self._used.clear()
             self._claimed.clear()
+        return used
 
     def drop_all_but(self, vaults: Collection[str]) -> None:
         with self._changed:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.postgres.large_vaults import LargeVault, LargeVaults
-from vaults.cluster.rendezvous import prefer_after
+from vaults.cluster.rendezvous import prefer, prefer_after
 from vaults.cluster.server_watch import ServerBeat
 from vaults.cluster.standby_copies import StandbyCopies
 from vaults.context import begin_apart, run_in
@@ -69,12 +69,13 @@ class StandbyRounds:
         own, servers = self._membership.id, self._membership.servers
         if not own:
             return False
-        self._copies.begin_round()
+        used = dict.fromkeys(self._copies.begin_round())
+        self._held.standbys = {**self._held.standbys, **used}  # until it is known who has the next copies
         large = self._large.find()
         self._held.standbys = {each.vault: each.standby for each in large if each.server == own}
         if not self._may_keep_copies():
             large = []
-        wanted = [each for each in large if _is_second(own, each, servers, self._held.pins.get(each.vault))]
+        wanted = [each for each in large if _is_next(own, each, servers, self._held.pins.get(each.vault))]
         self._copies.drop_all_but([each.vault for each in wanted])
         missing = [each for each in wanted if not self._copies.bring_up(self._held.log, each)]
         self._tell(own)
@@ -102,8 +103,12 @@ class StandbyRounds:
             self._said = said
 
 
-def _is_second(own: str, large: LargeVault, servers: Sequence[ServerBeat], pin: str | None) -> bool:
+def _is_next(own: str, large: LargeVault, servers: Sequence[ServerBeat], pin: str | None) -> bool:
+    """Whether the vault is this server's next: once its holder dies, or already, where that one has."""
     if large.server == own:
         return False
-    target = prefer_after(large.vault, large.server, servers, pin)
+    if any(server.id == large.server for server in servers):
+        target = prefer_after(large.vault, large.server, servers, pin)
+    else:
+        target = prefer(large.vault, servers, pin, large.standby)
     return target is not None and target.id == own

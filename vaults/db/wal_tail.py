@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from vaults.db.connection import open_raw
+from vaults.db.connection import open_raw, open_snapshot_holder
 from vaults.db.engine import sqlite
 from vaults.db.failures import translate_sqlite_errors
 from vaults.db.open_file import OpenFile
@@ -46,6 +46,9 @@ LOOKS = 3
 CUT_OFF = -1
 """In place of a frame: the database became shorter, and what the file still holds there is not its page."""
 
+_BEGIN_READING = "PRAGMA schema_version"
+"""Begins a snapshot, as any first read does. Reads one number of the file's head, and not the schema."""
+
 
 class WalGap(Exception):
     """Transactions may have gone by unread: whoever follows must begin anew with the whole database."""
@@ -58,9 +61,11 @@ class WalTail:
         self._path, self._settings = path, settings
         self._wal = path.with_name(f"{path.name}-wal")
         self._file = OpenFile(path)
-        self._held = open_raw(path, settings, writer=False)
-        self._next = open_raw(path, settings, writer=False)
+        self._held = open_snapshot_holder(path, settings)
+        self._next: sqlite.Connection | None = None
+        """Begins the next snapshot before the one that is held ends; opened when that is first done."""
         self._probe = open_raw(path, settings, writer=False)
+        self._held.execute(_BEGIN_READING).fetchone()  # without having read, it tells the usual size
         self.page_size = int(self._held.execute("PRAGMA page_size").fetchone()[0])
         self.position: WalPosition | None = None
         """None: the log is empty."""
@@ -187,7 +192,7 @@ class WalTail:
         """``freeze``, for as long as the connection is open that comes with it, whatever becomes of the log. Everything
         was read, and nobody commits meanwhile."""
         with translate_sqlite_errors():
-            raw = open_raw(self._path, self._settings, writer=False)
+            raw = open_snapshot_holder(self._path, self._settings)
             try:
                 self._begin_snapshot(raw)
                 # Once all was moved, a snapshot keeps the file as it is but lets the log be started over.
@@ -225,12 +230,14 @@ class WalTail:
             # Looked at while the old snapshot still keeps the log: once before, in case that one reads the file alone.
             # If the log was started over since it was read, as it might be, that is still to be followed.
             self.may_restart = self.may_restart or self._is_moved()
-            self._begin_snapshot(self._next)
+            following = self._next or open_snapshot_holder(self._path, self._settings)
+            self._next = following
+            self._begin_snapshot(following)
             self.may_restart = self.may_restart or self._is_moved()
             if self.may_restart:
                 self._pages.frames.clear()  # the file is the state, and the log may be written over from now on
             self._held.execute("ROLLBACK")
-            self._held, self._next = self._next, self._held
+            self._held, self._next = following, self._held
 
     def move(self) -> bool:
         """Move what is not held into the file, as far as nobody else reads it, while others go on writing. Whether that
@@ -263,15 +270,16 @@ class WalTail:
     def close(self) -> None:
         """Hold the log no longer."""
         for each in (self._held, self._next, self._probe):
-            with contextlib.suppress(sqlite.Error):
-                each.close()
+            if each is not None:
+                with contextlib.suppress(sqlite.Error):
+                    each.close()
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
     def _begin_snapshot(self, raw: sqlite.Connection) -> None:
         raw.execute("BEGIN")
-        raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        raw.execute(_BEGIN_READING).fetchall()
 
     def _look(self) -> tuple[int, int]:
         """Frames that are committed, and how many of them were moved into the file."""

@@ -1,6 +1,6 @@
-"""A server whose own disk is too small or full: what does not fit is refused by name, everything else goes on.
+"""A server whose own disk is too small, full or gone: what does not fit is refused by name, and all else goes on.
 
-Covers nothing by itself: vaults.cluster.restore, vaults.db.failures.
+Of vaults.cluster.local_copies.
 """
 
 from __future__ import annotations
@@ -75,6 +75,21 @@ async def test_a_disk_that_fills_up_under_a_holder_loses_nothing(servers: OpenSe
     await remember(b, "small", "cake is at five")
     found = await b.asking("small")("memory_list", limit=100)
     assert len(found.content["memories"]) == 2 + codes.count("ok")
+
+
+async def test_files_that_are_gone_under_a_holder_lose_nothing(servers: OpenServers) -> None:
+    a, b = servers.opened
+    entry = b.entry("small")
+    assert await a.cluster.held.hand_over(entry.vault_id, 5.0, b.id)
+    await remember(b, "small", "tea is at four")
+    shutil.rmtree(b.cluster.held.folder_of(entry))
+    answers = [await b.asking("small")("remember", content=f"cake number {number}") for number in range(5)]
+    codes = ["ok" if each.ok else each.content["error"]["code"] for each in answers]
+    assert set(codes) == {"ok", "vault_unavailable"}
+    for server in (b, a):
+        found = await server.asking("small")("memory_list", limit=100)
+        assert len(found.content["memories"]) == 1 + codes.count("ok")
+        await server.cluster.held.hand_over(entry.vault_id, 5.0)
 
 
 async def remember(server: OpenServer, vault: str, text: str) -> None:

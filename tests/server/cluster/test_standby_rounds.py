@@ -19,6 +19,7 @@ from vaults.cluster import hand_overs, local_copies, standby_rounds
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.large_vaults import LargeVaults
 from vaults.cluster.rendezvous import prefer
+from vaults.cluster.standby_copies import StandbyCopies
 
 
 def every_vault(connections: Connections, _above_mb: int) -> LargeVaults:
@@ -86,6 +87,13 @@ async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(
     assert copies(second) == []
 
 
+async def beats(server: OpenServer, count: int) -> None:
+    """Returns after so many."""
+    heard: list[None] = []
+    server.cluster.membership.on_beat.append(lambda: heard.append(None))
+    await until(lambda: len(heard) >= count)
+
+
 def said(server: OpenServer) -> str | None:
     """Who has a copy, as all are told."""
     return server.cluster.held.placements.holder(server.entry().vault_id).standby
@@ -103,18 +111,23 @@ async def test_a_vault_goes_to_whoever_has_its_copy_and_then_where_it_belongs(
         holder, second, _ = in_order(servers)
     await until(lambda: said(holder) == second.id)
     assert await holder.cluster.held.hand_over(vault, 5.0)
+    await beats(second, 3)
     located = await home.cluster.held.locate(home.entry())
     assert located is not None
     assert located.id == second.id, "though it belongs to the one that was asked"
-    assert (await second.asking()("memory_list")).ok
-    asked: list[str | None] = []
-    taken = local_copies.restore
-    monkeypatch.setattr(local_copies, "restore", lambda *given: (asked.append(said(second)), taken(*given))[1])
-    monkeypatch.setattr(hand_overs, "IDLE_S", 0.0)
+    asked: list[None] = []
+    restore = local_copies.restore
+    monkeypatch.setattr(local_copies, "restore", lambda *given: (asked.append(None), restore(*given))[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(StandbyCopies, "make", lambda *given: False)
+        assert (await second.asking()("memory_list")).ok
+        monkeypatch.setattr(hand_overs, "IDLE_S", 0.0)
+        await beats(second, 4)
+        assert second.cluster.held.is_here(vault), "it waits for the copy there"
     await until(lambda: home.cluster.held.placements.holder(vault).server is None)
     assert (await home.asking()("memory_list")).ok
     assert home.cluster.held.is_here(vault)
-    assert asked == [], "it waited for the copy there"
+    assert asked == []
 
 
 async def test_a_server_that_drains_leaves_its_copies_to_another(servers: OpenServers) -> None:

@@ -19,9 +19,10 @@ from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
 from vaults import registry
-from vaults.cluster import hand_overs
+from vaults.cluster import hand_overs, local_copies
 from vaults.cluster.control import arriving_vaults
 from vaults.cluster.failures import Fenced
+from vaults.cluster.log_replay import build_copy
 from vaults.cluster.postgres import bases
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
 from vaults.registry import VaultRules
@@ -180,6 +181,21 @@ async def test_a_vault_is_replaced_wherever_it_is_and_goes_on_from_there(servers
     assert (await b.asking()("remember", content="supper is at eight")).ok
     assert await b.cluster.held.hand_over(vault, 5.0, a.id)
     assert await contents(a) == {"tea is at four", "supper is at eight"}
+
+
+async def test_a_standby_copy_of_what_was_replaced_is_of_no_use(servers: OpenServers, tmp_path: Path) -> None:
+    a, b = servers.opened
+    then = await resting(a, tmp_path)
+    assert (await a.asking()("remember", content="tea is at four")).ok
+    vault, held = a.entry().vault_id, b.cluster.held
+    copy = build_copy(held.log, vault, tmp_path / "standby", held.placements.holder(vault).head)
+    assert copy is not None
+    await whole_vaults.replace(b.services.control, b.cluster.seat(), vault, then, lambda tx: None)
+    placement = held.placements.take(vault, b.id)
+    assert placement is not None
+    assert local_copies.lay_out(held.log, placement, tmp_path / "laid" / "vault.db", copy).files == "restored"
+    assert held.placements.release(placement)
+    assert await contents(a) == set()
 
 
 @pytest.mark.parametrize("step", ["upload", "show_in"])

@@ -6,6 +6,7 @@ Covers vaults.cluster.page_log, vaults.cluster.restore, vaults.cluster.rebasing.
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from pathlib import Path
 
@@ -16,13 +17,15 @@ from hypothesis import strategies as st
 from tests.vaults.cluster.logged_vault import SETTINGS, LoggedVault, Script
 from tests.vaults.cluster.memory_log import VAULT
 from tests.work import examples
+from vaults.cluster import page_log
 from vaults.cluster.failures import Fenced, LogUnavailable
 from vaults.cluster.page_log import RENEW_FRAMES
 from vaults.cluster.restore import restore
-from vaults.db.connection import open_raw
+from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
 from vaults.db.free_pages import compact
 from vaults.db.migration import load_migrations, migrate
+from vaults.db.page_digests import digest_page
 from vaults.errors import VaultUnavailable
 
 VERBS = (
@@ -360,6 +363,38 @@ async def test_sqlites_log_is_let_start_over(tmp_path: Path) -> None:
     assert await put_many() < most
     await vault.close()
     assert vault.restored(vault.log.held.head) == vault.image(vault.log.held.head)
+
+
+async def test_what_was_restored_is_not_read_again_unless_somebody_wrote_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = await opened(tmp_path)
+    await vault.open_elsewhere()
+    read: list[int] = []
+
+    def digest_noted(number: int, data: bytes) -> bytes:
+        read.append(number)
+        return digest_page(number, data)
+
+    monkeypatch.setattr(page_log, "digest_page", digest_noted)
+    await vault.open_elsewhere()
+    assert not read
+    await put(vault, "y")
+    assert await texts(vault) == ["y"]
+    await vault.close()
+    vault.log.take_over("c")
+    start = restore(vault.log, VAULT, vault.path, vault.log.held.head)
+    assert start is not None
+    with vault.path.open("r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(b"else")
+    vault.pages = vault.page_log(start)
+    vault.db = Database(vault.path, SETTINGS, log=vault.pages)
+    vault.databases.append(vault.db)
+    with pytest.raises(VaultUnavailable, match="not what"):
+        await texts(vault)
+    assert read
+    vault.lost.clear()
 
 
 async def test_what_was_not_restored_to_the_head_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from vaults.db import open_file
 from vaults.db.commit_log import NoCommitLog
 from vaults.db.connection import Database, open_raw
 from vaults.db.engine import sqlite
@@ -207,6 +208,17 @@ def test_a_file_nobody_has_open_is_not_opened(tmp_path: Path) -> None:
         assert file.read(4, 3) == b"xxx"
     with (tmp_path / "g").open("wb"), pytest.raises(VaultUnavailable):  # which got the number of the closed one
         file.read(0, 10)
+
+
+def test_a_file_that_is_opened_next_is_found_without_a_look_at_all_that_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 10)
+    monkeypatch.setattr(open_file, "DESCRIPTORS", tmp_path / "none")
+    file = OpenFile(path)
+    with path.open("rb"):
+        assert file.read(4, 3) == b"xxx"
 
 
 class CountingLog(NoCommitLog):

@@ -37,12 +37,17 @@ class LaidOutNotes:
 
 
 def lay_out_notes(database: Path, root: Path, settings: StorageSettings) -> LaidOutNotes:
-    """Have ``root``, which nobody may use, hold the files that the database's rows say, and no others. Blocking. Raises
-    ``VaultQuarantined`` where a version of a file is lost or damaged: then the folder is as it was."""
+    """``lay_out_from`` of a database that nobody has open. Blocking."""
+    return read_apart(database, settings, partial(lay_out_from, root))
+
+
+def lay_out_from(root: Path, tx: Reader) -> LaidOutNotes:
+    """Have ``root``, which nobody may use, hold the files that the rows say, and no others. Raises ``VaultQuarantined``
+    where a version of a file is lost or damaged: then the folder is as it was."""
     with scratch_folder(root.parent, PREFIX) as scratch:
         built = scratch / "notes"
         built.mkdir(FOLDER_MODE)
-        done = read_apart(database, settings, partial(_write_files, built))
+        done = _write_files(built, tx)
         if root.exists():
             root.rename(scratch / "before")
         built.rename(root)

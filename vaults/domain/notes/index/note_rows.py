@@ -278,13 +278,27 @@ def find_incomplete(tx: Reader, before_ns: int | None = None) -> list[str]:
     return [path for path, read_ns in rows if before_ns is None or read_ns < before_ns]
 
 
+_AT_OR_BELOW = "WHERE path = :path OR path >= :within AND path < :beyond"
+
+
+def _bounds(path: str) -> dict[str, str]:
+    return {"path": path, "within": f"{path}/", "beyond": f"{path}0"}
+
+
+def list_skipped(tx: Reader, asked: Sequence[str] | None = None) -> dict[str, str]:
+    """Why files are not indexed, by path: of all, or of the files and folders in ``asked``."""
+    if asked is None:
+        return dict(tx.all("SELECT path, reason FROM notes_skipped"))
+    rows = [tx.all(f"SELECT path, reason FROM notes_skipped {_AT_OR_BELOW}", _bounds(path)) for path in asked]
+    return dict(row for some in rows for row in some)
+
+
 def record_skipped(tx: Writer, skipped: Iterable[SkippedFile], asked: Sequence[str] | None = None) -> None:
     """Record which files are not indexed, and why: for all, or for the files and folders in ``asked``."""
     if asked is None:
         tx.run("DELETE FROM notes_skipped")
     for path in asked or ():
-        bounds = {"path": path, "within": f"{path}/", "beyond": f"{path}0"}
-        tx.run("DELETE FROM notes_skipped WHERE path = :path OR path >= :within AND path < :beyond", bounds)
+        tx.run(f"DELETE FROM notes_skipped {_AT_OR_BELOW}", _bounds(path))
     tx.many(
         "INSERT INTO notes_skipped (path, reason) VALUES (:path, :reason)"
         " ON CONFLICT (path) DO UPDATE SET reason = excluded.reason",

@@ -255,7 +255,9 @@ async def _apply(
     await _read_all(run, reads, report)
     skipped = [*(SkippedFile(each.path, str(each.reason)) for each in walk.skipped), *run.skipped, *run.unreadable]
     lost = [*(each.path for each in walk.skipped), *(each.path for each in run.skipped)]
-    await vault.db.write(lambda tx: _finish(tx, list(run.left.values()), lost, skipped, asked))
+    gone = list(run.left.values())
+    if not await vault.db.read(lambda tx: _is_settled(tx, gone, lost, skipped, asked)):
+        await vault.db.write(lambda tx: _finish(tx, gone, lost, skipped, asked))
     changed = [*run.changed, *(path for _, path in plain)]
     return ReconcileOutcome(changed, [*run.left, *(known.path for known, _ in plan.moved)], run.owed)
 
@@ -286,6 +288,19 @@ async def _read_all(run: _ReconcileRun, reads: Sequence[FoundNote], report: OnPr
 def split_batches(found: Sequence[FoundNote]) -> Iterator[list[FoundNote]]:
     """Split files into batches of bounded number and size."""
     return file_batches.split_batches(found, BATCH_FILES, BATCH_BYTES)
+
+
+def _is_settled(
+    tx: Reader,
+    gone: Sequence[KnownNote],
+    lost: Sequence[str],
+    skipped: Sequence[SkippedFile],
+    asked: Sequence[str] | None,
+) -> bool:
+    """Whether ``_finish`` would change nothing, as after most looks. Emptying a table that is empty writes its page all
+    the same: a commit for each vault that is opened, and each minute that it is open."""
+    recorded = note_rows.list_skipped(tx, asked)
+    return not gone and not note_rows.find_known(tx, lost) and recorded == {each.path: each.reason for each in skipped}
 
 
 def _finish(

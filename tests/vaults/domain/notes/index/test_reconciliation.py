@@ -287,6 +287,31 @@ async def test_a_few_notes_gone_are_gone_at_once(desk: Desk) -> None:
     await agrees(desk)
 
 
+@pytest.mark.parametrize("paths", [None, ["sub"]])
+async def test_a_look_that_finds_all_as_it_was_commits_nothing(desk: Desk, paths: list[str] | None) -> None:
+    await desk.put(NOTES)
+    (desk.root / "sub/odd.md").write_bytes(b"\xff\xfe\x00")
+    aged(desk)
+    await desk.look()
+    await vectors(desk)
+    before = desk.vault.db.mark()
+    await (
+        reconciliation.reconcile_all(desk.vault) if paths is None else reconciliation.reconcile_paths(desk.vault, paths)
+    )
+    assert desk.vault.db.mark() == before
+
+
+async def test_why_a_file_is_skipped_is_forgotten_with_it(desk: Desk) -> None:
+    await desk.put({"sub/odd.md": ""})
+    (desk.root / "sub/odd.md").write_bytes(b"\xff\xfe\x00")
+    await desk.look()
+    assert list(await desk.vault.db.read(note_rows.list_skipped)) == ["sub/odd.md"]
+    assert list(await desk.vault.db.read(lambda tx: note_rows.list_skipped(tx, ["sub"]))) == ["sub/odd.md"]
+    (desk.root / "sub/odd.md").unlink()
+    await reconciliation.reconcile_paths(desk.vault, ["sub"])
+    assert not await desk.vault.db.read(note_rows.list_skipped)
+
+
 async def test_a_note_of_no_disk_at_all_is_no_ones(desk: Desk) -> None:
     shutil.rmtree(desk.root)
     with pytest.raises(VaultUnavailable):
