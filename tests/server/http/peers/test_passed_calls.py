@@ -86,7 +86,7 @@ async def test_the_answer_of_a_search_comes_through_as_it_was(pair):
     async with raw(pair.back, "both") as there:
         for number in range(5):
             await there.call("remember", {"content": f"a bittern, number {number}", "tags": ["x"]})
-    request = SearchRequest("bittern number", SearchFilter("owner", "2100"), limit=4)
+    request = SearchRequest("bittern number", SearchFilter("owner", "2100-01-01T00:00:00.000Z"), limit=4)
     answer = await search_here(pair.services["back"], "main", request)
     assert len(answer.shown) == 4
     assert load_answer(dump_answer(answer)) == answer
