@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 from auth.roles import Role
@@ -10,12 +11,15 @@ from server.tool_spec import ToolSpec
 from tests.conftest import Opening
 from tests.contracts.test_isolation import CALLS, TOOLS, VALID, _filled
 from tests.contracts.twins import TWINS, Twin, comparable, twin
+from tests.work import examples
 
 MODES = ("hybrid", "keyword", "semantic")
-QUERIES = (
+EVERY_QUERY = (
     "harbour", "the harbour opens at nine", "prohects", "xylophonse", "Zebulon", "what did Xantippe say", "东京 大阪",
     '"harbour opens"', "harb* NOT sold", "lamp pier mended", "tide pilot", "Orion ship", "hidden-tag",
 )  # fmt: skip
+QUERIES = random.sample(EVERY_QUERY, examples(len(EVERY_QUERY)))
+"""Others with each run; CI asks them all. Each is asked in every mode, of both vaults, before and after all writes."""
 
 MORE: dict[str, tuple[dict[str, Any], ...]] = {
     "recall": (

@@ -197,7 +197,7 @@ async def test_host_and_origin_are_those_of_the_server_that_was_asked(tmp_path, 
             assert (await http.post(f"{pair.back.url}/v/main/tools/noop", json={})).status_code == 421
 
 
-async def test_a_thousand_calls_at_once_are_all_answered(pair):
+async def test_hundreds_of_calls_at_once_are_all_answered(pair):
     async with browser(base_url=pair.front.url, headers=pair.front.headers("both")) as http:
         limit = asyncio.Semaphore(400)  # connections of one address
 
@@ -205,7 +205,7 @@ async def test_a_thousand_calls_at_once_are_all_answered(pair):
             async with limit:
                 return (await http.post("/v/main/tools/noop", json={})).status_code
 
-        assert set(await asyncio.gather(*(ask(number) for number in range(1000)))) == {200}
+        assert set(await asyncio.gather(*(ask(number) for number in range(500)))) == {200}
 
 
 async def test_a_large_answer_and_a_large_question_come_through_whole(pair):
