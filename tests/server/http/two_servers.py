@@ -116,6 +116,11 @@ class Pair:
     services: dict[str, Services]
     doors: dict[str, PeerDoor]
 
+    def open_at(self, name: str) -> set[str]:
+        """Vaults that are open on that server. Its own work opens those that it holds, some time."""
+        services = self.services[name]
+        return {each.name for each in services.registry_cache.entries() if each.vault_id in services.pool.slots}
+
 
 def make_door() -> PeerDoor:
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)

@@ -43,7 +43,7 @@ async def test_calls_of_both_eras_are_answered_as_the_holder_answers(pair):
                 assert [n for n in ours.headers.items() if n[0] != "date"] == [
                     n for n in theirs.headers.items() if n[0] != "date"
                 ]
-    assert (pair.services["front"].pool.open_count, pair.services["back"].pool.open_count) == (0, 1)
+    assert ("main" in pair.open_at("front"), "main" in pair.open_at("back")) == (False, True)
 
 
 async def test_what_is_stored_through_one_server_is_read_through_another(pair):
@@ -57,7 +57,7 @@ async def test_what_is_stored_through_one_server_is_read_through_another(pair):
         assert [hit["content"] for hit in hits] == ["a heron"]
     async with raw(pair.front, "both", "near") as near:
         assert not (await near.call("status"))["isError"]
-    assert (pair.services["front"].pool.open_count, pair.services["back"].pool.open_count) == (1, 1)
+    assert (pair.open_at("front"), pair.open_at("back")) == ({"near"}, {"main"})
 
 
 async def test_the_sdks_client_works_with_a_vault_that_is_elsewhere(pair):
@@ -84,7 +84,7 @@ async def test_plain_json_and_the_description_of_tools_are_passed_on(pair):
     async with raw(pair.front, "reader") as found_by_token:
         found_by_token.path = "/mcp"
         assert (await found_by_token.call("noop"))["structuredContent"] == {"text": "nothing"}
-    assert pair.services["front"].pool.open_count == 0
+    assert "main" not in pair.open_at("front")
 
 
 async def test_a_listener_hears_what_is_written_through_either_server(pair):

@@ -104,7 +104,7 @@ async def test_a_search_over_several_vaults_asks_their_holders(pair):
         found = (await near.call("search", {"query": "bittern", "vaults": ["*"]}))["structuredContent"]
         assert [hit["vault"] for hit in found["hits"]] == ["near"]
         assert "vault main could not be searched (vault_unavailable)" in found["warnings"]
-    assert pair.services["front"].pool.open_count == 1
+    assert pair.open_at("front") == {"near"}
 
 
 async def test_what_a_vault_elsewhere_holds_is_asked_of_its_holder(pair):
@@ -123,7 +123,7 @@ async def test_a_command_at_either_server_reaches_the_vault(pair):
         assert answer == {"ok": True, "content": {"text": "nothing"}}
     gone = await answer_command(pair.services["front"], {"vault": "gone", "tool": "noop", "arguments": {}})
     assert not gone["ok"]
-    assert pair.services["front"].pool.open_count == 0
+    assert "main" not in pair.open_at("front")
 
 
 async def test_a_call_that_is_given_up_ends_where_it_is_made(pair):

@@ -281,7 +281,7 @@ async def backups(run: Run) -> None:
     )
     entry = VaultEntry("restored", "id-of-it", None, "active", "agent", "auto", "2027-01-01T00:00:00Z")
     target = RestoreTarget(entry, run.data / "restored", is_new=True, record=record)
-    run.said.append(("register", await _register(run, target)))
+    await run.do(restored_registration.register_in, target, with_grants=True)
     move = FolderMove(main.vault_id, "rename", "main", "other")
     await run.do(folder_moves.record, move)
     await run.do(folder_moves.list_moves)
@@ -289,13 +289,6 @@ async def backups(run: Run) -> None:
     await run.do(folder_moves.forget, main.vault_id)
     await run.do(folder_moves.refuse_if_moving, "main")
     await run.do(folder_moves._ids_of, "main")
-
-
-async def _register(run: Run, target: RestoreTarget) -> Any:
-    await run.do(restored_registration._require_unchanged, target)
-    assert target.record is not None
-    await run.do(restored_registration._make_entry, target.entry, target.record)
-    return await run.do(restored_registration._give, target.entry.name, target.record)
 
 
 async def ends(run: Run) -> None:
