@@ -22,6 +22,7 @@ from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
+from vaults.files.failures import disk_failure, machine_failure
 from vaults.files.scratch_folders import scratch_folder
 from vaults.registry import DATABASE_FILE, NAME_RULE, VaultEntry, is_valid_name
 from vaults.settings import StorageSettings
@@ -53,8 +54,7 @@ async def _copy(place: CopyPlace, entry: VaultEntry, new: str) -> VaultEntry:
     vault_id = str(uuid7())
     with scratch_folder(place.data / SCRATCH_FOLDER) as scratch:
         file = scratch / DATABASE_FILE
-        await asyncio.to_thread(restore_now, place.seat.connections, entry, file)
-        database = await asyncio.to_thread(_make_own, file, vault_id, place.storage)
+        database = await asyncio.to_thread(_make, place, entry, file, vault_id)
 
         def register(tx: Writer) -> VaultEntry:
             source, _ = _look_up(tx, entry.name, new)
@@ -76,6 +76,17 @@ def _make_empty(tx: Writer, name: str, new: str) -> VaultEntry:
     source, _ = _look_up(tx, name, new)
     new_vaults.place(tx, registry.create(tx, new).vault_id)
     return registry.copy_rules(tx, source, new)
+
+
+def _make(place: CopyPlace, entry: VaultEntry, file: Path, vault_id: str) -> RestingDatabase:
+    try:
+        restore_now(place.seat.connections, entry, file)
+    except OSError as failure:
+        typed = disk_failure(failure) or machine_failure(failure)
+        if typed is None:
+            raise
+        raise typed from failure
+    return _make_own(file, vault_id, place.storage)
 
 
 def _make_own(file: Path, vault_id: str, storage: StorageSettings) -> RestingDatabase:

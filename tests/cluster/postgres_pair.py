@@ -36,10 +36,10 @@ class PostgresPair:
     is what a restart of the one that is alone is. Nothing is acknowledged that the standby does not hold, from the
     return of ``start`` to the next ``kill``."""
 
-    def __init__(self, folder: Path, ports: tuple[int, int], *, fences: bool = True) -> None:
+    def __init__(self, folder: Path, ports: tuple[int, int], *, fences: bool = True, host: str = "127.0.0.1") -> None:
         self.ports = ports
         self._fences = fences
-        self._primary, self._standby = (PostgresServer(folder / str(port), port) for port in ports)
+        self._primary, self._standby = (PostgresServer(folder / str(port), port, host=host) for port in ports)
         self.fail_overs: list[FailOver] = []
         self._ended = 0.0
 
@@ -153,12 +153,12 @@ class PostgresPair:
 
 
 @contextlib.contextmanager
-def running_pair(*, fences: bool = True) -> Iterator[PostgresPair]:
+def running_pair(*, fences: bool = True, host: str = "127.0.0.1") -> Iterator[PostgresPair]:
     """A primary and a standby for as long as the block lasts. Without ``fences`` each primary that ended comes back for
     a while beside the one in its place. Skips where the machine has no PostgreSQL."""
     skip_without_postgres()
     with folder_of_its_own() as folder, kept_port() as first, kept_port() as second:
-        pair = PostgresPair(folder, (first, second), fences=fences)
+        pair = PostgresPair(folder, (first, second), fences=fences, host=host)
         try:
             pair.lay_out()
             yield pair

@@ -65,7 +65,7 @@ class PostgresServer:
         initdb = [_program("initdb"), "-D", self.folder / "data", "-U", "owner", "-A", authentication]
         self._run([*initdb, "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"])
         with (self.folder / "data" / "pg_hba.conf").open("a") as rules:
-            rules.write(f"host all all samenet {authentication}\n")
+            rules.write("".join(f"host {each} all samenet {authentication}\n" for each in ("all", "replication")))
 
     def follow(self, primary: PostgresServer) -> None:
         """Lay it out as a standby of one that runs, in the place of whatever is there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx2
@@ -19,6 +19,7 @@ import pytest_socket
 from tests.cluster.grown_sets import check_grown, summary
 from tests.cluster.installation import Installation, ServerProcess, installed
 from tests.cluster.network_rooms import NetworkRoom, network_rooms
+from tests.cluster.postgres_pair import running_pair
 from tests.cluster.postgres_server import running_postgres
 from tests.cluster.tool_run import SPLITS, ToolRun
 from tests.work import PROGRAM_PATIENCE_S
@@ -67,6 +68,27 @@ async def test_no_call_waits_for_ever_for_what_is_silent(
         print("", *waits, sep="\n")
 
 
+async def test_a_postgresql_that_fell_silent_is_left_for_the_one_in_its_place(
+    rooms: tuple[NetworkRoom, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host that is named first answers nothing any more, not even that it is gone."""
+    with running_pair(host=rooms[0].bridge) as pair:
+        database = pair.create_database()
+        async with installed(tmp_path, ["main"], servers=3, database=database, rooms=rooms) as three:
+            await served(three)
+            for room in rooms:
+                room.cut_from_database(pair.ports[0])
+            pair.promote()
+            began = time.monotonic()
+            await served(three)
+            waited_s = time.monotonic() - began
+            began = time.monotonic()
+            await three.servers[0].kill()
+            await served(three, three.servers[1:])
+    with capsys.disabled():
+        print(f"\nserved by all {waited_s:.1f} s after the promotion; {time.monotonic() - began:.1f} s after a kill")
+
+
 def from_database(port: int) -> Callable[[NetworkRoom], object]:
     return lambda room: room.cut_from_database(port)
 
@@ -97,9 +119,9 @@ async def remembered(three: Installation, server: ServerProcess) -> str:
     return answer.code or "ok"
 
 
-async def served(three: Installation) -> None:
-    """By any, and by all."""
+async def served(three: Installation, servers: Sequence[ServerProcess] = ()) -> None:
+    """By each of them, or by all."""
     async with asyncio.timeout(PROGRAM_PATIENCE_S):
-        for server in three.servers:
+        for server in servers or three.servers:
             while await remembered(three, server) != "ok":  # noqa: ASYNC110  a server is asked
                 await asyncio.sleep(0.1)

@@ -116,6 +116,7 @@ ALLOWED_OUTBOUND = {
     "ops/audit/syslog.py",  # entries of the audit, to audit.syslog
     "ops/audit/webhook.py",  # entries of the audit, to audit.webhook
     "vaults/cluster/postgres/connections.py",  # the database of cluster.url
+    "vaults/cluster/postgres/prepared_statements.py",  # what is sent to it
     "vaults/cluster/postgres/timelines.py",  # the other hosts it names
     "vaults/cluster/postgres/advisory_lease.py",
     "vaults/cluster/control/postgres_control.py",  # its driver's errors

@@ -87,6 +87,15 @@ async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(
     assert copies(second) == []
 
 
+async def contents(server: OpenServer) -> set[str]:
+    """As a caller sees them who calls again where that is said, as of a lease that a busy machine let run out."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (found := await server.asking()("memory_list", limit=100)).ok:
+            assert found.content["error"]["retryable"], found.text
+            await asyncio.sleep(0.05)
+    return {each["content"] for each in found.content["memories"]}
+
+
 async def beats(server: OpenServer, count: int) -> None:
     """Returns after so many."""
     heard: list[None] = []

@@ -6,13 +6,14 @@ vaults.cluster.file_bases.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from server import vault_admin
-from server.cluster import whole_vaults
+from server.cluster import vault_copy, whole_vaults
 from server.cluster.vault_departure import restore_now
 from server.cluster.whole_vaults import RestingDatabase
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
@@ -24,7 +25,7 @@ from vaults.cluster.control import arriving_vaults
 from vaults.cluster.failures import Fenced
 from vaults.cluster.log_replay import build_copy
 from vaults.cluster.postgres import bases
-from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
+from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, StorageFull
 from vaults.registry import VaultRules
 
 TABLES = ("placement", "vault_base", "vault_base_part")
@@ -102,6 +103,20 @@ async def test_a_copy_is_refused_as_on_one_machine(servers: OpenServers) -> None
         await vault_admin.copy(services, "none", "second")
     with pytest.raises(InvalidArgument):
         await vault_admin.copy(services, "main", "no name")
+
+
+async def test_a_copy_that_does_not_fit_on_the_disk_is_refused_by_name(
+    servers: OpenServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = servers.opened
+    assert (await a.asking()("remember", content="tea is at four")).ok
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(vault_copy, "restore_now", full)
+    with pytest.raises(StorageFull):
+        await vault_admin.copy(b.services, "main", "second")
 
 
 async def test_nothing_is_left_of_a_copy_that_failed(servers: OpenServers, monkeypatch: pytest.MonkeyPatch) -> None:

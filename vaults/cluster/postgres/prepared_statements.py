@@ -27,12 +27,18 @@ class PreparedStatement:
     def run(self, connection: Connection, values: Sequence[bytes]) -> int:
         """How many rows it changed; committed when this returns. One round trip, and another one where the connection
         does not know it yet. Raises the driver's errors."""
-        pgconn = connection.pgconn
-        if self.name not in connection.prepared:
-            pgconn.send_prepare(self.name, self.text)
-            _take_result(connection)
-            connection.prepared.add(self.name)
-        pgconn.send_query_prepared(self.name, values, [Format.BINARY] * len(values))
+        if self.name in connection.prepared:
+            try:
+                return self._run_prepared(connection, values)
+            except errors.InvalidSqlStatementName:  # nothing was done: after a rollback the driver deallocates all
+                connection.prepared.clear()
+        connection.pgconn.send_prepare(self.name, self.text)
+        _take_result(connection)
+        connection.prepared.add(self.name)
+        return self._run_prepared(connection, values)
+
+    def _run_prepared(self, connection: Connection, values: Sequence[bytes]) -> int:
+        connection.pgconn.send_query_prepared(self.name, values, [Format.BINARY] * len(values))
         return _take_result(connection).command_tuples or 0
 
 

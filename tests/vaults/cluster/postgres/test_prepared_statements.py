@@ -54,3 +54,15 @@ def test_a_text_that_cannot_be_stored_is_refused_whole(kept: Connections) -> Non
 def test_a_table_that_is_missing_is_told_in_our_words(connections: Connections) -> None:
     with pytest.raises(LogUnavailable, match="laid it out"), connections.use_kept() as connection:
         ADD.run(connection, [to_bigint(1), b"", b""])
+
+
+def test_what_the_driver_deallocated_is_prepared_again(kept: Connections) -> None:
+    """It does so after each rollback on a connection on which it has prepared something itself."""
+    with kept.use_kept() as connection:
+        for number in range(10):
+            connection.execute("SELECT %s::int", (number,))
+        assert ADD.run(connection, [to_bigint(1), b"", b""]) == 1
+        with pytest.raises(ZeroDivisionError), connection.transaction():
+            raise ZeroDivisionError
+        assert ADD.run(connection, [to_bigint(2), b"", b""]) == 1
+        assert ADD.run(connection, [to_bigint(3), b"", b""]) == 1
