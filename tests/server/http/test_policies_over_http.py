@@ -71,6 +71,11 @@ async def called(client: Client, **arguments: Any) -> dict[str, Any]:
     return found
 
 
+async def changes(client: Client) -> list[str]:
+    """Their ids, the newest first."""
+    return [each["id"] for each in (await client.call_tool("history", {})).structured_content["changes"]]
+
+
 async def test_a_reader_sees_what_a_review_would_change_and_changes_nothing(site: Site) -> None:
     before = files_of(site)
     async with site.client("reader") as reader:
@@ -92,14 +97,14 @@ async def test_a_reader_sees_what_a_review_would_change_and_changes_nothing(site
 
 async def test_a_review_that_fails_half_way_leaves_the_vault_as_it_was(site: Site) -> None:
     async with site.client("admin") as admin, site.client("writer") as writer:
+        earlier = await changes(writer)
         made = await called(admin, action="author", name="broken-review", content=BROKEN)
         before = files_of(site)
         failed = await called(writer, action="execute", name="broken-review", variables=WEEK)
         assert failed["error"]["code"] == "not_found"
         assert failed["error"]["message"].startswith("step 3 of 6 (clear): ")
         assert files_of(site) == before
-        changes = (await writer.call_tool("history", {})).structured_content["changes"]
-        assert [each["id"] for each in changes] == [made["change"]]
+        assert await changes(writer) == [made["change"], *earlier]
         refused = await called(writer, action="delete", name="broken-review", confirm=True)
         assert refused["error"]["code"] == "forbidden"
         assert "change" in await called(admin, action="delete", name="broken-review", confirm=True)
