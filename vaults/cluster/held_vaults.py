@@ -164,6 +164,10 @@ class HeldVaults:
         """The server that ``locate`` named could not be reached, or does not have it."""
         self._locations.forget(vault_id)
 
+    async def wait_for_others(self, at_most_s: float) -> None:
+        """``VaultLocations.wait_for_others``."""
+        await self._locations.wait_for_others(at_most_s)
+
     async def ask_for(self, entry: VaultEntry) -> None:
         """Return once the vault is free for this server alone. Raises ``VaultUnavailable``, ``LogUnavailable``,
         ``NotFound``."""

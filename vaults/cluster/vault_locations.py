@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Protocol
 
 from vaults.cluster.membership import Membership
@@ -40,6 +41,10 @@ class VaultLocations:
         self._placements = placements
         self._here = here
         self._believed: dict[str, tuple[str, float]] = {}
+        self._serving: frozenset[str] = frozenset()
+        self._others = asyncio.Event()
+        """Set, and replaced, once other servers serve than before."""
+        membership.on_beat.append(self._note_beat)
 
     async def locate(self, vault: str, *, forwarded: bool = False) -> ServerBeat | None:
         """The server that serves the vault, or is to take it; None: this one. ``forwarded``: another server sent the
@@ -59,6 +64,19 @@ class VaultLocations:
     def forget(self, vault: str) -> None:
         """The server that was told could not be reached, or does not have it."""
         self._believed.pop(vault, None)
+
+    async def wait_for_others(self, at_most_s: float) -> None:
+        """Return once other servers serve than now: where one is gone, its vaults are to be had."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                await self._others.wait()
+
+    def _note_beat(self) -> None:
+        serving = frozenset(server.id for server in self._membership.servers if server.state == "serving")
+        if serving != self._serving:
+            self._serving = serving
+            self._others.set()
+            self._others = asyncio.Event()
 
     def _recall(self, vault: str) -> ServerBeat | None:
         server, until = self._believed.get(vault, ("", 0.0))
@@ -84,7 +102,7 @@ class VaultLocations:
                 if holder.server == found.id:
                     self._believed[vault] = found.id, time.monotonic() + BELIEVED_S
                 return found
-            await asyncio.sleep(LOOK_S)
+            await self.wait_for_others(LOOK_S)
 
     def _is_free(self, holder: VaultHolder) -> bool:
         return holder.address is None and holder.wanted in (None, self._membership.id)

@@ -35,7 +35,7 @@ from vaults.registry import VaultEntry
 
 FIRST_WAIT_S = 0.02
 LONGEST_WAIT_S = 0.25
-"""Seconds until a vault is looked for again: the first time, and at most."""
+"""Seconds until a vault is looked for again, where no server comes or goes: the first time, and at most."""
 
 SLACK_S = 5.0
 """Seconds after the deadline of a call that its answer may still take to come."""
@@ -57,6 +57,9 @@ class Whereabouts(Protocol):
 
     def forget_location(self, vault_id: str) -> None:
         """The server that ``locate`` named could not be reached, or does not have it."""
+
+    async def wait_for_others(self, at_most_s: float) -> None:
+        """Return once other servers serve than now, or after so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Forwarding:
                 if time.monotonic() + wait > until:
                     self._count("refused", None)
                     raise VaultUnavailable("the vault is moving between servers", hint="call again")
-                await asyncio.sleep(wait)
+                await self.whereabouts.wait_for_others(wait)
                 wait = min(2 * wait, LONGEST_WAIT_S)
         except StrongroomError as failure:
             await request.fail(failure, body)

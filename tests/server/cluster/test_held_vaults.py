@@ -88,6 +88,17 @@ async def test_the_vault_of_a_server_that_died_is_taken_over_with_all_that_was_a
     assert refused.content["error"]["retryable"]
 
 
+async def test_who_waits_hears_at_once_that_another_server_is_gone(servers: OpenServers) -> None:
+    a, b = servers.opened
+    waiting = asyncio.create_task(b.cluster.held.wait_for_others(2 * PATIENCE_S))
+    await b.cluster.held.wait_for_others(0.0)
+    assert not waiting.done()
+    a.die()
+    async with asyncio.timeout(PATIENCE_S):
+        await waiting
+    assert b.cluster.membership.find(a.id) is None
+
+
 async def test_a_server_that_was_taken_for_dead_comes_back_as_another_one_without_its_vaults(
     servers: OpenServers,
 ) -> None:

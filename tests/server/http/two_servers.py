@@ -73,6 +73,10 @@ class Standing:
     def forget_location(self, vault_id: str) -> None:
         """Nothing is kept."""
 
+    async def wait_for_others(self, at_most_s: float) -> None:
+        """None comes or goes."""
+        await asyncio.sleep(at_most_s)
+
     def is_here(self, vault_id: str) -> bool:
         name = self.names.get(vault_id)
         return name is not None and (name in self.believes or self.table.holder.get(name) == self.id)
