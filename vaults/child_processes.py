@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import vaults
+from vaults.context import run_to_completion
 
 LENGTH_PREFIX = struct.Struct("<Q")
 """Precedes every message between the processes: its length."""
@@ -85,12 +86,12 @@ class ChildProcess:
             return None
 
     async def end(self) -> None:
-        """Kill it, whatever it does, and return once it is gone."""
+        """Kill it, whatever it does, and return once it is gone, also where whoever asks is cancelled meanwhile."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        await self._process.wait()
+        await run_to_completion(self._process.wait())
 
 
 async def start_process(code: str, stack: contextlib.AsyncExitStack) -> ChildProcess | None:

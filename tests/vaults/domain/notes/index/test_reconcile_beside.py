@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import pytest
@@ -268,6 +268,19 @@ async def test_what_a_killed_reader_was_given_is_read_all_the_same(
     await agrees(desk)
     async with asyncio.timeout(PATIENCE_S):
         assert [await process.wait() for process in begun], "none is left behind"
+
+
+async def test_a_process_is_gone_also_where_whoever_ends_it_is_cancelled() -> None:
+    async with AsyncExitStack() as stack:
+        process = await child_processes.start_process("import time; time.sleep(3600)", stack)
+        assert process is not None
+        ending = asyncio.create_task(process.end())
+        for _ in range(2):
+            await asyncio.sleep(0)
+            ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert process.returncode is not None
 
 
 async def test_without_processes_to_be_had_threads_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
