@@ -39,6 +39,11 @@ def _in(services: Services, vault: str) -> Asking:
     return asker(services, Caller(owner("cli"), vault, Role.ADMIN, "cli"))
 
 
+def count_threads() -> int:
+    """Those that look at folders stay for the next look."""
+    return sum(not each.name.startswith("strongroom-look_") for each in threading.enumerate())
+
+
 async def _start_every_thread(services: Services) -> None:
     """Start the threads that all vaults share: a pool starts one only when the others are busy."""
     meeting = threading.Barrier(SEARCH_THREADS)
@@ -93,7 +98,7 @@ async def test_twenty_vaults_come_and_go_without_a_trace(opening: Opening, monke
         await rest(names[:4])
         await _start_every_thread(services)
         gc.collect()
-        descriptors, threads = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+        descriptors, threads = len(list(Path("/proc/self/fd").iterdir())), count_threads()
         tasks = len(asyncio.all_tasks())
         for name in names:
             await use(name)
@@ -101,7 +106,7 @@ async def test_twenty_vaults_come_and_go_without_a_trace(opening: Opening, monke
         await rest(names[-4:])
         gc.collect()  # a closed vault is a circle of references
         assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
-        assert threading.active_count() <= threads + 2
+        assert count_threads() <= threads + 2
         assert len(asyncio.all_tasks()) <= tasks + 1
 
 

@@ -46,7 +46,7 @@ class WatchedNames:
 NOTE_NAMES = WatchedNames(is_folder_watched, is_file_watched)
 
 
-_LOOKS = ThreadPoolExecutor(max_workers=4096, thread_name_prefix="strongroom-watch")
+_LOOKS = ThreadPoolExecutor(max_workers=4096, thread_name_prefix="strongroom-look")
 """Has as many threads as there ever were looks at once, mostly one or two: a new one each time cost a third of a
 millisecond, four times for each vault that is opened and once in two seconds while it is. Never full, so a disk that
 hangs keeps nobody from looking at another."""

@@ -23,7 +23,6 @@ import pytest
 from tests.work import PATIENCE_S
 from vaults.files.watch import folder_watcher, watchfiles_source
 from vaults.files.watch.folder_watcher import ChangedPaths, Watcher, WatchTimes
-from vaults.files.watch.sources import run_in_thread
 
 EVERYTHING = ChangedPaths(frozenset(), rescan=True)
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -219,8 +218,13 @@ async def test_watches_used_up_while_it_runs_end_in_polling(root: Path) -> None:
 
 
 def resources() -> tuple[int, int, int]:
-    own = Path("/proc/self")
-    return threading.active_count(), len(list((own / "task").iterdir())), len(list((own / "fd").iterdir()))
+    """Threads as Python and as the system counts them, and open files. The threads of looks stay for the next ones."""
+    own, kept = Path("/proc/self"), sum(each.name.startswith("strongroom-look_") for each in threading.enumerate())
+    return (
+        threading.active_count() - kept,
+        len(list((own / "task").iterdir())) - kept,
+        len(list((own / "fd").iterdir())),
+    )
 
 
 def is_left_no_more_than(before: tuple[int, int, int]) -> bool:
@@ -232,7 +236,6 @@ def is_left_no_more_than(before: tuple[int, int, int]) -> bool:
 async def test_nothing_is_left_after_close(root: Path, mode: str) -> None:
     for number in range(50):
         (root / str(number)).mkdir()
-    await run_in_thread(int)  # its thread stays for the next look
     before, tasks = resources(), len(asyncio.all_tasks())
     for waits in (0.0, 0.001, 0.003, 0.01, 0.05):  # closed while it starts, while it walks, and when it stands
         watcher = Watcher(root, mode, times=WatchTimes(debounce_s=0.02, check_s=0.002))  # type: ignore[arg-type]
@@ -252,7 +255,6 @@ async def _consume(items: AsyncIterator[ChangedPaths]) -> None:
 
 
 async def test_nothing_is_left_when_the_consumer_is_cancelled_or_leaves(root: Path) -> None:
-    await run_in_thread(int)  # its thread stays for the next look
     before, tasks = resources(), len(asyncio.all_tasks())
     watcher = Watcher(root)
     consumer = asyncio.create_task(_consume(watcher.changes()))
@@ -270,7 +272,6 @@ async def test_nothing_is_left_when_the_consumer_is_cancelled_or_leaves(root: Pa
 async def test_watching_costs_a_descriptor_and_no_thread(root: Path) -> None:
     for name in ("a/b", ".git/objects/ab", ".strongroom"):
         (root / name).mkdir(parents=True)
-    await run_in_thread(int)  # its thread stays for the next look
     count, threads, descriptors = resources()
     async with closing(Watcher(root, times=WatchTimes(check_s=60))) as items:
         await following(items)
@@ -292,7 +293,6 @@ def _watched_below(root: Path) -> list[str]:
 
 async def test_the_source_of_other_systems_tells_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_watcher, "_choose_source", lambda: watchfiles_source.follow)
-    await run_in_thread(int)  # its thread stays for the next look
     before = resources()
     (root / ".git").mkdir()
     watcher = Watcher(root, times=WatchTimes(check_s=0.05))
