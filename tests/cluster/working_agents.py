@@ -160,6 +160,8 @@ class WorkingAgent:
             error = content["error"]
             if error["retryable"] or error["code"] == "conflict":
                 raise CallAgain(error["code"])
+            if error.get("details", {}).get("done"):  # and only the audit could not take it
+                return content
             self.wrong.append(f"{tool}: {error}")
         return content
 
