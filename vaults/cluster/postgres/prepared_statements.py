@@ -7,6 +7,7 @@ of PostgreSQL's and much of the driver's, that was half.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from psycopg import errors, generators
@@ -31,9 +32,10 @@ class PreparedStatement:
             try:
                 return self._run_prepared(connection, values)
             except errors.InvalidSqlStatementName:  # nothing was done: after a rollback the driver deallocates all
-                connection.prepared.clear()
+                connection.prepared.discard(self.name)
         connection.pgconn.send_prepare(self.name, self.text)
-        _take_result(connection)
+        with suppress(errors.DuplicatePreparedStatement):  # it is known there all the same
+            _take_result(connection)
         connection.prepared.add(self.name)
         return self._run_prepared(connection, values)
 

@@ -66,3 +66,10 @@ def test_what_the_driver_deallocated_is_prepared_again(kept: Connections) -> Non
             raise ZeroDivisionError
         assert ADD.run(connection, [to_bigint(2), b"", b""]) == 1
         assert ADD.run(connection, [to_bigint(3), b"", b""]) == 1
+
+
+def test_one_that_the_connection_knows_and_we_do_not_is_run(kept: Connections) -> None:
+    add(kept, 1)
+    with kept.use_kept() as connection:
+        connection.prepared.clear()
+        assert ADD.run(connection, [to_bigint(2), b"", b""]) == 1
