@@ -22,7 +22,7 @@ from vaults.db.failures import translate_sqlite_errors
 from vaults.db.sql import Reader, Writer
 from vaults.db.transactions import Transactions
 from vaults.errors import AlreadyExists, InvalidArgument
-from vaults.files.failures import disk_failure, machine_failure
+from vaults.files.failures import translate_machine_errors
 from vaults.files.scratch_folders import scratch_folder
 from vaults.registry import DATABASE_FILE, NAME_RULE, VaultEntry, is_valid_name
 from vaults.settings import StorageSettings
@@ -79,13 +79,8 @@ def _make_empty(tx: Writer, name: str, new: str) -> VaultEntry:
 
 
 def _make(place: CopyPlace, entry: VaultEntry, file: Path, vault_id: str) -> RestingDatabase:
-    try:
+    with translate_machine_errors():
         restore_now(place.seat.connections, entry, file)
-    except OSError as failure:
-        typed = disk_failure(failure) or machine_failure(failure)
-        if typed is None:
-            raise
-        raise typed from failure
     return _make_own(file, vault_id, place.storage)
 
 

@@ -72,9 +72,10 @@ async def add(
 async def replace(
     control: Transactions, seat: ClusterSeat, vault_id: str, database: RestingDatabase, also: Callable[[Writer], T]
 ) -> ReplacedVault[T]:
-    """Have a vault that this process does not have open be this database from now on, and whoever holds it drop its
-    copy; ``also`` is done in the transaction that says so. Raises ``VaultUnavailable`` where others do not hand it
-    over, ``Fenced``, ``LogUnavailable``, ``StorageFull``, and what ``also`` raises: it is as it was then."""
+    """Have a vault be this database from now on, and whoever holds it drop its copy; ``also`` is done in the same
+    transaction. For a process that serves no calls: one that took the vault meanwhile would go on with its own copy.
+    Raises ``VaultUnavailable`` where others do not hand it over, ``Fenced``, ``LogUnavailable``, ``StorageFull``, and
+    what ``also`` raises: it is as it was then."""
     held = Placements(seat.connections)
     placement = await _take(held, vault_id, seat.server)
     began = time.monotonic()

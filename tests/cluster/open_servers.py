@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,24 @@ class OpenServer:
         await self.stack.aclose()
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what threads and other servers make so."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+
+
+def _knows(server: OpenServer, ids: set[str]) -> bool:
+    return ids <= {each.id for each in server.cluster.membership.servers}
+
+
+async def contents(server: OpenServer, vault: str = "main") -> set[str]:
+    """Of a vault, as this server's callers see it."""
+    found = await server.asking(vault)("memory_list", limit=100)
+    assert found.ok, found.text
+    return {each["content"] for each in found.content["memories"]}
+
+
 @dataclass
 class OpenServers:
     """Servers of one installation."""
@@ -97,10 +116,9 @@ class OpenServers:
 
     async def acquaint(self) -> None:
         """Return once each server knows all others."""
+        everybody = {each.id for each in self.opened}
         for server in self.opened:
-            async with asyncio.timeout(PATIENCE_S):
-                while len(server.cluster.membership.servers) < len(self.opened):  # noqa: ASYNC110  their beats tell
-                    await asyncio.sleep(0.01)
+            await until(partial(_knows, server, everybody))
 
     async def make_vaults(self, server: OpenServer) -> None:
         """Make the vaults, and have ``server`` hold them."""

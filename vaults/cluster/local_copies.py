@@ -13,7 +13,7 @@ from vaults.cluster.log_replay import ReplayedCopy, RestoredLog, bring_up, is_in
 from vaults.cluster.restore import restore
 from vaults.cluster.vault_log import Placement, VaultLog
 from vaults.errors import StrongroomError
-from vaults.files.failures import disk_failure, machine_failure
+from vaults.files.failures import translate_machine_errors
 from vaults.files.permissions import make_private_folder
 
 COPIES_FOLDER = "copies"
@@ -35,13 +35,8 @@ def lay_out(store: VaultLog, placement: Placement, database: Path, standby: Repl
     """Put the vault's database in the place of whatever is in its folder: ``standby`` with the entries since, which is
     used up by it, or all that the log holds. Blocking; nothing of the folder is open. Raises as ``restore``, and
     ``StorageFull``, ``ReadOnly``, ``VaultUnavailable`` for a disk that cannot take it."""
-    try:
+    with translate_machine_errors():
         return _lay_out(store, placement, database, standby)
-    except OSError as failure:
-        typed = disk_failure(failure) or machine_failure(failure)
-        if typed is None:
-            raise
-        raise typed from failure
 
 
 def _lay_out(store: VaultLog, placement: Placement, database: Path, standby: ReplayedCopy | None) -> LaidOut:

@@ -50,6 +50,19 @@ def translate_os_errors(path: str) -> Iterator[None]:
         raise error from failure
 
 
+@contextmanager
+def translate_machine_errors() -> Iterator[None]:
+    """Raise an ``OSError`` inside as a typed error where the disk or the machine failed, whatever the path; others
+    pass."""
+    try:
+        yield
+    except OSError as failure:
+        error = disk_failure(failure) or machine_failure(failure)
+        if error is None:
+            raise
+        raise error from failure
+
+
 def _path_failure(failure: OSError, path: str) -> StrongroomError | None:
     code = failure.errno
     if code in (errno.ENOENT, errno.ENOTDIR):

@@ -16,7 +16,6 @@ import pytest
 
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
-from vaults.cluster import hand_overs
 from vaults.db.sql import Writer
 
 DISK_MB = 12
@@ -39,9 +38,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 async def servers(
-    postgres: PostgresServer, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, tmp_path: Path, small_disk: Path, unbalanced: None
 ) -> AsyncIterator[OpenServers]:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))  # vaults stay where the test has them
     async with open_servers(tmp_path, postgres.create_database(), vaults=("small", "large")) as opened:
         yield opened
 

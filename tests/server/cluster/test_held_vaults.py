@@ -9,7 +9,6 @@ vaults.pool_departures.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 from server.background_plan import COMMAND_WORK
 from server.cluster import parts
 from server.cluster.release import known_schema
-from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
+from tests.cluster.open_servers import OpenServer, OpenServers, contents, open_servers, until
 from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
 from tests.work import PATIENCE_S
@@ -32,27 +31,9 @@ from vaults.settings import StorageSettings
 from vaults.vault_hosting import VaultElsewhere
 
 
-@pytest.fixture(autouse=True)
-def unbalanced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vaults stay where the tests have them."""
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
-
-
-@pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
-
-
 async def remember(server: OpenServer, *texts: str, vault: str = "main") -> None:
     for text in texts:
         assert (await server.asking(vault)("remember", content=text)).ok
-
-
-async def contents(server: OpenServer, vault: str = "main") -> set[str]:
-    found = await server.asking(vault)("memory_list", limit=100)
-    assert found.ok, found.text
-    return {each["content"] for each in found.content["memories"]}
 
 
 async def test_a_vault_is_with_one_server_and_handed_over_whole(servers: OpenServers) -> None:
@@ -67,12 +48,6 @@ async def test_a_vault_is_with_one_server_and_handed_over_whole(servers: OpenSer
     await remember(b, "cake is at five")
     assert await b.cluster.held.hand_over(b.entry().vault_id, 5.0)
     assert await contents(a) == {"tea is at four", "cake is at five"}
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_so():  # noqa: ASYNC110  threads and other servers make it so
-            await asyncio.sleep(0.01)
 
 
 async def test_the_vault_of_a_server_that_died_is_taken_over_with_all_that_was_answered(servers: OpenServers) -> None:

@@ -23,20 +23,7 @@ from server.settings import load
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
 from tests.cluster.postgres_server import PostgresServer
 from tests.conftest import QUIET, Asking, asker
-from vaults.cluster import hand_overs
 from vaults.vault_hosting import VaultElsewhere
-
-
-@pytest.fixture(autouse=True)
-def unbalanced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vaults stay where the tests have them."""
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
-
-
-@pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
 
 
 def agent(server: OpenServer) -> Asking:

@@ -6,13 +6,13 @@ Covers vaults.cluster.standby_rounds, server.cluster.parts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from server.cluster import parts, vault_life
-from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
+from tests.cluster.open_servers import OpenServer, OpenServers, open_servers, until
 from tests.cluster.postgres_server import PostgresServer
 from tests.work import PATIENCE_S
 from vaults.cluster import hand_overs, local_copies, standby_rounds
@@ -28,8 +28,7 @@ def every_vault(connections: Connections, _above_mb: int) -> LargeVaults:
 
 
 @pytest.fixture(autouse=True)
-def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
+def quick_rounds(monkeypatch: pytest.MonkeyPatch, unbalanced: None) -> None:
     monkeypatch.setattr(standby_rounds, "ROUND_S", 0.0)
     monkeypatch.setattr(parts, "LargeVaults", every_vault)
 
@@ -59,12 +58,6 @@ def in_order(servers: OpenServers) -> list[OpenServer]:
         order.append(next(each for each in left if each.id == first.id))
         left.remove(order[-1])
     return order
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_so():  # noqa: ASYNC110  threads and other servers make it so
-            await asyncio.sleep(0.01)
 
 
 async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(

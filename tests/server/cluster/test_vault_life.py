@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from server import vault_admin
-from tests.cluster.open_servers import OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
-from vaults.cluster import hand_overs
+from tests.cluster.open_servers import OpenServers
 from vaults.errors import AlreadyExists, ConfirmationRequired, Conflict, InvalidArgument, NotFound
-
-
-@pytest.fixture
-async def servers(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[OpenServers]:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
 
 
 async def test_a_vault_made_through_one_server_is_first_opened_by_another(servers: OpenServers) -> None:

@@ -5,34 +5,14 @@ Covers vaults.cluster.hand_overs.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-
 import pytest
 
 from server.cluster import vault_pins
 from server.cluster.backup_share import own_share
-from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
+from tests.cluster.open_servers import OpenServer, OpenServers, until
 from tests.work import PATIENCE_S
 from vaults.cluster import hand_overs
 from vaults.errors import InvalidArgument, NotFound
-
-
-@pytest.fixture
-async def servers(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[OpenServers]:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))  # vaults stay until the tests have them go
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_so():  # noqa: ASYNC110  beats of other servers make it so
-            await asyncio.sleep(0.01)
 
 
 def has_left(server: OpenServer, vault: str) -> bool:

@@ -5,7 +5,6 @@ that was deleted; from a backup of the cluster or of one machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,26 +23,15 @@ from server.cli.backup_keys import make_opener
 from server.cli.restore_orders import RestoreOrder
 from server.cluster.vault_restore import put_in_cluster
 from server.settings import load
-from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
+from tests.cluster.open_servers import OpenServer, OpenServers, contents
 from tests.conftest import QUIET, Opening
 from tests.ops.backup.restoring import as_owner_of, back_up
 from tests.ops.backup.staged import Staged
 from vaults import registry
-from vaults.cluster import hand_overs
 from vaults.cluster.postgres import vault_schemas
 from vaults.db.sql import Writer
 from vaults.errors import AlreadyExists, Conflict, InvalidArgument, VaultUnavailable
 from vaults.registry import VaultRules
-
-
-@pytest.fixture
-async def servers(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[OpenServers]:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
 
 
 def place_of(server: OpenServer) -> LivingInstallation:
@@ -64,11 +52,10 @@ async def backed_up(server: OpenServer, to: Path) -> Staged:
     return Staged(done.folder, done.manifest)
 
 
-async def contents(server: OpenServer, vault: str = "main") -> set[str]:
+async def contents_now(server: OpenServer, vault: str = "main") -> set[str]:
+    """Also of a vault that was made a moment ago."""
     await server.services.registry_cache.refresh()
-    found = await server.asking(vault)("memory_list", limit=100)
-    assert found.ok, found.text
-    return {each["content"] for each in found.content["memories"]}
+    return await contents(server, vault)
 
 
 async def two_moments(server: OpenServer, to: Path) -> Staged:
@@ -92,12 +79,12 @@ async def test_a_vault_that_a_server_has_is_again_as_it_was_and_goes_on(servers:
     report = await restore(place_of(b), made, RestoreRequest())
     assert (report.vault, report.vault_id, report.replaced, report.is_new) == ("main", vault, True, False)
     assert report.complete
-    assert await contents(a) == {"tea is at four"}
+    assert await contents_now(a) == {"tea is at four"}
     assert "build the quay" in (await a.asking()("note_read", path="plan.md")).text
     assert not (await a.asking()("note_read", path="more.md")).ok
     assert (await a.asking()("remember", content="supper is at eight")).ok
     assert await a.cluster.held.hand_over(vault, 5.0, b.id)
-    assert await contents(b) == {"tea is at four", "supper is at eight"}
+    assert await contents_now(b) == {"tea is at four", "supper is at eight"}
     assert "build the quay" in (await b.asking()("note_read", path="plan.md")).text
     assert (await b.asking()("recall", query="supper")).content["hits"]
 
@@ -106,7 +93,7 @@ async def test_a_server_that_has_the_vault_itself_restores_it_too(servers: OpenS
     a, _ = servers.opened
     made = await two_moments(a, tmp_path / "made")
     await restore(place_of(a), made, RestoreRequest(vault="main"))
-    assert await contents(a) == {"tea is at four"}
+    assert await contents_now(a) == {"tea is at four"}
 
 
 async def test_a_vault_whose_log_is_damaged_is_served_again(servers: OpenServers, tmp_path: Path) -> None:
@@ -117,7 +104,7 @@ async def test_a_vault_whose_log_is_damaged_is_served_again(servers: OpenServers
         connection.execute("DELETE FROM strongroom.vault_log WHERE seq % 2 = 0")
     assert (await a.asking()("memory_list")).content["error"]["code"] == "vault_quarantined"
     await restore(place_of(b), made, RestoreRequest())
-    assert await contents(b) == {"tea is at four"}
+    assert await contents_now(b) == {"tea is at four"}
 
 
 async def test_a_backup_becomes_a_new_vault_beside_the_one_it_is_of(servers: OpenServers, tmp_path: Path) -> None:
@@ -125,9 +112,9 @@ async def test_a_backup_becomes_a_new_vault_beside_the_one_it_is_of(servers: Ope
     made = await two_moments(a, tmp_path / "made")
     report = await restore(place_of(b), made, RestoreRequest(as_new="second"))
     assert (report.is_new, report.replaced, list(report.grants)) == (True, False, ["ann reader"])
-    assert await contents(a, "second") == {"tea is at four"}
+    assert await contents_now(a, "second") == {"tea is at four"}
     assert a.entry("second").write_mode == "ask"
-    assert await contents(a) == {"tea is at four", "came later"}
+    assert await contents_now(a) == {"tea is at four", "came later"}
     with pytest.raises(AlreadyExists):
         await restore(place_of(b), made, RestoreRequest(as_new="second"))
 
@@ -137,7 +124,7 @@ async def test_a_try_changes_nothing(servers: OpenServers, tmp_path: Path) -> No
     made = await two_moments(a, tmp_path / "made")
     assert (await restore(place_of(b), made, RestoreRequest(dry_run=True))).dry_run
     assert a.cluster.held.is_here(a.entry().vault_id)
-    assert await contents(a) == {"tea is at four", "came later"}
+    assert await contents_now(a) == {"tea is at four", "came later"}
 
 
 async def test_a_vault_that_was_renamed_meanwhile_is_not_replaced(
@@ -152,7 +139,7 @@ async def test_a_vault_that_was_renamed_meanwhile_is_not_replaced(
     monkeypatch.setattr("server.cluster.vault_restore.begin_schema", renamed)
     with pytest.raises(Conflict):
         await restore(place_of(b), made, RestoreRequest())
-    assert await contents(a, "chief") == {"tea is at four", "came later"}
+    assert await contents_now(a, "chief") == {"tea is at four", "came later"}
 
 
 async def test_nothing_is_restored_that_servers_of_an_older_release_could_not_serve(
@@ -167,7 +154,7 @@ async def test_nothing_is_restored_that_servers_of_an_older_release_could_not_se
     monkeypatch.setattr(vault_schemas, "reach", reach)
     with pytest.raises(VaultUnavailable):
         await restore(place_of(b), made, RestoreRequest())
-    assert await contents(a) == {"tea is at four", "came later"}
+    assert await contents_now(a) == {"tea is at four", "came later"}
 
 
 async def test_a_backup_of_one_machine_is_restored_with_its_notes(
@@ -182,7 +169,7 @@ async def test_a_backup_of_one_machine_is_restored_with_its_notes(
         made = await back_up(services, tmp_path / "made", "alone")
     report = await restore(place_of(b), made, RestoreRequest())
     assert (report.vault_id, report.is_new) == (entry.vault_id, True)
-    assert await contents(a, "alone") == {"the harbour opens at nine"}
+    assert await contents_now(a, "alone") == {"the harbour opens at nine"}
     assert "build the quay" in (await a.asking("alone")("note_read", path="deep/plan.md")).text
 
 
@@ -217,5 +204,5 @@ async def test_the_command_brings_a_deleted_vault_back_under_its_own_id(servers:
     answer = await restores._restore_vault(loaded, order)
     assert answer.complete
     assert "vault main, as it was then, is there" in answer.lines
-    assert await contents(b) == {"tea is at four"}
+    assert await contents_now(b) == {"tea is at four"}
     assert b.entry().vault_id == vault

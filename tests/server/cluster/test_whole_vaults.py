@@ -7,7 +7,7 @@ vaults.cluster.file_bases.
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,10 @@ from server import vault_admin
 from server.cluster import vault_copy, whole_vaults
 from server.cluster.vault_departure import restore_now
 from server.cluster.whole_vaults import RestingDatabase
-from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
+from tests.cluster.open_servers import OpenServer, OpenServers, contents
 from tests.vaults.cluster.postgres.conftest import lose
 from vaults import registry
-from vaults.cluster import hand_overs, local_copies
+from vaults.cluster import local_copies
 from vaults.cluster.control import arriving_vaults
 from vaults.cluster.failures import Fenced
 from vaults.cluster.log_replay import build_copy
@@ -29,21 +28,6 @@ from vaults.errors import AlreadyExists, Conflict, InvalidArgument, NotFound, St
 from vaults.registry import VaultRules
 
 TABLES = ("placement", "vault_base", "vault_base_part")
-
-
-@pytest.fixture
-async def servers(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[OpenServers]:
-    monkeypatch.setattr(hand_overs, "IDLE_S", float("nan"))
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
-        yield opened
-
-
-async def contents(server: OpenServer, vault: str = "main") -> set[str]:
-    found = await server.asking(vault)("memory_list", limit=100)
-    assert found.ok, found.text
-    return {each["content"] for each in found.content["memories"]}
 
 
 def counted(server: OpenServer) -> dict[str, int]:
