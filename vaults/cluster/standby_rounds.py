@@ -76,7 +76,8 @@ class StandbyRounds:
         if not self._may_keep_copies():
             large = []
         wanted = [each for each in large if _is_next(own, each, servers, self._held.pins.get(each.vault))]
-        self._copies.drop_all_but([each.vault for each in wanted])
+        taken = [each.vault for each in large if each.server == own]  # whose copies are about to be claimed
+        self._copies.drop_all_but([*taken, *(each.vault for each in wanted)])
         missing = [each for each in wanted if not self._copies.bring_up(self._held.log, each)]
         self._tell(own)
         left = len(missing)

@@ -16,6 +16,7 @@ from tests.cluster.open_servers import OpenServer, OpenServers, open_servers, un
 from tests.cluster.postgres_server import PostgresServer
 from tests.work import PATIENCE_S
 from vaults.cluster import hand_overs, local_copies, standby_rounds
+from vaults.cluster.held_vaults import RESTORES
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.large_vaults import LargeVaults
 from vaults.cluster.rendezvous import prefer
@@ -69,13 +70,19 @@ async def test_the_next_server_has_the_vault_ready_when_its_holder_dies(
     await until(lambda: copies(second) == [copy])
     assert (await holder.asking()("remember", content="cake is at five")).ok
     assert copies(third) == copies(holder) == []
-    gone = holder.id
+    monkeypatch.setattr(local_copies, "restore", None)
+    held, gone = second.cluster.held, holder.id
+    for _ in range(RESTORES):
+        await held._restores.acquire()
     holder.die()
     await until(lambda: second.cluster.membership.find(gone) is None)
-    with monkeypatch.context() as patched:
-        patched.setattr(local_copies, "restore", None)
-        found = await second.asking()("memory_list", limit=100)
-    assert {each["content"] for each in found.content["memories"]} == {"tea is at four", "cake is at five"}
+    asked = asyncio.create_task(contents(second))
+    await until(lambda: held.placements.holder(second.entry().vault_id).server == second.id)
+    await beats(second, 3)
+    assert copies(second) == [copy], "it is taken, and not claimed yet"
+    for _ in range(RESTORES):
+        held._restores.release()
+    assert await asked == {"tea is at four", "cake is at five"}
     await until(lambda: copies(third) == [copy])
     assert copies(second) == []
 
