@@ -51,10 +51,13 @@ def init(
         say(ddl.to_script(administration.new_installation(), role))
         return
     made = administration.lay_out(_settings(ctx, url), role)
-    if made.is_new:
-        say(f"the tables of installation {made.installation} are ready: give every server the same cluster.url")
+    tables = f"the tables of installation {made.installation}"
+    if made.brought_from is not None:
+        say(f"{tables} were brought from layout {made.brought_from} to {made.layout}")
+    elif made.is_new:
+        say(f"{tables} are ready: give every server the same cluster.url")
     else:
-        say(f"the tables of installation {made.installation} were there, and are as they should be")
+        say(f"{tables} were there, and are as they should be")
     if role is not None:
         say(f"role {role} may serve")
 

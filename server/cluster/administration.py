@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid_utils import uuid7
 
 from server.cluster_settings import ClusterSettings
-from vaults.cluster.postgres import cluster_status, ddl, drains, schema
+from vaults.cluster.postgres import cluster_status, ddl, drains, layout_steps, schema
 from vaults.cluster.postgres.cluster_status import ClusterTotals, LoggedVault, SeenServer
 from vaults.cluster.postgres.connections import Connection, DatabaseLogin
 from vaults.errors import InvalidArgument, NotFound
@@ -24,10 +24,13 @@ LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LaidOutCluster:
-    """The installation whose tables these are; ``is_new``: they were made just now."""
+    """The installation whose tables these are; ``is_new``: they were made just now; ``brought_from``: the layout that
+    they were brought up from just now, or None; ``layout``: the one they have."""
 
     installation: str
     is_new: bool
+    brought_from: int | None
+    layout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,10 @@ class DrainReport:
 
 
 def lay_out(settings: ClusterSettings, role: str | None) -> LaidOutCluster:
-    """Make the tables of a new installation, or check those that are there, and let ``role`` serve. Raises
-    ``InvalidArgument``, ``LogUnavailable``."""
+    """Make the tables of a new installation, or bring those that are there up to this release and check them, and let
+    ``role`` serve. Raises ``InvalidArgument``, ``LogUnavailable``."""
     login = _login(settings)
+    before = schema.bring_up(login)
     with schema.single_connection(login) as connection:
         there = schema.installation_of(connection)
     installation = there or new_installation()
@@ -59,7 +63,7 @@ def lay_out(settings: ClusterSettings, role: str | None) -> LaidOutCluster:
     if role is not None:
         with schema.single_connection(login) as connection:
             ddl.grant_rights(connection, role)
-    return LaidOutCluster(installation, there is None)
+    return LaidOutCluster(installation, there is None, before, layout_steps.LAYOUT)
 
 
 def new_installation() -> str:

@@ -9,7 +9,8 @@ from functools import cache
 
 from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.cluster.postgres.schema import SCHEMAS, installation_rows, lay_out
+from vaults.cluster.postgres.layout_steps import SCHEMAS, installation_rows
+from vaults.cluster.postgres.schema import lay_out
 
 INSTALLATION = "installation-1"
 
@@ -35,6 +36,6 @@ def empty_again(connections: Connections) -> None:
     with connections.use() as connection:
         tables = [f"DELETE FROM {name};" for (name,) in connection.execute(_TABLES, [list(SCHEMAS)])]
         numbers = [f"ALTER SEQUENCE {name} RESTART;" for (name,) in connection.execute(_NUMBERED, [list(SCHEMAS)])]
-        rows = (*installation_rows(INSTALLATION), "INSERT INTO strongroom_control.control_version (number) VALUES (0)")
+        rows = (*installation_rows(INSTALLATION), "INSERT INTO strongroom_control.control_version (number) VALUES (0);")
         in_any_order = "SET LOCAL session_replication_role = replica;"  # without foreign keys
-        connection.execute(f"BEGIN;{in_any_order}{''.join(tables + numbers)}{';'.join(rows)};COMMIT".encode())
+        connection.execute(f"BEGIN;{in_any_order}{''.join(tables + numbers)}{''.join(rows)}COMMIT".encode())

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from vaults.db.connection import Database, open_raw
@@ -35,14 +36,19 @@ class MigrationStep:
 
 @cache
 def load_migrations(folder: str) -> tuple[MigrationStep, ...]:
-    """The migrations of ``folder`` (``vault`` or ``control``), in order. A gap or a double number is a bug."""
+    """The migrations of ``folder`` (``vault`` or ``control``), in order."""
+    return read_steps(files("vaults.db") / "migrations" / folder)
+
+
+def read_steps(folder: Traversable, first: int = 1) -> tuple[MigrationStep, ...]:
+    """The files of ``folder`` that are named as steps, in order. A gap or a double number is a bug."""
     found = []
-    for entry in (files("vaults.db") / "migrations" / folder).iterdir():
+    for entry in folder.iterdir():
         if match := _NAME.match(entry.name):
             found.append(MigrationStep(int(match.group(1)), entry.name, entry.read_text(encoding="utf-8")))
     found.sort(key=lambda step: step.number)
-    if [step.number for step in found] != list(range(1, len(found) + 1)):
-        raise RuntimeError(f"migrations of {folder} are not numbered 1, 2, 3 …")
+    if [step.number for step in found] != list(range(first, first + len(found))):
+        raise RuntimeError(f"the steps in {folder.name} are not numbered {first}, {first + 1}, {first + 2} …")
     return tuple(found)
 
 

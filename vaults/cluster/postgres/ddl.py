@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from vaults.cluster.postgres.connections import Connection
-from vaults.cluster.postgres.schema import LAYOUT, SCHEMAS, installation_rows, layout_script
+from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS, first_tables, newer_tables
 from vaults.errors import InvalidArgument
 
 ROLE = re.compile(r"^[a-z_][a-z0-9_$]{0,62}$")
@@ -28,8 +28,8 @@ def to_script(installation: str, role: str | None = None) -> str:
         f"-- Tables of a strongroom cluster, layout {LAYOUT}. Run it once, in a database of its own.",
         r"\set ON_ERROR_STOP on",
         "BEGIN;",
-        *(layout_script(schema).strip() for schema in SCHEMAS),
-        *(f"{statement};" for statement in installation_rows(installation)),
+        *(statements.strip() for statements in first_tables(installation)),
+        *(statements.strip() for statements in newer_tables(1)),
         *(f"{statement};" for statement in _rights(role)),
         "COMMIT;",
     ]

@@ -6,27 +6,20 @@ Everything here is refused with one line that says what to do, and holds no secr
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 
 import psycopg
 from psycopg import conninfo
 
 from vaults.cluster.postgres.connections import Connection, Connections, DatabaseLogin, in_transaction
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
+from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS, expected_shape, first_tables, newer_tables
 from vaults.errors import InvalidArgument
 
 SETTING = "cluster.url"
-LAYOUT = 1
 OLDEST = 14
 """The first release of PostgreSQL that libpq can ask for the primary without a round trip; older ones get no fixes."""
-
-SCHEMAS = {"strongroom": "vaults.cluster.postgres", "strongroom_control": "vaults.cluster.control"}
-"""The schemas of an installation, and the packages that hold ``schema.sql`` and ``schema_shape.txt`` of each."""
-
-_INSTALLATION = re.compile(r"^[A-Za-z0-9-]{1,64}$")
 
 _LOCK = 0x5354524F4E47  # no two servers lay the tables out at once
 
@@ -88,6 +81,7 @@ def installation_of(connection: Connection) -> str | None:
     tables that are not as they were laid out."""
     if not _has_schema(connection):
         return None
+    _check_layout(connection)
     _check_shape(connection)
     row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
     return None if row is None else str(row[0])
@@ -100,6 +94,17 @@ def lay_out(login: DatabaseLogin, installation: str) -> None:
         _check_server(connection)
         in_transaction(connection, lambda opened: _lay_out_once(opened, installation))
         check_database(connection, installation)
+
+
+def bring_up(login: DatabaseLogin) -> int | None:
+    """Bring tables of an older layout to this release's, whole or not at all, and check them. Returns the layout they
+    had, or None where nothing was to do. Raises as ``open_database``."""
+    connections = _connections(login)
+    with _first_connection(connections, login) as connection, translate_driver_errors():
+        _check_server(connection)
+        if not _has_schema(connection) or _read_layout(connection) >= LAYOUT:
+            return None
+        return in_transaction(connection, _bring_up)
 
 
 def check_database(connection: Connection, installation: str) -> None:
@@ -120,35 +125,23 @@ def shape(connection: Connection, schema: str = "strongroom") -> list[str]:
     return [line for (line,) in connection.execute(_SHAPE, {"schema": schema})]
 
 
-def expected_shape(schema: str = "strongroom") -> list[str]:
-    """The tables as ``schema.sql`` makes them."""
-    return _resource("schema_shape.txt", schema).splitlines()
-
-
-def installation_rows(installation: str) -> tuple[str, ...]:
-    """The statements that say whose tables these are, to servers and to what they share. ``installation`` needs no
-    quoting: ``ValueError``."""
-    if not _INSTALLATION.match(installation):
-        raise ValueError("an installation's id holds letters, digits and dashes")
-    return (
-        f"INSERT INTO strongroom.installation (id, layout) VALUES ('{installation}', {LAYOUT})",
-        f"INSERT INTO strongroom_control.installation (key, value) VALUES ('instance_id', '{installation}')",
-    )
-
-
-def layout_script(schema: str) -> str:
-    """The statements that make the tables of one of ``SCHEMAS``."""
-    return _resource("schema.sql", schema)
-
-
 def _lay_out_once(connection: Connection, installation: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     if _has_schema(connection):
         return
-    for schema in SCHEMAS:
-        connection.execute(layout_script(schema).encode())
-    for statement in installation_rows(installation):
-        connection.execute(statement.encode())
+    for statements in (*first_tables(installation), *newer_tables(1)):
+        connection.execute(statements.encode())
+
+
+def _bring_up(connection: Connection) -> int | None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    layout = _read_layout(connection)
+    if layout >= LAYOUT:  # somebody else was faster
+        return None
+    for statements in newer_tables(layout):
+        connection.execute(statements.encode())
+    _check_shape(connection)
+    return layout
 
 
 def _check_server(connection: Connection) -> None:
@@ -183,17 +176,38 @@ def _check_shape(connection: Connection) -> None:
 
 
 def _check_installation(connection: Connection, installation: str) -> None:
-    row = connection.execute("SELECT id, layout FROM strongroom.installation").fetchone()
-    if row is None or row[0] != installation:
+    row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
+    if row != (installation,):
         raise InvalidArgument(
             SETTING,
             "belongs to another installation",
             hint="two installations on one database would take each other's vaults: give each a database of its own",
         )
-    if row[1] != LAYOUT:
+    _check_layout(connection)
+
+
+def _check_layout(connection: Connection) -> None:
+    layout = _read_layout(connection)
+    if layout < LAYOUT:
         raise InvalidArgument(
-            SETTING, f"has layout {row[1]}, and this release knows {LAYOUT}", hint="run one release on all servers"
+            SETTING,
+            f"has layout {layout}, and this release needs {LAYOUT}",
+            hint="run strongroom cluster init of this release as the owner of the tables; running servers go on",
         )
+    if layout > LAYOUT:
+        raise InvalidArgument(
+            SETTING, f"has layout {layout}, and this release knows {LAYOUT}", hint="run one release on all servers"
+        )
+
+
+def _read_layout(connection: Connection) -> int:
+    """Raises as ``_check_shape`` where the tables do not even say."""
+    try:
+        row = connection.execute("SELECT layout FROM strongroom.installation").fetchone()
+    except psycopg.ProgrammingError:
+        _check_shape(connection)
+        raise
+    return LAYOUT if row is None else int(row[0])
 
 
 def _connections(login: DatabaseLogin) -> Connections:
@@ -227,7 +241,3 @@ def _one_line(said: str, login: DatabaseLogin) -> str:
     secret = str(conninfo.conninfo_to_dict(login.conninfo).get("password") or "")
     line = " ".join(said.split())
     return line.replace(secret, "…") if secret else line
-
-
-def _resource(name: str, schema: str) -> str:
-    return resources.files(SCHEMAS[schema]).joinpath(name).read_text(encoding="utf-8")

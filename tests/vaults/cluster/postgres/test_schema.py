@@ -1,4 +1,7 @@
-"""Only a database that is this installation's, laid out and whole is used."""
+"""Only a database that is this installation's, laid out and whole is used.
+
+Covers vaults.cluster.postgres.layout_steps.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ import pytest
 
 from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
-from vaults.cluster.postgres import schema
+from vaults.cluster.postgres import layout_steps, schema
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
+from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS, expected_shape
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
-from vaults.cluster.postgres.schema import expected_shape, lay_out, open_database, refuse_old_release, shape
+from vaults.cluster.postgres.schema import lay_out, open_database, refuse_old_release, shape
 from vaults.cluster.postgres.servers import Servers
 from vaults.errors import InvalidArgument, StrongroomError
 
@@ -33,9 +37,17 @@ def run(login: DatabaseLogin, statement: str) -> None:
         connection.execute(statement.encode())
 
 
+def first_layout(postgres: PostgresServer) -> DatabaseLogin:
+    """As the first release made the tables."""
+    login = DatabaseLogin(postgres.create_database())
+    for statements in layout_steps.first_tables(INSTALLATION):
+        run(login, statements)
+    return login
+
+
 def test_what_is_laid_out_is_what_is_expected(login: DatabaseLogin) -> None:
     with Connections(login).single() as connection:
-        for each in schema.SCHEMAS:
+        for each in SCHEMAS:
             assert shape(connection, each) == expected_shape(each)
 
 
@@ -73,9 +85,27 @@ def test_a_second_installation_on_one_database_is_refused(login: DatabaseLogin) 
         lay_out(login, "installation-2")
 
 
-def test_another_layout_is_refused(login: DatabaseLogin) -> None:
-    run(login, "UPDATE strongroom.installation SET layout = 2")
-    assert "layout 2" in refused(login)
+def test_a_newer_layout_is_refused(login: DatabaseLogin) -> None:
+    run(login, f"UPDATE strongroom.installation SET layout = {LAYOUT + 1}")
+    assert f"has layout {LAYOUT + 1}, and this release knows {LAYOUT}" in refused(login)
+
+
+def test_an_older_layout_is_refused_until_it_was_brought_up(postgres: PostgresServer) -> None:
+    login = first_layout(postgres)
+    said = refused(login)
+    assert f"has layout 1, and this release needs {LAYOUT}" in said
+    assert "run strongroom cluster init of this release as the owner" in said
+    assert schema.bring_up(login) == 1
+    assert schema.bring_up(login) is None
+    open_database(login, INSTALLATION).close()
+
+
+def test_tables_that_were_changed_are_not_brought_up(postgres: PostgresServer) -> None:
+    login = first_layout(postgres)
+    run(login, "ALTER TABLE strongroom.vault_log ADD COLUMN note text")
+    with pytest.raises(InvalidArgument, match=r"vault_log\.note"):
+        schema.bring_up(login)
+    assert "has layout 1" in refused(login)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +175,7 @@ def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None
 def test_a_role_that_may_only_read_and_write_rows_suffices(postgres: PostgresServer, login: DatabaseLogin) -> None:
     run(login, "DROP ROLE IF EXISTS plain")
     run(login, f"CREATE ROLE plain LOGIN PASSWORD '{PASSWORD}'")
-    for each in schema.SCHEMAS:
+    for each in SCHEMAS:
         run(login, f"GRANT USAGE ON SCHEMA {each} TO plain")
         run(login, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {each} TO plain")
     connections = open_database(DatabaseLogin(login.conninfo.replace("owner", "plain")), INSTALLATION)
