@@ -106,4 +106,9 @@ def test_all_declared_metrics_are_exposed_and_none_twice() -> None:
 
 
 def test_no_label_can_name_a_vault_or_a_caller() -> None:
-    assert {label for metric in CLUSTER_DECLARED for label in metric.labels} == {"files", "outcome", "server"}
+    assert {label for metric in CLUSTER_DECLARED for label in metric.labels} == {
+        "files",
+        "outcome",
+        "resource",
+        "server",
+    }
