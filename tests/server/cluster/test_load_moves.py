@@ -13,7 +13,6 @@ import pytest
 
 from server.cluster import vault_pins
 from tests.cluster.open_servers import OpenServer, OpenServers, contents, open_servers, until
-from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster import hand_overs
 from vaults.cluster.server_load import ServerLoad, VaultLoad
 from vaults.vault_hosting import VaultUse
@@ -32,10 +31,10 @@ class SaidLoad:
 
 
 @pytest.fixture
-async def two(postgres: PostgresServer, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
+async def two(url: str, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
     """Servers a and b. The first holds both vaults, and nobody has much to do yet."""
     flags = {"cluster.move_every_s": 1}
-    async with open_servers(tmp_path, postgres.create_database(), vaults=VAULTS, **flags) as opened:
+    async with open_servers(tmp_path, url, vaults=VAULTS, **flags) as opened:
         for server in opened.opened:
             say(server, 0.0)
         yield opened
