@@ -52,9 +52,9 @@ def held(server: OpenServer) -> set[str]:
 
 
 async def moved(servers: OpenServers) -> str:
-    """The name of the vault that the other server has, once it has one."""
+    """The name of the vault that the other server has, once it has one and both know of it."""
     a, b = servers.opened
-    await until(lambda: len(held(a)) == 1 and len(b.cluster.held.moved) == 1)
+    await until(lambda: len(held(a)) == 1 and all(len(each.cluster.held.moved) == 1 for each in (a, b)))
     (name,) = set(VAULTS) - held(a)
     return name
 
