@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -168,23 +168,20 @@ class Database:
         idle, self._free_readers = self._free_readers, []
         if (self._drain is None or self._drain.done()) and self._writer is not None:
             idle, self._writer = [*idle, self._writer], None
-        for connection in idle:
-            await self._forget(connection)
+        await self._forget_all(idle)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection and its thread."""
         self._closed = True
         if self._drain is not None:
             await self._drain
-        for _ in range(self._settings.readers):
-            await self._reader_slots.acquire()  # waits for reads under way
-        async with self._watching:
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(self._settings.readers):
+                await stack.enter_async_context(self._reader_slots)  # waits for reads under way
+            await stack.enter_async_context(self._watching)
             open_now = [*self._free_readers, *(each for each in (self._watcher, self._writer) if each is not None)]
             self._free_readers, self._watcher, self._writer = [], None, None
-            for connection in open_now:
-                await self._forget(connection)
-        for _ in range(self._settings.readers):
-            self._reader_slots.release()
+            await self._forget_all(open_now)
         await self.log.close()
 
     def _refuse_if_closed(self) -> None:
@@ -244,6 +241,14 @@ class Database:
     def _is_outdated(self, connection: aiosqlite.Connection) -> bool:
         """Whether a connection opened as immutable no longer matches its file."""
         return connection in self._frozen and self._frozen[connection] != database_files.inspect_files(self.path)
+
+    async def _forget_all(self, connections: Sequence[aiosqlite.Connection]) -> None:
+        """Each of them, also where whoever waits for the first one is cancelled: nobody else knows of the others."""
+        if connections:
+            try:
+                await self._forget(connections[0])
+            finally:
+                await self._forget_all(connections[1:])
 
     async def _forget(self, connection: aiosqlite.Connection) -> None:
         self._frozen.pop(connection, None)
@@ -355,7 +360,11 @@ def _data_version(raw: sqlite.Connection) -> int:
 
 
 async def _close(connection: aiosqlite.Connection) -> None:
-    await connection.close()
+    try:
+        await connection.close()
+    except asyncio.CancelledError:
+        connection._thread.join()  # it was told to stop: it must not outlive the event loop, which it tells of that
+        raise
     connection._thread.join()  # it has nothing left to do: microseconds, and no thread outlives its vault
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -166,6 +166,26 @@ async def test_open_and_close_leave_no_descriptor_and_no_thread(tmp_path: Path) 
         await round_trip()
     assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
     assert threading.active_count() <= threads
+
+
+@pytest.mark.parametrize("ended", [Database.close, Database.rest])
+@pytest.mark.parametrize("steps", range(1, 6))
+async def test_closing_that_is_cancelled_leaves_no_thread(
+    tmp_path: Path, ended: Callable[[Database], Coroutine[None, None, None]], steps: int
+) -> None:
+    others = set(threading.enumerate())
+    database = Database(tmp_path / "e.db", StorageSettings())
+    await database.write(lambda tx: tx.run("CREATE TABLE t (n INTEGER)"))
+    together = threading.Barrier(2)
+    await asyncio.gather(*(database.read(lambda _: together.wait(PATIENCE_S)) for _ in range(2)))
+    ending = asyncio.create_task(ended(database))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    ending.cancel()
+    await asyncio.gather(ending, return_exceptions=True)
+    async with asyncio.timeout(PATIENCE_S):
+        await database.close()
+    assert set(threading.enumerate()) <= others
 
 
 async def test_the_writer_is_durable_and_careful(db: Database) -> None:
