@@ -94,8 +94,11 @@ what is in an answer, nor whether a vault that is being closed makes room, may b
 that goes without set these themselves."""
 
 
-def pytest_configure() -> None:
-    """Only where tests run: programs that tests start, and that import this, read files and wait as a server does."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Only where tests run: programs that tests start, and that import this, read files and wait as a server does. What
+    only hands tests out to others need not load what is patched: they begin that much sooner."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return
     parser_pool.WorkerProcess = WorkerHere  # type: ignore[assignment,misc]
     patient = pytest.MonkeyPatch()  # never undone
     for wait in WAITS:
