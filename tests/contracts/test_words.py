@@ -150,16 +150,19 @@ def made(call: ast.Call) -> ToolClause:
     return tool_clause(words, *map(str, names), instead=made(inside[0]) if inside else None)
 
 
-WAYS = [(name, each) for name, tree in files("tool_clause") for _, each in ways_in(ast.walk(tree))]
+@cache
+def every_way() -> list[tuple[str, ToolClause]]:
+    """Of all files. Not while tests are collected: each worker would read them."""
+    return [(name, each) for name, tree in files("tool_clause") for _, each in ways_in(ast.walk(tree))]
 
 
 def test_there_are_words_to_check() -> None:
-    assert len(WAYS) > 15
+    assert len(every_way()) > 15
 
 
 def test_every_name_beside_a_clause_is_one() -> None:
     everything = audience_of(REGISTRY, (Role.ADMIN, "full", "ask"))
-    for name, each in WAYS:
+    for name, each in every_way():
         assert everything.shown.issuperset(each.names), (name, each)
         said = {found.strip("`").split()[0] for found in SPOKEN.findall(each.words)}
         assert said <= {re.split("[ .]", known)[0] for known in each.names}, (name, each)
@@ -210,7 +213,7 @@ def documented(nodes: list[ast.AST]) -> set[int]:
 @each_view
 def test_advice_names_what_is_listed(view: View) -> None:
     audience = audience_of(REGISTRY, view)
-    for name, each in WAYS:
+    for name, each in every_way():
         said = Advice("look at it", each).to(audience)
         named = {found.strip("`").split()[0] for found in SPOKEN.findall(said)}
         assert named <= listed(view), (name, said)
