@@ -40,6 +40,12 @@ STANDBY_BYTES = GaugeSpec("strongroom_cluster_standby_bytes", "Bytes of these co
 STANDBY_BEHIND = GaugeSpec(
     "strongroom_cluster_standby_behind_seconds", "Since the copy most behind was as its vault", mode="livemax"
 )
+LOAD = GaugeSpec(
+    "strongroom_cluster_load",
+    "Share of its cores, or of its memory for vectors, that this server tells the others it uses",
+    ("resource",),
+)
+MOVED = CounterSpec("strongroom_cluster_moved_total", "Vaults given to servers with less to do, as this one was busy")
 HANDED_OVER = CounterSpec("strongroom_cluster_handed_over_total", "Vaults given to other servers, in order")
 VAULTS_LOST = CounterSpec("strongroom_cluster_vaults_lost_total", "Vaults lost while they were held")
 APPEND_TIME = HistogramSpec("strongroom_cluster_append_seconds", "Time of one append to a log", APPEND_SECONDS)
@@ -62,6 +68,8 @@ CLUSTER_DECLARED: tuple[CounterSpec | GaugeSpec | HistogramSpec, ...] = (
     STANDBY,
     STANDBY_BYTES,
     STANDBY_BEHIND,
+    LOAD,
+    MOVED,
     HANDED_OVER,
     VAULTS_LOST,
     APPEND_TIME,
@@ -93,6 +101,9 @@ class ClusterMetrics:
         self._standby, self._standby_bytes = STANDBY.register(registry), STANDBY_BYTES.register(registry)
         self._oldest_standby_at: float | None = None
         STANDBY_BEHIND.register(registry).set_function(self._standby_behind_s)
+        load = LOAD.register(registry)
+        self._cpu, self._memory = load.labels("cpu"), load.labels("memory")
+        self._moved = MOVED.register(registry)
         self._handed_over, self._lost = HANDED_OVER.register(registry), VAULTS_LOST.register(registry)
         self._append_time, self._appended = APPEND_TIME.register(registry), APPENDED.register(registry)
         self._rebase_time, self._rebased = REBASE_TIME.register(registry), REBASED.register(registry)
@@ -131,6 +142,13 @@ class ClusterMetrics:
         self._standby.set(state.copies)
         self._standby_bytes.set(state.size)
         self._oldest_standby_at = state.oldest_at
+
+    def on_load(self, cpu: float, memory: float) -> None:
+        self._cpu.set(cpu)
+        self._memory.set(memory)
+
+    def on_moved(self) -> None:
+        self._moved.inc()
 
     def on_handed_over(self) -> None:
         self._handed_over.inc()

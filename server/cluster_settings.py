@@ -57,6 +57,18 @@ class ClusterSettings(SettingsSection):
         float,
         Field(ge=1, le=60, description="seconds after which a server that is not heard loses its vaults to others"),
     ] = 3.0
+    busy_at: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=1,
+            description="share of its cores, or of storage.memory_budget_mb, above which this server gives vaults to "
+            "one that uses less; 1: never",
+        ),
+    ] = 0.7
+    move_every_s: Annotated[
+        float, Field(ge=1, le=86400, description="seconds between two vaults that a busy server gives away")
+    ] = 60.0
     connections: Annotated[
         int, Field(ge=2, le=200, description="connections of this server to the database at most")
     ] = 8

@@ -143,6 +143,7 @@ class VaultPool:
         vault stays in use for ``ROOM_WAIT_S`` and no more may be opened."""
         slot = await self._slot(entry)
         slot.leases += 1
+        slot.calls += 1
         slot.is_resting = False
         try:
             vault = await asyncio.shield(slot.opening)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from vaults.pool_slots import is_open, vacate
+from vaults.vault_hosting import VaultUse
 
 if TYPE_CHECKING:
     from vaults.db.connection import Database
@@ -31,6 +32,11 @@ class PoolDepartures:
         if slot.leases or not is_open(slot) or slot.opening.result().background.is_busy:
             return 0.0
         return time.monotonic() - slot.used
+
+    def uses(self) -> list[VaultUse]:
+        """Of each that is open."""
+        opened = [(vault_id, slot) for vault_id, slot in self._pool.slots.items() if is_open(slot)]
+        return [VaultUse(vault_id, slot.calls, slot.opening.result().vector_bytes) for vault_id, slot in opened]
 
     @asynccontextmanager
     async def borrow(self, vault_id: str) -> AsyncIterator[Database | None]:

@@ -28,6 +28,8 @@ class Slot:
     opening: asyncio.Task[Vault]
     gate: VaultGate
     leases: int = 0
+    calls: int = 0
+    """How often it was leased."""
     unused: asyncio.Event | None = None
     """Set with the last lease, where somebody waits for it."""
     used: float = field(default_factory=time.monotonic)

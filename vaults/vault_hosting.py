@@ -6,6 +6,7 @@ The pool asks before it opens a vault and tells after it closed one. What severa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +25,15 @@ class VaultElsewhere(VaultUnavailable):
         super().__init__("another server has the vault", hint="call again")
         self.server = server
         self.address = address
+
+
+@dataclass(frozen=True, slots=True)
+class VaultUse:
+    """Of an open vault. ``calls``: how many had it since it was opened; ``vector_bytes``: of its vectors in memory."""
+
+    vault: str
+    calls: int
+    vector_bytes: int
 
 
 class VaultHosting(Protocol):

@@ -82,7 +82,7 @@ def status(
         say_json(_to_json(report))
         return
     totals = report.totals
-    head = ("SERVER", "STATE", "ADDRESS", "VERSION", "LAST BEAT", "VAULTS")
+    head = ("SERVER", "STATE", "ADDRESS", "VERSION", "LAST BEAT", "CPU", "MEMORY", "VAULTS")
     say_table(head, [_server_row(each) for each in report.servers])
     say()
     free = totals.vaults - totals.held
@@ -155,6 +155,8 @@ def _server_row(server: SeenServer) -> tuple[object, ...]:
         server.address,
         server.version,
         f"{server.beat_age_s:.1f} s ago",
+        f"{server.cpu:.0%}",
+        f"{server.memory:.0%}",
         f"{server.vaults:,}",
     )
 
@@ -167,6 +169,8 @@ def _vault_row(vault: LoggedVault) -> tuple[object, ...]:
         holder = "none, was held by one that is gone"
     if vault.pin is not None:
         holder = f"{holder}, pinned" if vault.pin == holder else f"{holder}, pinned to {vault.pin}"
+    elif vault.is_moved:
+        holder = f"{holder}, moved as another was busy"
     if vault.standby is not None:
         holder = f"{holder}, copy on {vault.standby}"
     if vault.wanted is not None:

@@ -24,13 +24,16 @@ from vaults.cluster.base_rounds import BaseRounds
 from vaults.cluster.cluster_observer import ClusterObserver
 from vaults.cluster.hand_overs import HandOvers
 from vaults.cluster.held_vaults import HeldVaults
+from vaults.cluster.load_moves import AVERAGES_A_MOVE, LoadMoves, LoadPolicy
 from vaults.cluster.local_copies import COPIES_FOLDER
 from vaults.cluster.membership import Membership, ServerCard
 from vaults.cluster.postgres.connections import Connections
 from vaults.cluster.postgres.large_vaults import LargeVaults
+from vaults.cluster.server_load import LoadMeter, usable_cores
 from vaults.cluster.standby_copies import STANDBY_FOLDER, StandbyCopies
 from vaults.cluster.standby_rounds import StandbyRounds
 from vaults.db.connection import Database
+from vaults.disk_reserve import MB
 from vaults.errors import InvalidArgument
 from vaults.files.permissions import FILE_MODE, make_private_folder
 from vaults.settings import StorageSettings
@@ -51,6 +54,7 @@ class Cluster:
     membership: Membership
     held: HeldVaults
     hand_overs: HandOvers
+    load_moves: LoadMoves
     door: PeerDoor | None
 
     def share(self, shared: SharedResources) -> SharedResources:
@@ -69,6 +73,7 @@ class Cluster:
         pool."""
         self.held.opened = pool.departures
         stack.push_async_callback(self.hand_overs.close)
+        stack.push_async_callback(self.load_moves.close)
         stack.push_async_callback(BaseRounds(self.held).close)
 
     def seat(self) -> ClusterSeat:
@@ -112,7 +117,14 @@ async def open_cluster(
         large = LargeVaults(connections, cluster.standby_above_mb)
         copies = StandbyCopies(root / STANDBY_FOLDER)
         stack.push_async_callback(StandbyRounds(held, copies, large, settings.storage.reserve_mb).close)
-    return Cluster(connections, membership, held, HandOvers(held), door)
+    hand_overs = HandOvers(held)
+    load_moves = LoadMoves(held, hand_overs, _meter(settings), LoadPolicy(cluster.busy_at, cluster.move_every_s))
+    return Cluster(connections, membership, held, hand_overs, load_moves, door)
+
+
+def _meter(settings: Settings) -> LoadMeter:
+    budget = settings.storage.memory_budget_mb * MB
+    return LoadMeter(settings.cluster.move_every_s / AVERAGES_A_MOVE, budget, usable_cores())
 
 
 def to_cache(storage: StorageSettings) -> StorageSettings:

@@ -78,6 +78,7 @@ def network_rooms(count: int) -> Iterator[tuple[NetworkRoom, ...]]:
             run("ip", "netns", "add", room.name)
             stack.callback(run, "ip", "netns", "del", room.name)
             _plug_in(room, bridge, f"{bridge}.{place}")
+            stack.callback(run, "ip", "link", "del", f"{bridge}.{place}")  # it outlives its namespace for a while
         yield rooms
 
 

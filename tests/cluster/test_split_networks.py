@@ -89,6 +89,29 @@ async def test_a_postgresql_that_fell_silent_is_left_for_the_one_in_its_place(
         print(f"\nserved by all {waited_s:.1f} s after the promotion; {time.monotonic() - began:.1f} s after a kill")
 
 
+async def test_connections_of_a_machine_that_is_gone_do_not_stay(
+    rooms: tuple[NetworkRoom, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PostgreSQL hears nothing of its end, and would have none left for others one day."""
+    with running_postgres(rooms[0].bridge) as postgres:
+        async with installed(tmp_path, ["main"], servers=2, database=postgres.create_database(), rooms=rooms) as two:
+            await served(two)
+            gone = {"address": rooms[0].address}
+            before = two.rows(_CONNECTIONS, **gone)
+            rooms[0].cut_off()
+            began = time.monotonic()
+            await two.servers[0].kill()
+            async with asyncio.timeout(PROGRAM_PATIENCE_S):
+                while two.rows(_CONNECTIONS, **gone) != [(0,)]:  # noqa: ASYNC110  PostgreSQL is asked
+                    await asyncio.sleep(0.1)
+    with capsys.disabled():
+        print(f"\n{before[0][0]} connections of a machine were gone {time.monotonic() - began:.1f} s after it")
+    assert before != [(0,)]
+
+
+_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE client_addr = %(address)s::inet"
+
+
 def from_database(port: int) -> Callable[[NetworkRoom], object]:
     return lambda room: room.cut_from_database(port)
 

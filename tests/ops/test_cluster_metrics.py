@@ -36,6 +36,8 @@ def test_what_storage_says_of_a_cluster_is_counted() -> None:
     metrics.on_taken(0.3, "restored")
     metrics.on_taken(0.01, "kept")
     metrics.on_standby(StandbyState(2, 70_000_000, time.monotonic() - 5))
+    metrics.on_load(0.75, 0.5)
+    metrics.on_moved()
     metrics.on_handed_over()
     metrics.on_vault_lost()
     metrics.on_append(7_000, 0.002)
@@ -53,6 +55,9 @@ def test_what_storage_says_of_a_cluster_is_counted() -> None:
     assert value("strongroom_cluster_standby_copies") == 2
     assert value("strongroom_cluster_standby_bytes") == 70_000_000
     assert (value("strongroom_cluster_standby_behind_seconds") or 0) >= 5
+    assert value("strongroom_cluster_load", {"resource": "cpu"}) == 0.75
+    assert value("strongroom_cluster_load", {"resource": "memory"}) == 0.5
+    assert value("strongroom_cluster_moved_total") == 1
     assert value("strongroom_cluster_handed_over_total") == 1
     assert value("strongroom_cluster_vaults_lost_total") == 1
     assert value("strongroom_cluster_append_bytes_total") == 7_000
@@ -101,4 +106,9 @@ def test_all_declared_metrics_are_exposed_and_none_twice() -> None:
 
 
 def test_no_label_can_name_a_vault_or_a_caller() -> None:
-    assert {label for metric in CLUSTER_DECLARED for label in metric.labels} == {"files", "outcome", "server"}
+    assert {label for metric in CLUSTER_DECLARED for label in metric.labels} == {
+        "files",
+        "outcome",
+        "resource",
+        "server",
+    }

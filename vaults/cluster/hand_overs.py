@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from vaults.cluster.held_vaults import HeldVaults
+from vaults.cluster.postgres.placements import PlacementWishes
 from vaults.cluster.rendezvous import schema_of
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
@@ -37,8 +38,8 @@ class HandOvers:
         self._look: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._balanced: frozenset[str] = frozenset()
-        """The held vaults that are where they belong, while servers and pins are those of ``_balanced_over``."""
-        self._balanced_over: tuple[frozenset[str], Mapping[str, str]] = (frozenset(), {})
+        """The held vaults that are where they belong, while these servers serve and nobody moves their pins."""
+        self._balanced_over: frozenset[str] = frozenset()
         held.membership.on_beat.append(self._note_beat)
 
     async def drain(self, within_s: float | None = None) -> None:
@@ -55,7 +56,7 @@ class HandOvers:
         it is left to one of them. Raises ``VaultElsewhere``."""
         for server in self._membership.servers:
             if server.state == "serving" and 0 < schema_of(server) < schema:
-                self._begin(vault, server.id)
+                self.begin(vault, server.id)
                 raise VaultElsewhere(server.id, server.address)
 
     async def close(self) -> None:
@@ -77,24 +78,29 @@ class HandOvers:
     async def _look_around(self) -> None:
         with contextlib.suppress(StrongroomError):  # looked at again with the next beat
             wishes = await asyncio.to_thread(self._held.placements.wishes_for, self._membership.id)
-            self._held.pins = wishes.pins
+            self._note_wishes(wishes)
             for vault in wishes.asked:
-                self._begin(vault, None)
+                self.begin(vault, None)
         self._rebalance()
+
+    def _note_wishes(self, wishes: PlacementWishes) -> None:
+        changed = self._held.pins.items() ^ wishes.pins.items()
+        self._balanced -= {vault for vault, _ in changed}
+        self._held.pins, self._held.moved = wishes.pins, wishes.moved
 
     def _rebalance(self) -> None:
         """Begin to give away vaults that nobody uses and that another server is preferred for now."""
         serving = frozenset(server.id for server in self._membership.servers if server.state == "serving")
-        held, over = frozenset(self._held.ids()), (serving, self._held.pins)
-        looked_at = self._balanced if over == self._balanced_over else frozenset()
+        held = frozenset(self._held.ids())
+        looked_at = self._balanced if serving == self._balanced_over else frozenset()
         targets = [(vault, self._held.target_of(vault)) for vault in held - looked_at]
         elsewhere = [(vault, target.id) for vault, target in targets if target and target.id != self._membership.id]
-        self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, over
-        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S and self._is_awaited(vault, to)]
+        self._balanced, self._balanced_over = held - {vault for vault, _ in elsewhere}, serving
+        idle = [(vault, to) for vault, to in elsewhere if self._idle_s(vault) >= IDLE_S and self.is_awaited(vault, to)]
         for vault, to in idle[:REBALANCED_A_BEAT]:  # the others with the next beats
-            self._begin(vault, to)
+            self.begin(vault, to)
 
-    def _is_awaited(self, vault: str, to: str) -> bool:
+    def is_awaited(self, vault: str, to: str) -> bool:
         """Whether it is served there at once: a large one has a copy there first."""
         copies = self._held.standby
         if copies is not None and copies.is_used(vault):  # and nobody was asked yet who has the next one
@@ -104,7 +110,8 @@ class HandOvers:
     def _idle_s(self, vault: str) -> float:
         return math.inf if self._held.opened is None else self._held.opened.idle_s(vault)
 
-    def _begin(self, vault: str, to: str | None) -> None:
+    def begin(self, vault: str, to: str | None) -> None:
+        """Hand it over to that server, or to whoever comes; nothing where that is under way."""
         if vault not in self._under_way:
             task = begin_apart(self._give(vault, to), "hand-over")
             self._under_way[vault] = task

@@ -107,7 +107,9 @@ class HeldVaults:
         self.standbys: Mapping[str, str | None] = {}
         """Of the large vaults held here the servers that have copies of them, as last heard."""
         self.pins: Mapping[str, str] = {}
-        """Of every pinned vault the name of the server it belongs to, as last heard."""
+        """Of every vault that belongs to a server whatever its hash says the name of that one, as last heard."""
+        self.moved: Mapping[str, str] = {}
+        """Of those the ones that do because another server was busy, each with the id of its own."""
         self._root = root
         self._storage = storage
         self._held: dict[str, _Holding] = {}

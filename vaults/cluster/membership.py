@@ -101,6 +101,11 @@ class Membership:
         if self._sitting is not None:
             self._sitting.servers.state = "draining"
 
+    def tell_load(self, cpu: float, memory: float) -> None:
+        """Have the others know, with the next beat, what shares of its cores and its memory for vectors are in use."""
+        if self._sitting is not None:
+            self._sitting.servers.load = cpu, memory
+
     async def be_heard(self) -> None:
         """Returns once every other server has had the time to hear how this one is: its beat, and theirs after it."""
         await asyncio.sleep(2 * self._lease_s / BEATS_A_LEASE)

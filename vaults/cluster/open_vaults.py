@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from vaults.db.connection import Database
+from vaults.vault_hosting import VaultUse
 
 
 class OpenVaults(Protocol):
@@ -14,6 +16,9 @@ class OpenVaults(Protocol):
     def idle_s(self, vault_id: str) -> float:
         """Seconds since a call last had it: 0 while one has it, or it is being opened, or does work of its own;
         infinite where it is not open."""
+
+    def uses(self) -> Sequence[VaultUse]:
+        """Of each that is open."""
 
     def borrow(self, vault_id: str) -> AbstractAsyncContextManager[Database | None]:
         """Its database, which stays open as for a call; None where it is not open."""

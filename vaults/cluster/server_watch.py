@@ -27,7 +27,7 @@ class ServerBeat:
     """A server as its last heartbeat left it: ``beat`` goes up with each; ``address`` is where others reach it, who are
     shown ``certificate`` (PEM). ``name`` is what an operator calls it; only ``id`` is its own. Its lease is its own, so
     that a change of that setting may go from server to server. ``weight``: how many vaults it is to have, beside
-    servers of other weights."""
+    servers of other weights; ``cpu`` and ``memory``: shares of its cores, and of its memory for vectors, in use."""
 
     id: str
     address: str
@@ -38,6 +38,8 @@ class ServerBeat:
     state: ServerState = "serving"
     certificate: str = ""
     weight: float = 1.0
+    cpu: float = 0.0
+    memory: float = 0.0
 
 
 class ServerWatch:

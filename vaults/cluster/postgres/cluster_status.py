@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vaults.cluster.postgres.connections import Connection
 
 _SERVERS = """
-SELECT s.id, s.name, s.state, s.address, s.version, s.weight, s.lease_s,
+SELECT s.id, s.name, s.state, s.address, s.version, s.weight, s.cpu, s.memory, s.lease_s,
        extract(epoch FROM clock_timestamp() - (s.expires - make_interval(secs => s.lease_s)))::float8,
        (SELECT count(*) FROM strongroom.placement p WHERE p.server = s.id)
 FROM strongroom.servers s ORDER BY s.name, s.id
@@ -20,10 +20,11 @@ FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
 """
 
 _VAULTS = """
-SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.pin, c.name, p.epoch, p.head, b.seq,
-       extract(epoch FROM clock_timestamp() - b.made)::float8, l.entries, l.bytes
+SELECT p.vault, coalesce({name}, p.vault), p.server, s.name, p.wanted, p.pin, m.id IS NOT NULL, c.name, p.epoch, p.head,
+       b.seq, extract(epoch FROM clock_timestamp() - b.made)::float8, l.entries, l.bytes
 FROM strongroom.placement p
-LEFT JOIN strongroom.servers s ON s.id = p.server LEFT JOIN strongroom.servers c ON c.id = p.standby {names}
+LEFT JOIN strongroom.servers s ON s.id = p.server LEFT JOIN strongroom.servers c ON c.id = p.standby
+LEFT JOIN strongroom.servers m ON m.id = p.moved_to {names}
 LEFT JOIN LATERAL (SELECT seq, made FROM strongroom.vault_base
   WHERE vault = p.vault AND parts IS NOT NULL ORDER BY seq DESC, id DESC LIMIT 1) b ON true
 CROSS JOIN LATERAL (SELECT count(*) AS entries, coalesce(sum(octet_length(payload)), 0)::bigint AS bytes
@@ -37,7 +38,8 @@ _NAMED = {"name": "v.name", "names": "LEFT JOIN strongroom_control.vaults v ON v
 
 @dataclass(frozen=True, slots=True)
 class SeenServer:
-    """A server that nobody removed. ``beat_age_s``: since its last heartbeat, by PostgreSQL's clock."""
+    """A server that nobody removed. ``cpu`` and ``memory``: shares of its cores, and of its memory for vectors, in use;
+    ``beat_age_s``: since its last heartbeat, by PostgreSQL's clock."""
 
     id: str
     name: str
@@ -45,6 +47,8 @@ class SeenServer:
     address: str
     version: str
     weight: float
+    cpu: float
+    memory: float
     lease_s: float
     beat_age_s: float
     vaults: int
@@ -58,8 +62,9 @@ class SeenServer:
 @dataclass(frozen=True, slots=True)
 class LoggedVault:
     """A vault as its log stands. ``server`` without ``server_name``: its holder is gone, and whoever asks first takes
-    it. ``pin``: the name of the server it belongs to; ``standby``: of the one that keeps a copy. ``base_seq``: the
-    entry its base is of, None while there is none; ``log_bytes``: of the entries since."""
+    it. ``pin``: the name of the server it belongs to; ``is_moved``: to a server with less to do; ``standby``: the name
+    of the one that keeps a copy. ``base_seq``: the entry its base is of, None while there is none; ``log_bytes``: of
+    the entries since."""
 
     vault: str
     name: str
@@ -67,6 +72,7 @@ class LoggedVault:
     server_name: str | None
     wanted: str | None
     pin: str | None
+    is_moved: bool
     standby: str | None
     epoch: int
     head: int

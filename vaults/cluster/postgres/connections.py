@@ -27,6 +27,10 @@ from vaults.cluster.postgres.timelines import NewestTimeline, OlderPrimary, Time
 T = TypeVar("T")
 
 
+KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+"""Seconds of silence until an end is asked after, seconds between two questions, and how many may go unanswered."""
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseLogin:
     """How PostgreSQL is reached. ``conninfo`` as libpq takes it, with several hosts where there is a standby, and with
@@ -187,7 +191,9 @@ class Connections:
         connection.add_notice_handler(connection.note)
         connection.answer_s = self._login.answer_s + 1  # PostgreSQL's own word comes first
         milliseconds = str(int(1000 * self._login.answer_s))
-        connection.execute(_SESSION, {"statement": milliseconds, "idle": milliseconds})
+        connection.execute(
+            _SESSION, {"milliseconds": milliseconds, **{name: str(said) for name, said in KEEPALIVES.items()}}
+        )
         try:
             connection.timeline = self._newest.check(connection)
         except OlderPrimary:
@@ -196,14 +202,19 @@ class Connections:
 
 
 _SESSION = """
-SELECT set_config('statement_timeout', %(statement)s, false),
-       set_config('idle_in_transaction_session_timeout', %(idle)s, false),
+SELECT set_config('statement_timeout', %(milliseconds)s, false),
+       set_config('idle_in_transaction_session_timeout', %(milliseconds)s, false),
+       set_config('tcp_user_timeout', %(milliseconds)s, false),
+       set_config('tcp_keepalives_idle', %(keepalives_idle)s, false),
+       set_config('tcp_keepalives_interval', %(keepalives_interval)s, false),
+       set_config('tcp_keepalives_count', %(keepalives_count)s, false),
        set_config('search_path', 'strongroom_control', false),
        set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, false)
 FROM pg_settings WHERE name = 'synchronous_commit'
 """
 """An acknowledged append is on PostgreSQL's disk, and on its standby's where one is waited for. Statements on control's
-tables name no schema, as they are SQLite's too; all others do."""
+tables name no schema, as they are SQLite's too; all others do. PostgreSQL, too, asks after an end that says nothing: of
+a machine that is gone it would keep all connections for two hours, and be short of them."""
 
 
 def is_quiet(connection: Connection) -> bool:
@@ -220,9 +231,7 @@ def _bounded(login: DatabaseLogin) -> str:
     bounds: dict[str, Any] = {
         "application_name": "strongroom",
         "connect_timeout": login.connect_s,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
+        **KEEPALIVES,
         "tcp_user_timeout": int(1000 * login.answer_s),
         "target_session_attrs": "read-write",
     }

@@ -22,7 +22,9 @@ WITH found AS (
 ), free AS (
   SELECT * FROM found WHERE server = %(server)s OR (NOT held AND wanted IS NULL)
 )
-UPDATE strongroom.placement p SET server = %(server)s, epoch = p.epoch + 1, wanted = free.wanted FROM free
+UPDATE strongroom.placement p SET server = %(server)s, epoch = p.epoch + 1, wanted = free.wanted,
+  moved_to = (SELECT s.id FROM strongroom.servers s WHERE s.id = p.moved_to)
+FROM free
 WHERE p.vault = free.vault AND p.epoch = free.epoch
   AND EXISTS (SELECT FROM strongroom.servers s WHERE s.id = %(server)s)
 RETURNING p.vault, p.server, p.epoch, p.head, p.purged
@@ -36,9 +38,9 @@ WHERE vault = %(vault)s AND server = %(server)s AND epoch = %(epoch)s
 """
 
 _HOLDER = """
-SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id, p.pin, p.standby
+SELECT p.vault, p.server, p.epoch, p.head, s.address, w.id, coalesce(p.pin, nullif(m.name, ''), m.id), p.standby
 FROM strongroom.placement p LEFT JOIN strongroom.servers s ON s.id = p.server
-LEFT JOIN strongroom.servers w ON w.id = p.wanted
+LEFT JOIN strongroom.servers w ON w.id = p.wanted LEFT JOIN strongroom.servers m ON m.id = p.moved_to
 """
 
 _WANT = """
@@ -53,14 +55,24 @@ WHERE p.vault = %(vault)s AND p.server IS DISTINCT FROM %(server)s
 _FORGO = "UPDATE strongroom.placement SET wanted = NULL WHERE vault = %(vault)s AND wanted = %(server)s"
 
 _WISHES = """
-SELECT p.vault, NULL FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.wanted
+SELECT p.vault, NULL, NULL FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.wanted
 WHERE p.server = %(server)s AND p.wanted IS NOT NULL AND p.wanted <> p.server
 UNION ALL
-SELECT vault, pin FROM strongroom.placement WHERE pin IS NOT NULL
+SELECT vault, pin, NULL FROM strongroom.placement WHERE pin IS NOT NULL
+UNION ALL
+SELECT p.vault, coalesce(nullif(s.name, ''), s.id), s.id
+FROM strongroom.placement p JOIN strongroom.servers s ON s.id = p.moved_to
+WHERE p.moved_to IS NOT NULL AND p.pin IS NULL
 """
-"""One statement, as every server makes it with each beat. Both are few, and each has an index of its own."""
+"""One statement, as every server makes it with each beat. All are few, and each has an index of its own."""
 
-_PIN = "UPDATE strongroom.placement SET pin = :server WHERE vault = :vault"
+_PIN = "UPDATE strongroom.placement SET pin = :server, moved_to = NULL WHERE vault = :vault"
+
+_MOVE = """
+UPDATE strongroom.placement SET moved_to = %(to)s
+WHERE vault = %(vault)s AND server = %(server)s AND pin IS NULL
+  AND EXISTS (SELECT FROM strongroom.servers s WHERE s.id = %(to)s AND s.state = 'serving')
+"""
 
 _REMOVE = (
     "DELETE FROM strongroom.placement WHERE vault = :vault",
@@ -72,7 +84,8 @@ _REMOVE = (
 @dataclass(frozen=True, slots=True)
 class VaultHolder:
     """Who holds a vault, and where it is reached: ``address`` is None where nobody alive does. ``wanted``: the living
-    server it is to go to next; ``pin``: the name of the one it belongs to; ``standby``: the one that has a copy."""
+    server it is to go to next; ``pin``: the name of the one it belongs to, by its pin or as
+    it was moved; ``standby``: the one that has a copy."""
 
     vault: str
     server: str | None
@@ -86,11 +99,12 @@ class VaultHolder:
 
 @dataclass(frozen=True, slots=True)
 class PlacementWishes:
-    """What is wanted of placements: the vaults of one server that living ones wait for, and of all pinned vaults the
-    names of the servers they belong to."""
+    """What is wanted of placements: the vaults of one server that living ones wait for; of all vaults that were pinned
+    or moved the names of the servers they belong to; and of those that were moved the ids of these servers."""
 
     asked: list[str]
     pins: dict[str, str]
+    moved: dict[str, str]
 
 
 class Placements:
@@ -129,12 +143,20 @@ class Placements:
         with self._connections.use() as connection:
             connection.execute(_FORGO, {"vault": vault, "server": server})
 
+    def move(self, vault: str, server: str, to: str) -> bool:
+        """Have a vault that ``server`` holds belong to the server ``to`` until that one is gone, as if it was pinned.
+        False where it was pinned or taken meanwhile, or that one serves no more."""
+        with self._connections.use() as connection:
+            return connection.execute(_MOVE, {"vault": vault, "server": server, "to": to}).rowcount == 1
+
     def wishes_for(self, server: str) -> PlacementWishes:
-        """What living servers wait for of this one, and every pin."""
+        """What living servers wait for of this one, and every vault that was pinned or moved."""
         with self._connections.use() as connection:
             rows = connection.execute(_WISHES, {"server": server}).fetchall()
         return PlacementWishes(
-            sorted(vault for vault, pin in rows if pin is None), {vault: pin for vault, pin in rows if pin is not None}
+            sorted(vault for vault, name, _ in rows if name is None),
+            {vault: name for vault, name, _ in rows if name is not None},
+            {vault: moved_to for vault, _, moved_to in rows if moved_to is not None},
         )
 
     def holder(self, vault: str) -> VaultHolder:

@@ -33,10 +33,10 @@ _BEAT = """
 WITH own AS (
   UPDATE strongroom.servers
   SET beat = beat + 1, state = CASE state WHEN 'draining' THEN state ELSE %(state)s END,
-      expires = clock_timestamp() + make_interval(secs => lease_s)
+      cpu = %(cpu)s, memory = %(memory)s, expires = clock_timestamp() + make_interval(secs => lease_s)
   WHERE id = %(id)s RETURNING *
 )
-SELECT id, address, version, beat, lease_s, name, state, certificate, weight FROM (
+SELECT id, address, version, beat, lease_s, name, state, certificate, weight, cpu, memory FROM (
   SELECT * FROM own UNION ALL SELECT * FROM strongroom.servers s WHERE s.id <> %(id)s
 ) AS servers
 """
@@ -67,6 +67,8 @@ class Servers:
         self._own: Connection | None = None
         self.state: ServerState = "serving"
         """Told with the next beat. Another process may have said ``draining`` of this one: that stands."""
+        self.load = 0.0, 0.0
+        """The shares of its cores and its memory for vectors that it uses. Told with the next beat."""
         self.weight = 1.0
         """How many vaults it is to have, beside servers of other weights. Told when it joins."""
 
@@ -91,7 +93,9 @@ class Servers:
     def beat(self, server: str) -> list[ServerBeat]:
         """Every server, this one with its new beat. Raises ``Fenced`` where it was removed, ``LogUnavailable``."""
         with self._kept() as connection:
-            rows = connection.execute(_BEAT, {"id": server, "state": self.state}).fetchall()
+            cpu, memory = self.load
+            said = {"id": server, "state": self.state, "cpu": cpu, "memory": memory}
+            rows = connection.execute(_BEAT, said).fetchall()
         beats = [ServerBeat(*row) for row in rows]
         if all(beat.id != server for beat in beats):
             raise Fenced("this server was taken for dead, and its vaults may be elsewhere")

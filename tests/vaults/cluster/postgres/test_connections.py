@@ -75,6 +75,15 @@ def test_where_nobody_answers_the_pool_gives_up_and_recovers(impatient: Connecti
     assert ask(impatient) == 42
 
 
+def test_postgresql_asks_after_an_end_that_says_nothing(connections: Connections) -> None:
+    """Else it keeps the connections of a machine that is gone for two hours, and has none left for others."""
+    with connections.use() as connection:
+        rows = connection.execute(
+            "SELECT setting::int FROM pg_settings WHERE name LIKE 'tcp%' ORDER BY name"
+        ).fetchall()
+    assert rows == [(3,), (5,), (2,), (5000,)]  # how many questions, after how many seconds, how often; milliseconds
+
+
 def test_a_restart_of_postgresql_is_survived(postgres: PostgresServer, connections: Connections) -> None:
     assert ask(connections) == 42
     for end in (postgres.stop, postgres.kill):
