@@ -51,17 +51,17 @@ class LoadPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LoadMove:
-    """``server``: the one that is to have the vault, as ``own`` is ``busy`` with one resource."""
+    """``server``: the one that is to have the vault; ``used``: the share of ``resource`` in use where it is now."""
 
     vault: str
     server: ServerBeat
     resource: Resource
-    own: float
+    used: float
 
     def __str__(self) -> str:
         share = attrgetter(self.resource)(self.server)
         name = self.server.name or self.server.id
-        return f"vault {self.vault} goes to {name}: {self.resource} {self.own:.0%} here, {share:.0%} there"
+        return f"vault {self.vault} goes to {name}: {self.resource} {self.used:.0%} here, {share:.0%} there"
 
 
 def choose_move(
