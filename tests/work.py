@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
@@ -40,6 +41,13 @@ EXAMPLES = float(os.environ.get("PROPERTY_EXAMPLES", "0.25"))
 def examples(number: int) -> int:
     """How many of ``number`` random examples this run tries."""
     return max(5, round(number * EXAMPLES))
+
+
+def some_of(cases: Sequence[T]) -> list[T]:
+    """As many of ``cases`` as this run tries, in their order, for tests that go through every combination. One that
+    fails has to say which it was."""
+    chosen = random.sample(range(len(cases)), min(len(cases), examples(len(cases))))
+    return [cases[at] for at in sorted(chosen)]
 
 
 def assert_linear(work: Callable[[T], object], make: Callable[[int], T], small: int) -> None:

@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from uuid_utils import uuid7
-
 from auth.principal import owner
 from auth.roles import Role
 from server import vault_admin
@@ -28,8 +26,6 @@ from server.settings import configured_endpoints, load
 from tests.conftest import QUIET, Asking, asker, the_tools
 from tests.fakes import HashEmbedder
 from tests.work import PATIENCE_S
-from vaults.cluster.postgres.connections import DatabaseLogin
-from vaults.cluster.postgres.schema import lay_out
 from vaults.errors import StrongroomError
 from vaults.registry import VaultEntry
 
@@ -98,9 +94,6 @@ class OpenServers:
     flags: dict[str, Any] = field(default_factory=dict)
     opened: list[OpenServer] = field(default_factory=list)
 
-    async def lay_out(self) -> None:
-        await asyncio.to_thread(lay_out, DatabaseLogin(self.url), str(uuid7()))
-
     async def start(self, name: str, *, background: BackgroundPlan = SERVER_WORK, **flags: Any) -> OpenServer:
         """Another server, which holds nothing yet."""
         data = self.folder / name
@@ -132,9 +125,8 @@ class OpenServers:
 async def open_servers(
     folder: Path, url: str, names: tuple[str, ...] = ("a", "b"), vaults: tuple[str, ...] = ("main",), **flags: Any
 ) -> AsyncIterator[OpenServers]:
-    """Servers of those names; the first one holds the vaults."""
+    """Servers of those names over a database that is laid out; the first one holds the vaults."""
     servers = OpenServers(folder, url, vaults, flags)
-    await servers.lay_out()
     try:
         for number, name in enumerate(names):
             server = await servers.start(name)

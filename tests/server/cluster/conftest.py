@@ -29,7 +29,7 @@ def unbalanced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
+async def servers(url: str, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
     """Servers a and b, the first of which holds the vault main."""
-    async with open_servers(tmp_path, postgres.create_database()) as opened:
+    async with open_servers(tmp_path, url) as opened:
         yield opened

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster import held_vaults
 from vaults.database_checks import DAMAGE_MARKER
 from vaults.db.failures import damaged_error
@@ -20,8 +19,8 @@ from vaults.errors import VaultQuarantined, VaultUnavailable
 
 
 @pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database(), names=("a",)) as opened:
+async def servers(url: str, tmp_path: Path) -> AsyncIterator[OpenServers]:
+    async with open_servers(tmp_path, url, names=("a",)) as opened:
         assert (await opened.opened[0].asking()("remember", content="tea is at four")).ok
         yield opened
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from vaults.db.sql import Writer
 
 DISK_MB = 12
@@ -37,10 +36,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-async def servers(
-    postgres: PostgresServer, tmp_path: Path, small_disk: Path, unbalanced: None
-) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database(), vaults=("small", "large")) as opened:
+async def servers(url: str, tmp_path: Path, small_disk: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
+    async with open_servers(tmp_path, url, vaults=("small", "large")) as opened:
         yield opened
 
 

@@ -18,7 +18,6 @@ from server.background_plan import COMMAND_WORK
 from server.cluster import parts
 from server.cluster.release import known_schema
 from tests.cluster.open_servers import OpenServer, OpenServers, contents, open_servers, until
-from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.cluster.postgres.conftest import lose
 from tests.work import PATIENCE_S
 from vaults import registry
@@ -308,9 +307,9 @@ async def test_a_read_after_the_lease_is_refused_also_from_a_cache(servers: Open
     assert refused.content["error"]["code"] == Fenced.code
 
 
-async def test_many_vaults_of_a_server_that_died_come_back(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_many_vaults_of_a_server_that_died_come_back(url: str, tmp_path: Path) -> None:
     names = tuple(f"v{number:03}" for number in range(20))
-    async with open_servers(tmp_path, postgres.create_database(), vaults=names) as servers:
+    async with open_servers(tmp_path, url, vaults=names) as servers:
         a, b = servers.opened
         await asyncio.gather(*(remember(a, f"canary of {name}", vault=name) for name in names))
         gone = a.id

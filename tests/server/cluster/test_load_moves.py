@@ -13,7 +13,6 @@ import pytest
 
 from server.cluster import vault_pins
 from tests.cluster.open_servers import OpenServer, OpenServers, contents, open_servers, until
-from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster import hand_overs
 from vaults.cluster.server_load import ServerLoad, VaultLoad
 from vaults.vault_hosting import VaultUse
@@ -32,10 +31,10 @@ class SaidLoad:
 
 
 @pytest.fixture
-async def two(postgres: PostgresServer, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
+async def two(url: str, tmp_path: Path, unbalanced: None) -> AsyncIterator[OpenServers]:
     """Servers a and b. The first holds both vaults, and nobody has much to do yet."""
     flags = {"cluster.move_every_s": 1}
-    async with open_servers(tmp_path, postgres.create_database(), vaults=VAULTS, **flags) as opened:
+    async with open_servers(tmp_path, url, vaults=VAULTS, **flags) as opened:
         for server in opened.opened:
             say(server, 0.0)
         yield opened
@@ -53,9 +52,9 @@ def held(server: OpenServer) -> set[str]:
 
 
 async def moved(servers: OpenServers) -> str:
-    """The name of the vault that the other server has, once it has one."""
+    """The name of the vault that the other server has, once it has one and both know of it."""
     a, b = servers.opened
-    await until(lambda: len(held(a)) == 1 and len(b.cluster.held.moved) == 1)
+    await until(lambda: len(held(a)) == 1 and all(len(each.cluster.held.moved) == 1 for each in (a, b)))
     (name,) = set(VAULTS) - held(a)
     return name
 

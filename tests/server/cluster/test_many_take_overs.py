@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.open_servers import OpenServer, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from tests.work import PATIENCE_S
 from vaults.cluster import local_copies
 from vaults.cluster.held_vaults import RESTORES
@@ -50,10 +49,10 @@ class LayOuts:
 
 
 async def test_a_thousand_take_overs_at_once_are_bounded_and_in_turn(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = LayOuts()
-    async with open_servers(tmp_path, postgres.create_database(), names=("a",), vaults=()) as servers:
+    async with open_servers(tmp_path, url, names=("a",), vaults=()) as servers:
         server = servers.opened[0]
         held = server.cluster.held
         register_all(server)

@@ -19,15 +19,14 @@ from server.cluster import vault_life as shared_vault_life
 from server.settings import LoadedSettings, load
 from server.setup.first_start import FIRST_VAULT, FirstStart, first_start
 from tests.cluster.open_servers import OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from tests.conftest import QUIET
 from vaults import registry
 from vaults.errors import AlreadyExists, InvalidArgument
 
 
 @pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database(), vaults=()) as opened:
+async def servers(url: str, tmp_path: Path) -> AsyncIterator[OpenServers]:
+    async with open_servers(tmp_path, url, vaults=()) as opened:
         yield opened
 
 

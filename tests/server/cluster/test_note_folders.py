@@ -11,7 +11,6 @@ from pathlib import Path
 
 from server.cluster.vault_departure import move_out
 from tests.cluster.open_servers import OpenServer, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from tests.vaults.domain.notes.kept_notes import files_below, kept_in
 from tests.work import PATIENCE_S
 from vaults.domain.maintenance.verification import verify
@@ -28,8 +27,8 @@ async def notes_of(server: OpenServer) -> tuple[Path, dict[str, bytes]]:
         return vault.notes.root, files_below(vault.notes.root)
 
 
-async def test_notes_go_where_their_vault_goes(postgres: PostgresServer, tmp_path: Path) -> None:
-    async with open_servers(tmp_path, postgres.create_database()) as servers:
+async def test_notes_go_where_their_vault_goes(url: str, tmp_path: Path) -> None:
+    async with open_servers(tmp_path, url) as servers:
         a, b = servers.opened
         for n in range(5):
             written = await a.asking()("note_write", path=f"deep/n{n}.md", content=f"harbour {n} [[n{n + 1}]]\n")
@@ -52,10 +51,8 @@ async def last_change(server: OpenServer) -> str:
     return str((await server.asking()("history", action="log", limit=1)).content["changes"][0]["id"])
 
 
-async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
-    async with open_servers(tmp_path, postgres.create_database(), **{"notes.watch": "off"}) as servers:
+async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(url: str, tmp_path: Path) -> None:
+    async with open_servers(tmp_path, url, **{"notes.watch": "off"}) as servers:
         a, b = servers.opened
         assert (await a.asking()("note_write", path="a.md", content="kept\n")).ok
         root, before = await notes_of(a)
@@ -64,9 +61,9 @@ async def test_what_somebody_removed_from_a_copy_is_not_removed_from_the_vault(
         assert (await notes_of(b))[1] == before
 
 
-async def test_a_backup_that_is_looked_at_is_a_folder_and_no_view(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_a_backup_that_is_looked_at_is_a_folder_and_no_view(url: str, tmp_path: Path) -> None:
     """One that was made before the installation joined has no rows of its notes."""
-    async with open_servers(tmp_path, postgres.create_database()) as servers:
+    async with open_servers(tmp_path, url) as servers:
         a, _ = servers.opened
         async with a.services.pool.lease(a.entry()) as vault:
             assert vault.keeps_note_files

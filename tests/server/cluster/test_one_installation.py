@@ -21,7 +21,6 @@ from server.cli import doctor as doctor_commands
 from server.cluster.shared_rates import SharedRates
 from server.settings import load
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers
-from tests.cluster.postgres_server import PostgresServer
 from tests.conftest import QUIET, Asking, asker
 from vaults.vault_hosting import VaultElsewhere
 
@@ -120,13 +119,11 @@ async def test_commands_record_in_the_audit_of_the_servers_and_check_it(servers:
 
 
 @pytest.fixture
-async def limited(
-    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[OpenServers]:
+async def limited(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenServers]:
     """Servers that tell each other what they counted when the test says so alone."""
     monkeypatch.setattr(SharedRates, "start", lambda _: None)
     flags = {"limits.calls_per_minute": 5}
-    async with open_servers(tmp_path, postgres.create_database(), **flags) as opened:
+    async with open_servers(tmp_path, url, **flags) as opened:
         yield opened
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from server.cluster import parts, vault_life
 from tests.cluster.open_servers import OpenServer, OpenServers, open_servers, until
-from tests.cluster.postgres_server import PostgresServer
 from tests.work import PATIENCE_S
 from vaults.cluster import hand_overs, local_copies, standby_rounds
 from vaults.cluster.held_vaults import RESTORES
@@ -35,8 +34,8 @@ def quick_rounds(monkeypatch: pytest.MonkeyPatch, unbalanced: None) -> None:
 
 
 @pytest.fixture
-async def servers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[OpenServers]:
-    async with open_servers(tmp_path, postgres.create_database(), ("a", "b", "c")) as opened:
+async def servers(url: str, tmp_path: Path) -> AsyncIterator[OpenServers]:
+    async with open_servers(tmp_path, url, ("a", "b", "c")) as opened:
         yield opened
 
 
@@ -175,7 +174,7 @@ async def test_copies_are_kept_where_the_disk_has_room(servers: OpenServers, mon
     await until(lambda: standby.state().copies == 1)
 
 
-async def test_without_the_setting_nothing_is_kept(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_without_the_setting_nothing_is_kept(url: str, tmp_path: Path) -> None:
     flags = {"cluster.standby_above_mb": 0}
-    async with open_servers(tmp_path, postgres.create_database(), **flags) as opened:
+    async with open_servers(tmp_path, url, **flags) as opened:
         assert [each.cluster.held.standby for each in opened.opened] == [None, None]
