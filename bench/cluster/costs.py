@@ -15,8 +15,8 @@ from bench.run import Run
 from bench.wire import RawConnection, RequestLoad, VaultEndpoint, result_of
 from tests.cluster.installation import Installation
 
-PASSAGES, QUERIES, STORES, BLOCK, WARM = 1_000, 300, 200, 20, 20
-CLIENTS, BURST, ROUNDS = 32, 640, 3
+PASSAGES, QUERIES, STORES, BLOCK, WARM = 1_000, 1_200, 200, 20, 20
+CALLS, CLIENTS, BURST, ROUNDS = 300, 32, 640, 3
 CPU, RATE, LOG_KB, ADDED_MS, SETTLE_S = 1.02, 0.80, 10.0, 1.5, 5.0
 
 _LOGGED = """
@@ -66,7 +66,7 @@ async def _compare(run: Run, one: Installation, two: Installation) -> list[Figur
     with run.report_progress("remember, both in turns"):
         figures += _remember(two, single, held, [writer.sentence() for _ in range(run.sized(STORES, 40))])
     with run.report_progress("calls that are passed on"):
-        figures.append(_forwarded(held.vault, sites.endpoint(two, other, "main"), run.sized(QUERIES, 40)))
+        figures.append(_forwarded(held.vault, sites.endpoint(two, other, "main"), run.sized(CALLS, 40)))
     with run.report_progress(f"{CLIENTS} writers"):
         figures.append(await _many_writers(run, one, two, writer))
     return figures

@@ -40,15 +40,20 @@ def init(
     print_sql: Annotated[
         bool, typer.Option("--print-sql", help="print what a database administrator runs, and do nothing")
     ] = False,
+    from_layout: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="with --print-sql: what tables of that layout lack, as a server that is refused tells it"
+        ),
+    ] = None,
 ) -> None:
-    """Make the tables of a new installation in a PostgreSQL database. Where they are there they are checked."""
+    """Make the tables of a new installation in a PostgreSQL database. Where they are there they are brought up to this
+    release, and checked; servers go on meanwhile."""
     from server.cli.output import say
     from server.cluster import administration
 
-    if print_sql:
-        from vaults.cluster.postgres import ddl
-
-        say(ddl.to_script(administration.new_installation(), role))
+    if print_sql or from_layout is not None:
+        say(_script(from_layout, role, is_asked_for=print_sql))
         return
     made = administration.lay_out(_settings(ctx, url), role)
     tables = f"the tables of installation {made.installation}"
@@ -110,6 +115,18 @@ def leave(
         return 1
     say(f"server {chosen} holds no vault and takes none: stop it")
     return 0
+
+
+def _script(from_layout: int | None, role: str | None, *, is_asked_for: bool) -> str:
+    from server.cluster.administration import new_installation
+    from vaults.cluster.postgres import ddl
+    from vaults.errors import InvalidArgument
+
+    if not is_asked_for:
+        raise InvalidArgument("--from-layout", "goes with --print-sql", hint="without both, init finds out by itself")
+    if from_layout is None:
+        return ddl.to_script(new_installation(), role)
+    return ddl.to_newer_script(from_layout, role)
 
 
 def _settings(ctx: typer.Context, url: str | None) -> ClusterSettings:

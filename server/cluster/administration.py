@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid_utils import uuid7
 
 from server.cluster_settings import ClusterSettings
-from vaults.cluster.postgres import cluster_status, ddl, drains, layout_steps, schema
+from vaults.cluster.postgres import cluster_status, drains, layout_steps, older_layouts, schema, server_rights
 from vaults.cluster.postgres.cluster_status import ClusterTotals, LoggedVault, SeenServer
 from vaults.cluster.postgres.connections import Connection, DatabaseLogin
 from vaults.errors import InvalidArgument, NotFound
@@ -55,14 +55,14 @@ def lay_out(settings: ClusterSettings, role: str | None) -> LaidOutCluster:
     """Make the tables of a new installation, or bring those that are there up to this release and check them, and let
     ``role`` serve. Raises ``InvalidArgument``, ``LogUnavailable``."""
     login = _login(settings)
-    before = schema.bring_up(login)
     with schema.single_connection(login) as connection:
+        before = older_layouts.bring_up(connection)
         there = schema.installation_of(connection)
     installation = there or new_installation()
     schema.lay_out(login, installation)
     if role is not None:
         with schema.single_connection(login) as connection:
-            ddl.grant_rights(connection, role)
+            server_rights.grant_rights(connection, role)
     return LaidOutCluster(installation, there is None, before, layout_steps.LAYOUT)
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from auth.shared_counts import LookAtCount
@@ -36,6 +37,9 @@ SWEEP_S = 300.0
 
 STEPS = 20
 """Parts of a limit in which others are told of it."""
+
+KNOWN_KEYS = 8192
+"""Keys whose digests are kept: each call counts under several."""
 
 FORGOTTEN_S = 10.0
 """Seconds for which others can learn that something counts no more; those who do not ask forget it later."""
@@ -175,15 +179,17 @@ class CountsOfOthers:
 
     def count(self, key: Hashable, limit: int) -> int:
         """The contract's."""
-        return self._shared.note(self._digest(key), key, self._look, limit)
+        return self._shared.note(_digest(self._name, key), key, self._look, limit)
 
     def forget(self, key: Hashable) -> None:
         """The contract's."""
-        self._shared.forget(self._digest(key))
+        self._shared.forget(_digest(self._name, key))
 
-    def _digest(self, key: Hashable) -> bytes:
-        """The same on every server: of texts, numbers and tuples of them."""
-        return hashlib.blake2b(repr((self._name, key)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+@lru_cache(KNOWN_KEYS)
+def _digest(name: str, key: Hashable) -> bytes:
+    """The same on every server: of texts, numbers and tuples of them."""
+    return hashlib.blake2b(repr((name, key)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def open_shared_rates(stack: AsyncExitStack, connections: Connections) -> SharedRates:

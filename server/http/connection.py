@@ -24,13 +24,13 @@ LINGER_S = 2.0
 """Seconds to read and drop what a refused client still sends: closing at once would reset the connection before the
 client has read the answer."""
 
-_CLOSE = (b"connection", b"close")
+CLOSE = (b"connection", b"close")
 HEAD_TOO_LARGE: Final = Refusal(
-    431, "too_large", f"the request's head is larger than {FRAMING_LIMIT} bytes", (_CLOSE,), reason="head"
+    431, "too_large", f"the request's head is larger than {FRAMING_LIMIT} bytes", (CLOSE,), reason="head"
 )
-NOT_HTTP: Final = Refusal(400, "invalid_argument", "this is not an HTTP/1.1 request", (_CLOSE,), reason="request")
+NOT_HTTP: Final = Refusal(400, "invalid_argument", "this is not an HTTP/1.1 request", (CLOSE,), reason="request")
 CONNECTIONS_FULL: Final = Refusal(
-    503, "overloaded", "all connections are in use", (_CLOSE, (b"retry-after", b"1")), reason="connections"
+    503, "overloaded", "all connections are in use", (CLOSE, (b"retry-after", b"1")), reason="connections"
 )
 
 

@@ -23,7 +23,7 @@ import uvicorn
 
 from server.http.body_timeout import BodyTimeout
 from server.http.certificate import certificate_end
-from server.http.connection import Connection, ConnectionBounds
+from server.http.connection import CLOSE, Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
 from server.http.cut_off import answer_cut_off
 from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
@@ -124,7 +124,14 @@ class DrainingServer(uvicorn.Server):
         if hook is not None:
             hook()
         if not self.should_exit:
+            self._part_with_clients()
             self._handing_over = asyncio.create_task(self._hand_over(), name="hand-over-all")
+
+    def _part_with_clients(self) -> None:
+        """Have each connection end with its next answer, while new ones are still accepted: one that was kept would be
+        closed in the end, perhaps when a request is on its way that nobody can tell then whether it was done."""
+        self.config.encoded_headers.append(CLOSE)
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]  # the next tick makes them anew
 
     async def _hand_over(self) -> None:
         try:

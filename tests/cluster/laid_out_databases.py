@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from functools import cache
 
+import psycopg
+
 from tests.cluster.postgres_server import PostgresServer
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.cluster.postgres.layout_steps import SCHEMAS, installation_rows
+from vaults.cluster.postgres.layout_steps import SCHEMAS, first_tables, installation_rows
 from vaults.cluster.postgres.schema import lay_out
 
 INSTALLATION = "installation-1"
@@ -29,6 +31,15 @@ def _template(server: PostgresServer) -> str:
     conninfo = server.create_database(name="laid_out")
     lay_out(DatabaseLogin(conninfo), INSTALLATION)
     return conninfo.rpartition("/")[2]
+
+
+def first_layout_database(server: PostgresServer) -> str:
+    """The conninfo of a new one, as the first release left it for ``INSTALLATION``."""
+    conninfo = server.create_database()
+    with psycopg.connect(conninfo) as connection:
+        for statements in first_tables(INSTALLATION):
+            connection.execute(statements.encode())
+    return conninfo
 
 
 def empty_again(connections: Connections) -> None:

@@ -24,7 +24,7 @@ FIRST = "server-0"
 AT_REST_S = 20.0
 """Seconds without a move: as long as ten of them may take."""
 
-BUSY_AT, EVERY_S = 0.1, 2
+BUSY_AT, EVERY_S = 0.04, 2
 CALLERS = 8
 
 

@@ -124,6 +124,7 @@ ALLOWED_OUTBOUND = {
     "vaults/cluster/postgres/bases.py",  # its driver's errors
     "vaults/cluster/postgres/chain_tables.py",
     "vaults/cluster/postgres/driver_errors.py",
+    "vaults/cluster/postgres/older_layouts.py",
     "vaults/cluster/postgres/schema.py",
     "vaults/cluster/postgres/servers.py",
     "vaults/domain/social/endpoint.py",  # a social network, at the address of social.moltbook.url

@@ -26,11 +26,11 @@ from vaults.cluster.server_watch import ServerBeat
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
 
-GAP = 0.2
-"""How much less the other server must use of the same."""
+GAP = 0.3
+"""How much less the other server must use of the same, as a part of ``LoadPolicy.busy_at``."""
 
-LEAST = 0.02
-"""What a vault must take for a move to be worth it, which shuts it out for some tenths of a second."""
+LEAST = 0.03
+"""What a vault must take for a move to be worth it, which shuts it out for some tenths of a second; a part as well."""
 
 AVERAGES_A_MOVE = 3
 """Averages go over a third of the time between two moves."""
@@ -73,12 +73,12 @@ def choose_move(
         share = attrgetter(resource)
         here = share(load)
         partner = _partner(own, servers, share)
-        if partner is None or here <= busy_at or here - share(partner) < GAP:
+        if partner is None or here <= busy_at or here - share(partner) < GAP * busy_at:
             continue
         fitting = [
             each
             for each in load.vaults
-            if LEAST <= share(each) <= (here - share(partner)) / 2
+            if LEAST * busy_at <= share(each) <= (here - share(partner)) / 2
             and _has_room(partner, each, busy_at)
             and may_go(each.vault, partner.id)
         ]

@@ -67,6 +67,25 @@ async def test_it_accepts_until_its_vaults_are_handed_over() -> None:
         await asyncio.wait_for(task, PATIENCE_S)
 
 
+async def test_kept_connections_end_with_an_answer_before_the_server_does() -> None:
+    """Else a request may come while the server closes them, and nobody could tell whether it was done."""
+    done = asyncio.Event()
+
+    async def hand_over(_within_s: float) -> None:
+        await done.wait()
+
+    async with serving(hand_over) as (server, task, url), browser() as client:
+        assert "connection" not in (await client.get(url)).headers
+        server.drain()
+        await asyncio.sleep(0)
+        told = [(await client.get(url)).headers.get("connection") for _ in range(2)]
+        await server.on_tick(0)  # which makes the headers of all answers anew
+        told.append((await client.get(url)).headers.get("connection"))
+        assert told == ["close"] * 3
+        done.set()
+        await asyncio.wait_for(task, PATIENCE_S)
+
+
 async def test_a_second_signal_waits_for_no_hand_over() -> None:
     async def hand_over(_within_s: float) -> None:
         await asyncio.Event().wait()

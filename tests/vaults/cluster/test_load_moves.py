@@ -50,7 +50,7 @@ def test_a_server_that_is_not_busy_keeps_what_it_has() -> None:
 
 
 def test_where_all_have_much_to_do_nothing_moves() -> None:
-    assert chosen(A, replace(B, cpu=A.cpu - GAP + 0.01), small=0.05) is None
+    assert chosen(A, replace(B, cpu=A.cpu - GAP * BUSY_AT + 0.01), small=0.05) is None
 
 
 def test_a_vault_that_would_only_carry_the_load_elsewhere_stays() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from vaults.db.connection import Database
 from vaults.db.engine import sqlite
-from vaults.db.migration import MigrationStep, load_migrations, migrate
+from vaults.db.migration import MigrationStep, load_migrations, migrate, read_steps
 from vaults.errors import VaultQuarantined
 from vaults.settings import StorageSettings
 
@@ -30,6 +30,15 @@ async def _tables(db: Database) -> set[str]:
 async def test_a_second_start_is_a_no_op(db: Database, folder: str) -> None:
     assert await migrate(db, folder) == len(load_migrations(folder))
     assert await migrate(db, folder) == 0
+
+
+def test_steps_are_read_in_order_from_a_first_one_on_without_a_gap(tmp_path: Path) -> None:
+    for name in ("0003_b.sql", "0002_a.sql", "README.md"):
+        (tmp_path / name).write_text(name)
+    assert [step.name for step in read_steps(tmp_path, first=2)] == ["0002_a.sql", "0003_b.sql"]
+    (tmp_path / "0005_d.sql").touch()
+    with pytest.raises(RuntimeError, match="not numbered 2, 3, 4"):
+        read_steps(tmp_path, first=2)
 
 
 async def test_a_broken_step_leaves_the_version_before_it(db: Database) -> None:

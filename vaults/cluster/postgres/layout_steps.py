@@ -20,6 +20,9 @@ STEPS = read_steps(resources.files("vaults.cluster.postgres") / "layouts", first
 LAYOUT = 1 + len(STEPS)
 """The layout that this release works with."""
 
+WAIT = "SET LOCAL lock_timeout = '300ms';"
+"""What a step waits for a table at most, as nobody gets at that table meanwhile: a tenth of a lease at its default."""
+
 _INSTALLATION = re.compile(r"^[A-Za-z0-9-]{1,64}$")
 
 
@@ -27,7 +30,7 @@ def first_tables(installation: str) -> Iterator[str]:
     """The statements that make the tables of an installation in layout 1, each of them one or several. Raises as
     ``installation_rows``."""
     for schema in SCHEMAS:
-        yield _read("schema.sql", schema)
+        yield read_resource("schema.sql", schema)
     yield from installation_rows(installation, layout=1)
 
 
@@ -50,10 +53,6 @@ def installation_rows(installation: str, layout: int = LAYOUT) -> tuple[str, ...
     )
 
 
-def expected_shape(schema: str) -> list[str]:
-    """The tables of one of ``SCHEMAS`` after the last step, as ``schema.shape`` tells them."""
-    return _read("schema_shape.txt", schema).splitlines()
-
-
-def _read(name: str, schema: str) -> str:
+def read_resource(name: str, schema: str) -> str:
+    """A file that one of ``SCHEMAS`` has in its package."""
     return resources.files(SCHEMAS[schema]).joinpath(name).read_text(encoding="utf-8")

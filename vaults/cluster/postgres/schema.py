@@ -5,7 +5,6 @@ Everything here is refused with one line that says what to do, and holds no secr
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,47 +13,16 @@ from psycopg import conninfo
 
 from vaults.cluster.postgres.connections import Connection, Connections, DatabaseLogin, in_transaction
 from vaults.cluster.postgres.driver_errors import translate_driver_errors
-from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS, expected_shape, first_tables, newer_tables
+from vaults.cluster.postgres.layout_steps import LAYOUT, first_tables, newer_tables
+from vaults.cluster.postgres.server_rights import check_rights
+from vaults.cluster.postgres.table_shape import check_shape
 from vaults.errors import InvalidArgument
 
 SETTING = "cluster.url"
 OLDEST = 14
 """The first release of PostgreSQL that libpq can ask for the primary without a round trip; older ones get no fixes."""
 
-_LOCK = 0x5354524F4E47  # no two servers lay the tables out at once
-
-_SHAPE = """
-SELECT line FROM (
-  SELECT 1 AS kind, c.relname::text AS name, a.attnum::int AS number,
-         format('%%s.%%s %%s%%s%%s%%s%%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-                CASE WHEN a.attcollation = t.typcollation THEN '' ELSE ' collate ' || a.attcollation::regcollation END,
-                CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
-                CASE WHEN a.atthasdef THEN ' default ' || pg_get_expr(d.adbin, d.adrelid) ELSE '' END,
-                CASE WHEN a.attidentity <> '' THEN ' identity' ELSE '' END) AS line
-  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
-  LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
-  UNION ALL
-  SELECT 2, c.relname, 0,
-         format('%%s: %%s', c.relname, replace(pg_get_constraintdef(k.oid), %(schema)s::text || '.', ''))
-  FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND k.contype <> 'n'
-  UNION ALL
-  SELECT 3, c.relname, 0,
-         format('%%s: %%s', c.relname, CASE c.relpersistence WHEN 'p' THEN 'logged' ELSE 'not logged' END)
-  FROM pg_class c WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relkind NOT IN ('i', 'S', 't', 'c')
-  UNION ALL
-  SELECT 4, c.relname, 0, format('%%s: trigger %%s', c.relname, t.tgname)
-  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-  WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND NOT t.tgisinternal
-  UNION ALL
-  SELECT 5, c.relname, 0, format('%%s: rule %%s', c.relname, r.rulename)
-  FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = to_regnamespace(%(schema)s::text)
-  UNION ALL
-  SELECT 6, c.relname, 0, format('%%s: rows are hidden by policies', c.relname)
-  FROM pg_class c WHERE c.relnamespace = to_regnamespace(%(schema)s::text) AND c.relrowsecurity
-) AS shape ORDER BY kind, name COLLATE "C", number, line COLLATE "C"
-"""
+_LOCK = 0x5354524F4E47  # no two change the tables at once
 
 
 def open_database(login: DatabaseLogin, installation: str) -> Connections:
@@ -79,12 +47,12 @@ def single_connection(login: DatabaseLogin) -> Iterator[Connection]:
 def installation_of(connection: Connection) -> str | None:
     """The id of the installation whose tables these are; None where there are none. Raises ``InvalidArgument`` for
     tables that are not as they were laid out."""
-    if not _has_schema(connection):
+    if not has_tables(connection):
         return None
-    _check_layout(connection)
-    _check_shape(connection)
-    row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
-    return None if row is None else str(row[0])
+    found, layout = _read_row(connection)
+    _check_layout(layout)
+    check_shape(connection)
+    return found
 
 
 def lay_out(login: DatabaseLogin, installation: str) -> None:
@@ -96,52 +64,29 @@ def lay_out(login: DatabaseLogin, installation: str) -> None:
         check_database(connection, installation)
 
 
-def bring_up(login: DatabaseLogin) -> int | None:
-    """Bring tables of an older layout to this release's, whole or not at all, and check them. Returns the layout they
-    had, or None where nothing was to do. Raises as ``open_database``."""
-    connections = _connections(login)
-    with _first_connection(connections, login) as connection, translate_driver_errors():
-        _check_server(connection)
-        if not _has_schema(connection) or _read_layout(connection) >= LAYOUT:
-            return None
-        return in_transaction(connection, _bring_up)
-
-
 def check_database(connection: Connection, installation: str) -> None:
     """Raises ``InvalidArgument`` for the first thing that is wrong."""
     _check_server(connection)
-    if not _has_schema(connection):
+    if not has_tables(connection):
         raise InvalidArgument(SETTING, "has no tables of strongroom", hint="run: strongroom cluster init")
-    try:
-        _check_installation(connection, installation)
-    except psycopg.ProgrammingError:
-        _check_shape(connection)  # which says what is wrong with that table
-        raise
-    _check_shape(connection)
-
-
-def shape(connection: Connection, schema: str = "strongroom") -> list[str]:
-    """The tables as they are: a line for each column, constraint and trigger."""
-    return [line for (line,) in connection.execute(_SHAPE, {"schema": schema})]
+    found, layout = _read_row(connection)
+    if found != installation:
+        raise InvalidArgument(
+            SETTING,
+            "belongs to another installation",
+            hint="two installations on one database would take each other's vaults: give each a database of its own",
+        )
+    _check_layout(layout)
+    check_shape(connection)
+    check_rights(connection)
 
 
 def _lay_out_once(connection: Connection, installation: str) -> None:
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-    if _has_schema(connection):
+    lock_out_others(connection)
+    if has_tables(connection):
         return
     for statements in (*first_tables(installation), *newer_tables(1)):
         connection.execute(statements.encode())
-
-
-def _bring_up(connection: Connection) -> int | None:
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-    layout = _read_layout(connection)
-    if layout >= LAYOUT:  # somebody else was faster
-        return None
-    for statements in newer_tables(layout):
-        connection.execute(statements.encode())
-    _check_shape(connection)
-    return layout
 
 
 def _check_server(connection: Connection) -> None:
@@ -159,35 +104,22 @@ def refuse_old_release(number: int) -> None:
         )
 
 
-def _has_schema(connection: Connection) -> bool:
+def lock_out_others(connection: Connection) -> None:
+    """Wait until nobody else changes the tables, and let nobody, as long as this transaction lasts."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+
+
+def read_layout(connection: Connection) -> int:
+    """The layout that the tables have. Raises ``InvalidArgument`` where they do not even say."""
+    return _read_row(connection)[1]
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether anything was laid out here."""
     return connection.execute("SELECT to_regnamespace('strongroom') IS NOT NULL").fetchone() == (True,)
 
 
-def _check_shape(connection: Connection) -> None:
-    """Raises with the first line that is not as it was laid out."""
-    for schema in SCHEMAS:
-        for line in difflib.ndiff(expected_shape(schema), shape(connection, schema)):
-            sign, what = line[:2], line[2:]
-            if sign in ("- ", "+ "):
-                how = "lacks" if sign == "- " else "has, beyond what was laid out,"
-                raise InvalidArgument(
-                    SETTING, f"{how} {schema}.{what}", hint="nothing was changed; restore the tables as they were"
-                )
-
-
-def _check_installation(connection: Connection, installation: str) -> None:
-    row = connection.execute("SELECT id FROM strongroom.installation").fetchone()
-    if row != (installation,):
-        raise InvalidArgument(
-            SETTING,
-            "belongs to another installation",
-            hint="two installations on one database would take each other's vaults: give each a database of its own",
-        )
-    _check_layout(connection)
-
-
-def _check_layout(connection: Connection) -> None:
-    layout = _read_layout(connection)
+def _check_layout(layout: int) -> None:
     if layout < LAYOUT:
         raise InvalidArgument(
             SETTING,
@@ -196,18 +128,21 @@ def _check_layout(connection: Connection) -> None:
         )
     if layout > LAYOUT:
         raise InvalidArgument(
-            SETTING, f"has layout {layout}, and this release knows {LAYOUT}", hint="run one release on all servers"
+            SETTING,
+            f"has layout {layout}, and this release knows {LAYOUT}",
+            hint="run the newer release, whose strongroom cluster init was run",
         )
 
 
-def _read_layout(connection: Connection) -> int:
-    """Raises as ``_check_shape`` where the tables do not even say."""
+def _read_row(connection: Connection) -> tuple[str | None, int]:
+    """Whose tables these are, and their layout. Raises ``InvalidArgument`` where they do not even say."""
     try:
-        row = connection.execute("SELECT layout FROM strongroom.installation").fetchone()
+        row = connection.execute("SELECT id, layout FROM strongroom.installation").fetchone()
     except psycopg.ProgrammingError:
-        _check_shape(connection)
+        check_shape(connection)  # which says what is wrong with that table
+        check_rights(connection)
         raise
-    return LAYOUT if row is None else int(row[0])
+    return (None, LAYOUT) if row is None else (str(row[0]), int(row[1]))
 
 
 def _connections(login: DatabaseLogin) -> Connections:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from vaults.cluster.postgres.connections import Connections
-from vaults.cluster.postgres.layout_steps import expected_shape
+from vaults.cluster.postgres.table_shape import expected_shape
 from vaults.db.connection import Database
 from vaults.db.migration import migrate
 from vaults.db.sql import Reader

@@ -1,6 +1,6 @@
 """Only a database that is this installation's, laid out and whole is used.
 
-Covers vaults.cluster.postgres.layout_steps.
+Covers vaults.cluster.postgres.layout_steps, vaults.cluster.postgres.server_rights, vaults.cluster.postgres.table_shape.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import pytest
 
 from tests.cluster.laid_out_databases import INSTALLATION
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
-from vaults.cluster.postgres import layout_steps, schema
+from vaults.cluster.postgres import schema
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
-from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS, expected_shape
+from vaults.cluster.postgres.layout_steps import LAYOUT, SCHEMAS
 from vaults.cluster.postgres.log import PostgresVaultLog
 from vaults.cluster.postgres.placements import Placements
-from vaults.cluster.postgres.schema import lay_out, open_database, refuse_old_release, shape
+from vaults.cluster.postgres.schema import lay_out, open_database, refuse_old_release
 from vaults.cluster.postgres.servers import Servers
+from vaults.cluster.postgres.table_shape import expected_shape, shape
 from vaults.errors import InvalidArgument, StrongroomError
 
 
@@ -35,14 +36,6 @@ def refused(login: DatabaseLogin, installation: str = INSTALLATION) -> str:
 def run(login: DatabaseLogin, statement: str) -> None:
     with Connections(login).single() as connection:
         connection.execute(statement.encode())
-
-
-def first_layout(postgres: PostgresServer) -> DatabaseLogin:
-    """As the first release made the tables."""
-    login = DatabaseLogin(postgres.create_database())
-    for statements in layout_steps.first_tables(INSTALLATION):
-        run(login, statements)
-    return login
 
 
 def test_what_is_laid_out_is_what_is_expected(login: DatabaseLogin) -> None:
@@ -90,22 +83,16 @@ def test_a_newer_layout_is_refused(login: DatabaseLogin) -> None:
     assert f"has layout {LAYOUT + 1}, and this release knows {LAYOUT}" in refused(login)
 
 
-def test_an_older_layout_is_refused_until_it_was_brought_up(postgres: PostgresServer) -> None:
-    login = first_layout(postgres)
+def test_an_older_layout_is_refused_with_what_to_do(login: DatabaseLogin) -> None:
+    run(login, "UPDATE strongroom.installation SET layout = 1")
     said = refused(login)
     assert f"has layout 1, and this release needs {LAYOUT}" in said
     assert "run strongroom cluster init of this release as the owner" in said
-    assert schema.bring_up(login) == 1
-    assert schema.bring_up(login) is None
-    open_database(login, INSTALLATION).close()
 
 
-def test_tables_that_were_changed_are_not_brought_up(postgres: PostgresServer) -> None:
-    login = first_layout(postgres)
-    run(login, "ALTER TABLE strongroom.vault_log ADD COLUMN note text")
-    with pytest.raises(InvalidArgument, match=r"vault_log\.note"):
-        schema.bring_up(login)
-    assert "has layout 1" in refused(login)
+def test_an_older_layout_of_another_installation_is_not_to_be_brought_up(login: DatabaseLogin) -> None:
+    run(login, "UPDATE strongroom.installation SET layout = 1")
+    assert "another installation" in refused(login, "installation-2")
 
 
 @pytest.mark.parametrize(
@@ -170,6 +157,23 @@ def test_an_address_that_leads_nowhere_is_named(conninfo: str, named: str) -> No
 
 def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None:
     assert '"nowhere" does not exist' in refused(DatabaseLogin(postgres.conninfo("nowhere")))
+
+
+def test_a_role_that_may_not_use_a_table_is_told_which_and_what_to_do(
+    postgres: PostgresServer, login: DatabaseLogin
+) -> None:
+    run(login, f"CREATE ROLE newcomer LOGIN PASSWORD '{PASSWORD}'")
+    newcomer = DatabaseLogin(login.conninfo.replace("owner", "newcomer"))
+    assert "may not read and write strongroom" in refused(newcomer)
+    for each in SCHEMAS:
+        run(login, f"GRANT USAGE ON SCHEMA {each} TO newcomer")
+        run(login, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {each} TO newcomer")
+    run(login, "REVOKE DELETE ON strongroom.vault_base FROM newcomer")
+    said = refused(newcomer)
+    assert "may not read and write strongroom.vault_base;" in said
+    assert "cluster init --role" in said
+    run(login, "DROP OWNED BY newcomer")
+    run(login, "DROP ROLE newcomer")
 
 
 def test_a_role_that_may_only_read_and_write_rows_suffices(postgres: PostgresServer, login: DatabaseLogin) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.cluster.laid_out_databases import INSTALLATION
+from tests.cluster.laid_out_databases import INSTALLATION, first_layout_database
 from tests.cluster.postgres_server import PASSWORD, PostgresServer, folder_of_its_own, programs
 from tests.kept_ports import kept_port
 from tests.vaults.cluster.postgres.conftest import taken
@@ -20,8 +20,9 @@ from tests.work import PATIENCE_S
 from vaults.cluster.page_log import PageLog
 from vaults.cluster.postgres.connections import Connections, DatabaseLogin
 from vaults.cluster.postgres.log import PostgresVaultLog
+from vaults.cluster.postgres.older_layouts import bring_up
 from vaults.cluster.postgres.placements import Placements
-from vaults.cluster.postgres.schema import lay_out, open_database
+from vaults.cluster.postgres.schema import lay_out, open_database, single_connection
 from vaults.cluster.postgres.servers import Servers
 from vaults.db.migration import migrate
 from vaults.errors import StrongroomError
@@ -89,6 +90,15 @@ async def test_a_dump_holds_every_vault_and_a_cluster_goes_on_from_it(
     await filled(login.conninfo, tmp_path, "third")
     run(postgres, "pg_restore", "--exit-on-error", "--no-owner", "--jobs=2", f"--dbname={elsewhere}", dump)
     assert await held_in(elsewhere, tmp_path) == ["first", "second"]
+
+
+def test_a_dump_from_before_an_upgrade_is_brought_up(postgres: PostgresServer, tmp_path: Path) -> None:
+    dump, elsewhere = str(tmp_path / "dump"), postgres.create_database()
+    run(postgres, "pg_dump", "--format=directory", f"--file={dump}", first_layout_database(postgres))
+    run(postgres, "pg_restore", "--exit-on-error", "--no-owner", f"--dbname={elsewhere}", dump)
+    with single_connection(DatabaseLogin(elsewhere)) as connection:
+        assert bring_up(connection) == 1
+    open_database(DatabaseLogin(elsewhere), INSTALLATION).close()
 
 
 async def test_a_base_backup_and_the_archived_log_bring_back_any_moment(tmp_path: Path) -> None:
