@@ -143,7 +143,8 @@ class VaultPool:
         vault stays in use for ``ROOM_WAIT_S`` and no more may be opened."""
         slot = await self._slot(entry)
         slot.leases += 1
-        slot.calls += 1
+        slot.calls = number = slot.calls + 1
+        slot.under_way[number] = time.monotonic()
         slot.is_resting = False
         try:
             vault = await asyncio.shield(slot.opening)
@@ -157,6 +158,7 @@ class VaultPool:
             raise told from failure
         finally:
             slot.used = time.monotonic()
+            del slot.under_way[number]
             self.end_lease(slot)
 
     def end_lease(self, slot: Slot) -> None:

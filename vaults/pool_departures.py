@@ -35,8 +35,17 @@ class PoolDepartures:
 
     def uses(self) -> list[VaultUse]:
         """Of each that is open."""
-        opened = [(vault_id, slot) for vault_id, slot in self._pool.slots.items() if is_open(slot)]
-        return [VaultUse(vault_id, slot.calls, slot.opening.result().vector_bytes) for vault_id, slot in opened]
+        now = time.monotonic()
+        return [
+            VaultUse(
+                vault_id,
+                slot.calls,
+                now - next(iter(slot.under_way.values()), now),
+                slot.opening.result().vector_bytes,
+            )
+            for vault_id, slot in self._pool.slots.items()
+            if is_open(slot)
+        ]
 
     @asynccontextmanager
     async def borrow(self, vault_id: str) -> AsyncIterator[Database | None]:

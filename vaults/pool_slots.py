@@ -29,7 +29,9 @@ class Slot:
     gate: VaultGate
     leases: int = 0
     calls: int = 0
-    """How often it was leased."""
+    """How often it was leased to one."""
+    under_way: dict[int, float] = field(default_factory=dict)
+    """By their numbers the calls that have it, each with the time it got it, the first one first."""
     unused: asyncio.Event | None = None
     """Set with the last lease, where somebody waits for it."""
     used: float = field(default_factory=time.monotonic)

@@ -29,10 +29,12 @@ class VaultElsewhere(VaultUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class VaultUse:
-    """Of an open vault. ``calls``: how many had it since it was opened; ``vector_bytes``: of its vectors in memory."""
+    """Of an open vault. ``calls``: how many had it since it was opened; ``longest_call_s``: since when the first of
+    those has it that have not ended, 0 where all have; ``vector_bytes``: of its vectors in memory."""
 
     vault: str
     calls: int
+    longest_call_s: float
     vector_bytes: int
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Literal, get_args
 
@@ -31,6 +32,9 @@ GAP = 0.3
 
 LEAST = 0.03
 """What a vault must take for a move to be worth it, which shuts it out for some tenths of a second; a part as well."""
+
+LONG_CALL_S = 2.0
+"""A vault stays while a call has it for as long: a hand-over waits for calls, and gives up those that do not end."""
 
 AVERAGES_A_MOVE = 3
 """Averages go over a third of the time between two moves."""
@@ -122,12 +126,14 @@ class LoadMoves:
     def _note_beat(self) -> None:
         if self._held.opened is None:
             return
-        load = self.meter.sample(self._held.opened.uses())
+        uses = self._held.opened.uses()
+        load = self.meter.sample(uses)
         self._membership.tell_load(load.cpu, load.memory)
         self._held.observer.on_load(load.cpu, load.memory)
         servers = self._settled()
         if self._moving is None or self._moving.done():
-            move = choose_move(self._membership.id, servers, load, self._policy.busy_at, self._may_go)
+            may_go = partial(self._may_go, {use.vault for use in uses if use.longest_call_s > LONG_CALL_S})
+            move = choose_move(self._membership.id, servers, load, self._policy.busy_at, may_go)
             if move is not None:
                 self._unsettle([self._membership.id, move.server.id])
                 self._moving = begin_apart(self._move(move), "load-move")
@@ -148,10 +154,10 @@ class LoadMoves:
         until = time.monotonic() + self._policy.every_s
         self._settling |= dict.fromkeys(servers, until)
 
-    def _may_go(self, vault: str, to: str) -> bool:
-        """Whether no operator pinned it, and it would be served there at once."""
+    def _may_go(self, occupied: Set[str], vault: str, to: str) -> bool:
+        """Whether no long call has it, no operator pinned it, and it would be served there at once."""
         is_pinned = vault in self._held.pins and vault not in self._held.moved
-        return not is_pinned and self._hand_overs.is_awaited(vault, to)
+        return vault not in occupied and not is_pinned and self._hand_overs.is_awaited(vault, to)
 
     async def _move(self, move: LoadMove) -> None:
         with suppress(StrongroomError):  # it stays here, and is looked at again

@@ -13,7 +13,7 @@ import pytest
 
 from server.cluster import vault_pins
 from tests.cluster.open_servers import OpenServer, OpenServers, contents, open_servers, until
-from vaults.cluster import hand_overs
+from vaults.cluster import hand_overs, load_moves
 from vaults.cluster.server_load import ServerLoad, VaultLoad
 from vaults.vault_hosting import VaultUse
 
@@ -93,6 +93,17 @@ async def test_once_that_server_is_gone_its_hash_says_again(two: OpenServers) ->
     assert (await a.asking(name)("memory_list")).ok
     await until(lambda: not a.cluster.held.moved)
     assert a.cluster.held.placements.holder(a.entry(name).vault_id).pin is None
+
+
+@pytest.mark.parametrize("name", VAULTS)
+async def test_a_vault_that_a_long_call_has_stays(two: OpenServers, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    a = two.opened[0]
+    monkeypatch.setattr(load_moves, "LONG_CALL_S", 0.0)
+    async with a.services.pool.lease(a.entry(name)):
+        say(a, 0.9)
+        assert await moved(two) != name
+        say(a, 0.0)
+    assert held(a) == {name}
 
 
 async def test_a_pin_is_an_operators_word(two: OpenServers) -> None:

@@ -30,7 +30,9 @@ class Machine:
         for second in range(1, int(seconds) + 1):
             self.now += 1
             self.used += cores
-            self.uses = [VaultUse(vault, before.get(vault, 0) + second * many, 100) for vault, many in calls.items()]
+            self.uses = [
+                VaultUse(vault, before.get(vault, 0) + second * many, 0.0, 100) for vault, many in calls.items()
+            ]
             load = self.meter.sample(self.uses)
         return load
 
@@ -65,9 +67,9 @@ def test_a_vault_that_was_closed_is_none_of_it() -> None:
 
 def test_memory_is_of_vectors_and_their_budget() -> None:
     machine = Machine()
-    load = machine.meter.sample([VaultUse("a", 0, 400), VaultUse("b", 0, 100)])
+    load = machine.meter.sample([VaultUse("a", 0, 0.0, 400), VaultUse("b", 0, 0.0, 100)])
     assert (load.memory, [each.memory for each in load.vaults]) == (0.5, [0.4, 0.1])
-    assert machine.meter.sample([VaultUse("a", 0, 4000)]).memory == 1.0
+    assert machine.meter.sample([VaultUse("a", 0, 0.0, 4000)]).memory == 1.0
 
 
 @pytest.mark.parametrize(("said", "cores"), [("50000 100000", 0.5), ("max 100000", None), ("nonsense", None)])
