@@ -19,7 +19,7 @@ from vaults.db.engine import sqlite
 from vaults.domain.maintenance import eviction_undo
 from vaults.domain.maintenance.verification import verify
 
-POINTS = int(os.environ.get("STRONGROOM_CRASH_POINTS", "6"))
+POINTS = max(3, int(os.environ.get("STRONGROOM_CRASH_POINTS", "6")))  # in two, both may fall into one state
 DATABASE = Path("vaults", "main", "vault.db")
 
 
