@@ -4,7 +4,7 @@ Where a vault is served is its hash's, or a pin's. A server that uses more of it
 than ``LoadPolicy.busy_at`` has one of its vaults belong to one with much less, and hands it over; then it waits until
 what came of that shows in the averages of both. Of all servers the first in load gives to the last, the second to the
 last but one and so on, so that no two of them give to the same one at a time. A vault takes at most half of the
-difference: the two never change places.
+difference: the two never change places. Nor is the other one made busy with what it was not asked to take.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Literal, get_args
+from typing import Literal
 
 from vaults.cluster.hand_overs import HandOvers
 from vaults.cluster.held_vaults import HeldVaults
 from vaults.cluster.rendezvous import schema_of
-from vaults.cluster.server_load import LoadMeter, ServerLoad, VaultLoad
+from vaults.cluster.server_load import LoadMeter, ServerLoad
 from vaults.cluster.server_watch import ServerBeat
 from vaults.context import begin_apart
 from vaults.errors import StrongroomError
@@ -40,6 +40,7 @@ AVERAGES_A_MOVE = 3
 """Averages go over a third of the time between two moves."""
 
 Resource = Literal["cpu", "memory"]
+_RESOURCES: tuple[tuple[Resource, Resource], ...] = (("cpu", "memory"), ("memory", "cpu"))
 
 _log = logging.getLogger(__name__)
 
@@ -73,8 +74,8 @@ def choose_move(
 ) -> LoadMove | None:
     """The vault that the server with the id ``own`` is to give away, and to which of ``servers``, which may be given
     some; None where nothing would be better. ``may_go`` is asked of a vault and the id of a server."""
-    for resource in get_args(Resource):
-        share = attrgetter(resource)
+    for resource, beside in _RESOURCES:
+        share, other = attrgetter(resource), attrgetter(beside)
         here = share(load)
         partner = _partner(own, servers, share)
         if partner is None or here <= busy_at or here - share(partner) < GAP * busy_at:
@@ -83,7 +84,7 @@ def choose_move(
             each
             for each in load.vaults
             if LEAST * busy_at <= share(each) <= (here - share(partner)) / 2
-            and _has_room(partner, each, busy_at)
+            and other(partner) + other(each) <= busy_at
             and may_go(each.vault, partner.id)
         ]
         if fitting:
@@ -95,11 +96,6 @@ def _partner(own: str, servers: Sequence[ServerBeat], share: Callable[[ServerBea
     ranked = sorted(servers, key=lambda server: (-share(server), server.id))
     rank = next((number for number, server in enumerate(ranked) if server.id == own), len(ranked))
     return ranked[-1 - rank] if rank < len(ranked) // 2 else None
-
-
-def _has_room(server: ServerBeat, vault: VaultLoad, busy_at: float) -> bool:
-    """Whether it would not be busy with either, and so give something away itself."""
-    return server.cpu + vault.cpu <= busy_at and server.memory + vault.memory <= busy_at
 
 
 class LoadMoves:

@@ -61,6 +61,10 @@ def test_pinned_vaults_and_large_ones_without_a_copy_there_stay() -> None:
     assert chosen(A, B, may_go=lambda vault, to: (vault, to) == ("free", "b"), held=0.4, free=0.1) == ("free", "b")
 
 
+def test_where_two_are_busy_the_busier_one_is_relieved_all_the_same() -> None:
+    assert chosen(server("a", 1.0), server("b", BUSY_AT + 0.05), small=0.1) == ("small", "b")
+
+
 def test_memory_counts_as_much_as_cores() -> None:
     full, empty = server("a", 0.1, 0.95), server("b", 0.1, 0.05)
     assert chosen(full, empty, index=(0.0, 0.3), busy=(0.05, 0.0)) == ("index", "b")
