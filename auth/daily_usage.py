@@ -158,11 +158,13 @@ class DailyUsage:
             if not unknown:
                 return day
             found = await self._db.read(partial(_read_totals, counters=unknown, day=day))
-            if day != self._current_day():  # it changed while we waited
-                continue
-            for counter, used in found.items():
-                if not self._is_known(counter, asked_at):  # else a flush knows better
-                    self._known[counter] = used, self._clock()
+            # The total may hold what a flush has just written and not yet taken off what is unwritten: counted twice.
+            async with self._flushing:
+                if day != self._current_day():  # it changed while we waited
+                    continue
+                for counter, used in found.items():
+                    if not self._is_known(counter, asked_at):  # else a flush knows better
+                        self._known[counter] = used, self._clock()
 
     def _is_known(self, counter: str, now: float) -> bool:
         known = self._known.get(counter)

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -91,6 +92,40 @@ async def test_a_total_that_is_read_while_counts_are_written_is_not_the_one_of_b
     reading = asyncio.create_task(days.used(["alice"]))
     await days.flush()
     assert dict(await reading) == {"alice": 4} == dict(await days.used(["alice"]))
+
+
+class LateWrites:
+    """A database whose writes are told as done after the next read, as a busy event loop may tell them."""
+
+    def __init__(self, control: Transactions) -> None:
+        self._control = control
+        self.written = asyncio.Event()
+        self._read = asyncio.Event()
+
+    async def write(self, work: Callable[[Any], Any]) -> Any:
+        done = await self._control.write(work)
+        self.written.set()
+        await self._read.wait()
+        return done
+
+    async def read(self, work: Callable[[Any], Any]) -> Any:
+        found = await self._control.read(work)
+        if self.written.is_set():
+            self._read.set()
+        return found
+
+
+async def test_a_total_that_is_read_before_a_write_is_known_to_be_done_counts_nothing_twice(
+    control: Transactions,
+) -> None:
+    now, late = [100.0], LateWrites(control)
+    days = DailyUsage(late, today=lambda: DAY, clock=lambda: now[0])
+    await days.take([share("alice", 10)], 4)
+    now[0] += KNOWN_S
+    flushing = asyncio.create_task(days.flush())
+    await late.written.wait()
+    assert dict(await days.used(["alice"])) == {"alice": 4}
+    await flushing
 
 
 async def test_a_new_day_starts_at_zero_and_a_clock_set_back_gives_no_second_day(control: Transactions) -> None:
