@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from bench.figures import Figure
@@ -117,7 +118,7 @@ async def _searches(folder: Path, run: Run) -> list[Figure]:
     log = AuditLog(folder, AuditSettings(), StorageSettings())
     chain = log.chain(CHAIN)
     with run.report_progress(f"a chain of {count:,} entries"):
-        index_us = await _fill(chain, count)
+        index_us = await _fill(chain, file_of(folder, CHAIN), count)
         await log.sign()
     times, found = [], 0
     for number in range(ROUNDS * 4):
@@ -147,21 +148,21 @@ async def _searches(folder: Path, run: Run) -> list[Figure]:
     ]
 
 
-async def _fill(chain: AuditChain, count: int) -> float:
+async def _fill(chain: AuditChain, file: Path, count: int) -> float:
     """Write the chain and index it; returns the processor time of indexing an entry, in microseconds."""
     pause, indexing = timedelta(days=DAYS) / count, 0.0
     await chain.prove_writable()
-    await chain.read(lambda tx: tx.value("SELECT 1"))
-    database = await chain._open()
-    await database.run_on_writer(lambda raw: raw.execute("PRAGMA synchronous=OFF"))
-    await database.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=-200000"))
+    filling = Database(file, StorageSettings())
+    await filling.run_on_writer(lambda raw: raw.execute("PRAGMA synchronous=OFF"))
+    await filling.run_on_writer(lambda raw: raw.execute("PRAGMA cache_size=-200000"))
     for first in range(0, count, STEP):
         numbers = range(first, min(first + STEP, count))
         entries = [_entry(number, clock.to_text(FIRST_DAY + pause * number)) for number in numbers]
         texts = await chain.to_texts(entries)
-        await chain.write(lambda tx, texts=texts: chain_rows.append(tx, CHAIN, texts))
+        await filling.write_uncounted(partial(chain_rows.append, chain=CHAIN, entries=texts))
         began = time.process_time()
-        await chain.write(lambda tx: chain_rows.index_more(tx, STEP))
+        await filling.write_uncounted(partial(chain_rows.index_more, limit=STEP))
         indexing += time.process_time() - began
+    await filling.close()
     chain.unsigned = count
     return indexing / count * 1e6

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -202,9 +202,7 @@ async def _backlinks(vault: Vault, graph: Graph, count: int, said: str) -> Figur
     took = []
     for _ in range(count):
         number = chance.choice(numbers)
-        took.append(
-            await _time_call(lambda number=number: vault.db.read(lambda tx: link_index.read_backlinks(tx, number)))
-        )
+        took.append(await _time_call(partial(vault.db.read, partial(link_index.read_backlinks, note=number))))
     hub = max(numbers, key=lambda number: len(graph.into.get(number, ())))
     most = await _time_call(lambda: vault.db.read(lambda tx: link_index.read_backlinks(tx, hub)))
     raw = f"p95 {to_ms(quantile(took, 0.95))}; of the most linked, {len(graph.into[hub])} notes, {to_ms(most)}; {said}"

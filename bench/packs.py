@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ def _seed_session(raw: Any, number: int, status: str, now: str) -> None:
 
 def _compare(connection: RawConnection, endpoint: VaultEndpoint, count: int, size: int) -> Iterator[Figure]:
     writer = TextWriter(seed=size + 2)
-    calls = {
+    calls: dict[str, Callable[[], bytes]] = {
         "recall": lambda: endpoint.call("recall", {"query": writer.query()}),
         "context": lambda: endpoint.call("context", {"query": writer.query(), "format": "prompt"}),
         "context, json": lambda: endpoint.call("context", {"query": writer.query()}),
@@ -116,11 +116,11 @@ def _compare(connection: RawConnection, endpoint: VaultEndpoint, count: int, siz
     for some in (range(WARM), *blocks(count, BLOCK)):
         for name, call in calls.items():
             for _ in some:
-                seconds, body = connection.timed(call())
+                elapsed, body = connection.timed(call())
                 found = result_of(body)
                 if "budget" in found:
                     sizes.append(found["budget"]["used"])
-                taken[name].append(seconds)
+                taken[name].append(elapsed)
     base = p50(taken["recall"][WARM:])
     if max(sizes) > 2500:
         raise RuntimeError(f"a pack of {max(sizes)} tokens")

@@ -90,7 +90,7 @@ async def _run_round(services: Services, vault: Vault, block: range, side: _Side
 def _without_recording() -> Iterator[None]:
     session = begin_session(
         SessionOwner(
-            owner="bench", who="bench", client=None, transport="http", workspace="global", connection="", idle_s=60.0
+            identity="bench", who="bench", client=None, transport="http", workspace="global", connection="", idle_s=60.0
         ),
         "bench",
     )

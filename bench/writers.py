@@ -103,9 +103,9 @@ def _figures(rounds: Sequence[_Mixed], store_s: float, recall_s: float) -> Itera
         rates = [pair[side] for pair in pairs]
         raw = "; ".join(f"{rate:.0f}/s" for rate in rates) + f"; {least:g} are twice what it was on two slow cores"
         yield Figure(f"{NAME}, {name}", p50(rates), limit=least, sense=">=", unit="/s", raw=raw)
-    for name, side in (("stores", [each.stores for each in rounds]), ("recalls", [each.recalls for each in rounds])):
-        tails = [p99(driven.seconds) / p50(driven.seconds) for driven in side]
-        raw = "; ".join(f"{to_ms(p99(driven.seconds))} ÷ {to_ms(p50(driven.seconds))}" for driven in side)
+    for name, loads in (("stores", [each.stores for each in rounds]), ("recalls", [each.recalls for each in rounds])):
+        tails = [p99(load.seconds) / p50(load.seconds) for load in loads]
+        raw = "; ".join(f"{to_ms(p99(load.seconds))} ÷ {to_ms(p50(load.seconds))}" for load in loads)
         yield Figure(f"{NAME}, {name}, p99 ÷ p50", p50(tails), TAIL, unit="×", raw=raw)
     shares = [(stores * store_s + found * recall_s) / CORES for stores, found in pairs]
     raw = f"bare store {to_ms(store_s)}, bare recall {to_ms(recall_s)}, alone, one after the other; of {CORES} cores"

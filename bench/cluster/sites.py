@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from multiprocessing import get_context
@@ -15,7 +15,7 @@ from bench.wire import LoadResult, RequestLoad, VaultEndpoint
 from tests.cluster.installation import Installation, ServerProcess, installed
 from tests.cluster.postgres_server import PostgresServer, durable_postgres
 
-MODEL = {"embedding__engine": "auto"}
+MODEL: Mapping[str, Any] = {"embedding__engine": "auto"}
 """The bundled model, as servers have it."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 from bench.cluster_simulation.events import Clock, Event, GroupedAppends, Station
 from bench.cluster_simulation.inputs import FAIL_OVER_S, LEASE_S, WATCH_S, WRITES, ServiceTimes
@@ -59,7 +60,7 @@ class ClusterModel:
         self.outcome = Outcome()
         self._vaults, self._times = vaults, times
         self._chance = random.Random(seed)
-        station = lambda places: Station(self.clock, places)  # noqa: E731
+        station = partial(Station, self.clock)
         self.servers = [ServerModel(station(1), station(cores)) for _ in range(servers)]
         self.database = station(DATABASE_CORES)
         self._holder: dict[int, int] = {}

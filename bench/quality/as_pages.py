@@ -21,9 +21,9 @@ def push_pages(endpoint: VaultEndpoint, task: JudgedTask, documents: Sequence[Ju
             return
         lines = to_lines(documents)
         for start in range(0, len(lines), LINES_AT_ONCE):
-            some = lines[start : start + LINES_AT_ONCE]
-            done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": some})))
-            if done["done"] != len(some):
+            pushed = lines[start : start + LINES_AT_ONCE]
+            done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": pushed})))
+            if done["done"] != len(pushed):
                 raise RuntimeError(f"{endpoint.vault} took {done['done']} of {len(some)} lines: {done.get('rejected')}")
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PLACES = (ROOT.parent / "shared" / "vaults", ROOT / "shared" / "vaults")
 NAME = "silverbullet-docs"
 MODES: tuple[Strictness, ...] = ("conservative", "balanced", "aggressive")
-FLOORS = {"conservative": (0.65, 0.0), "balanced": (0.55, 0.70)}
+FLOORS: Mapping[Strictness, tuple[float, float]] = {"conservative": (0.65, 0.0), "balanced": (0.55, 0.70)}
 """Precision and recall that a mode has to reach."""
 
 MOST = 200

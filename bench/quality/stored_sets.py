@@ -145,13 +145,14 @@ def _fill(server: Server, token: str, judged: JudgedSet) -> None:
     began, count = time.perf_counter(), len(judged.documents)
     task = judged.task
     push = _find_push(task)
-    for vault in judged.vaults if push else ():
-        endpoint = VaultEndpoint(server.port, vault, token)
-        push(endpoint, task, [document for document in judged.documents if document.vault == vault])
-    for start in range(0, 0 if push else count, BATCH):
-        some = judged.documents[start : start + BATCH]
-        _print_progress(f"{judged.task.store}: storing, {start:,} of {count:,}")
-        _remember(server.port, token, some)
+    if push is None:
+        for start in range(0, count, BATCH):
+            _print_progress(f"{task.store}: storing, {start:,} of {count:,}")
+            _remember(server.port, token, judged.documents[start : start + BATCH])
+    else:
+        for vault in judged.vaults:
+            endpoint = VaultEndpoint(server.port, vault, token)
+            push(endpoint, task, [document for document in judged.documents if document.vault == vault])
     for vault in judged.vaults:
         stored = _wait_for_vectors(VaultEndpoint(server.port, vault, token), judged.task)
         here = [document for document in judged.documents if document.vault == vault]
