@@ -21,11 +21,10 @@ from typing import Any, cast
 import structlog
 import uvicorn
 
-from server.http.body_timeout import BodyTimeout
 from server.http.certificate import certificate_end
 from server.http.connection import CLOSE, Connection, ConnectionBounds
 from server.http.connection_limiter import ConnectionLimiter
-from server.http.cut_off import answer_cut_off
+from server.http.interrupted_requests import InterruptedRequests
 from server.http.options import AppFactory, ASGIApp, Instruments, ServeOptions
 from server.http.reloading import SIGNAL, Terminal, let_through, reload_certificate
 from server.listening_socket import BACKLOG
@@ -186,7 +185,7 @@ def uvicorn_config(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     crowd = ConnectionLimiter(options.connections, options.share, options.trusted_proxies)
     http = partial(Connection, bounds=ConnectionBounds(crowd, options.head_timeout_s))
     grace = options.ops.shutdown_grace_s
-    wrapped = _StartReport(answer_cut_off(BodyTimeout(app, options.body_timeout_s)))
+    wrapped = _StartReport(InterruptedRequests(app, options.body_timeout_s))
     return uvicorn.Config(
         lambda: wrapped,
         factory=True,

@@ -1,6 +1,6 @@
 """What of a request is not body is bounded while it is read: heads, chunk extensions, trailers.
 
-Covers server.http.body_timeout, server.http.connection.
+Covers server.http.interrupted_requests, server.http.connection.
 """
 
 import asyncio

@@ -1,6 +1,10 @@
-"""Cuts off clients that send a body too slowly: uvicorn itself would wait for ever.
+"""What is answered where a request is interrupted, which the application cannot say itself.
 
-A body has ``body_timeout_s`` from the head on, then 408. (Heads: ``server.http.connection``.)
+Clients that send a body too slowly are cut off: uvicorn would wait for ever. A body has ``body_timeout_s`` from the
+head on, then 408. (Heads: ``server.http.connection``.) A call that is cancelled when its process ends hears that
+nobody knows what became of it: uvicorn would answer a bare 500, which callers take for a bug and do not look into.
+
+Both in one place, as each layer around a request takes memory for every stream that stays open.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from typing import Any, TypeAlias
 
 from ops.refusals import RefusalLine
 from server.http.options import ASGIApp
+from server.http.request_head import Refusal, respond
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -18,28 +23,42 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 TIMEOUT_BODY = b'{"error":"request body took too long"}'
 
+_CUT_OFF = Refusal(
+    503,
+    "vault_unavailable",
+    "the server ended before the call did; whether it was done is not known: look, then call again",
+    ((b"retry-after", b"1"), (b"connection", b"close")),
+    reason="vault_unavailable",
+)
 
-class BodyTimeout:
-    """ASGI: the request's body arrives within ``seconds``, or the answer is 408 and the connection closes.
 
-    The application sees a client that hung up, which it must handle anyway.
+class InterruptedRequests:
+    """ASGI: the request's body arrives within ``body_timeout_s`` seconds, or the answer is 408 and the connection
+    closes; a request that is cancelled before it has said anything is answered with 503.
+
+    The application sees a slow client as one that hung up, which it must handle anyway.
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
+    def __init__(self, app: ASGIApp, body_timeout_s: float) -> None:
         self._app = app
-        self._seconds = seconds
+        self._body_timeout_s = body_timeout_s
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        watched = _TimedRequest(receive, send, asyncio.get_running_loop().time() + self._seconds)
+        watched = _TimedRequest(receive, send, asyncio.get_running_loop().time() + self._body_timeout_s)
         try:
             await self._app(scope, watched.receive, watched.send)
         except Exception:
             if not watched.late:
                 raise
             # Else the application complained about the hang-up it was shown.
+        except asyncio.CancelledError:
+            if watched.answered:
+                raise
+            await respond(_CUT_OFF, send)
+            return
         if watched.late and not watched.answered:
             refused = scope.get("state", {}).get("refused")
             if refused is not None:
@@ -49,6 +68,8 @@ class BodyTimeout:
 
 class _TimedRequest:
     """One request's two channels. Until the body is whole, waiting for it is bounded by ``deadline`` (loop time)."""
+
+    __slots__ = ("_deadline", "_receive", "_send", "_whole", "answered", "late")
 
     def __init__(self, receive: Receive, send: Send, deadline: float) -> None:
         self._receive = receive

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http.cut_off import answer_cut_off
+from server.http.interrupted_requests import InterruptedRequests
 
 HTTP: Scope = {"type": "http", "method": "POST", "headers": []}
 
@@ -21,7 +21,7 @@ async def _cancelled(app: object, sent: list[Message]) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    task = asyncio.ensure_future(answer_cut_off(app)(HTTP, _nothing, send))  # type: ignore[arg-type]
+    task = asyncio.ensure_future(InterruptedRequests(app, 60.0)(HTTP, _nothing, send))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     task.cancel()
     await task
