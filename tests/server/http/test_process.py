@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ops.settings import OpsSettings
+from server.http import process
 from server.http.options import ServeOptions
 from server.http.process import DrainingServer, uvicorn_config
 from server.listening_socket import bind
@@ -21,6 +23,12 @@ from tests.work import PATIENCE_S
 from vaults.errors import VaultUnavailable
 
 HandOver = Callable[[float], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def no_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that drains ends its process once the grace period is over: here, whatever test runs by then."""
+    monkeypatch.setattr(process, "_exit_now", lambda: None)
 
 
 @asynccontextmanager
