@@ -21,10 +21,10 @@ def push_pages(endpoint: VaultEndpoint, task: JudgedTask, documents: Sequence[Ju
             return
         lines = to_lines(documents)
         for start in range(0, len(lines), LINES_AT_ONCE):
-            pushed = lines[start : start + LINES_AT_ONCE]
-            done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": pushed})))
-            if done["done"] != len(pushed):
-                raise RuntimeError(f"{endpoint.vault} took {done['done']} of {len(some)} lines: {done.get('rejected')}")
+            part = lines[start : start + LINES_AT_ONCE]
+            done = result_of(to.ask(endpoint.call("imports", {"action": "push", "source": "harvest", "lines": part})))
+            if done["done"] != len(part):
+                raise RuntimeError(f"{endpoint.vault} took {done['done']} of {len(part)} lines: {done.get('rejected')}")
 
 
 def to_lines(documents: Sequence[JudgedDocument]) -> list[Mapping[str, Any]]:
